@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.pin import Pin
-from npu_overlays.porting.history import History
 from sampled.porting import PATCHED, UPSTREAM
 from sampled.reasons import Reason
 
@@ -22,7 +22,7 @@ class Between:
         trees: what `porting.port` wrote.
     """
 
-    past: History
+    past: UpstreamHistory
     pin: Pin
     commit: str
     trees: Path

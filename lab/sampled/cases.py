@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 
 from environments import Installations, Unavailable, torch_environment, unpack_upstream
 from environments.installing import place
+from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.pin import clone_variable
-from npu_overlays.porting.history import History
 from npu_overlays.progress import step
 from sampled.between import Between
 from sampled.judging import Endings, Ours, judge
@@ -61,7 +61,7 @@ class Bench:
         """
         one = sample.range
         pin = find_overlay(self.overlays, one.overlay).pin
-        past = History(repository=Path(self.clones[clone_variable(pin.project)]))
+        past = UpstreamHistory(repository=Path(self.clones[clone_variable(pin.project)]))
         between = Between(past=past, pin=pin, commit=sample.commit.id, trees=folder)
         before = self._of_origin(one)
         after = self._endings(one, folder / "overlays" / ported.name, folder / UPSTREAM, folder / "ours")

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from npu_overlays.authoring.port.carry_out import carry_out
+from npu_overlays.authoring.port.decisions import Decisions
+from npu_overlays.authoring.port.parts import PortedPart
+from npu_overlays.authoring.port.port import Port, evaluate
+from npu_overlays.authoring.port.start import start
 from npu_overlays.choice import Choice
 from npu_overlays.loading import Loader
 from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import prepare
-from npu_overlays.porting.beginning import start
-from npu_overlays.porting.deciding import decide
-from npu_overlays.porting.decisions import Decisions
-from npu_overlays.porting.port import Port, evaluate
-from npu_overlays.porting.rows import Row
 
 # What is absorbed has to be accepted by its name.
 _EVERYTHING = ("all", "absorbed")
@@ -70,38 +70,38 @@ def port(root: Path, name: str, commit: str, choice: Choice, folder: Path) -> Po
     """
     begun = start(find_overlay(root, name), commit, choice)
     first = evaluate(begun.overlay.folder, choice, begun)
-    left = [row for row in first.open if not row.verdict.proposal]
+    left = [part for part in first.open if not part.verdict.proposal]
     last = first
     # Of one that is finished at once nothing is asked, and nothing can be decided.
     if not first.is_finished:
-        decide(first, Decisions(accept=_EVERYTHING, drop={row.name: _LEFT_OUT for row in left}))
+        carry_out(first, Decisions(accept=_EVERYTHING, drop={part.name: _LEFT_OUT for part in left}))
         last = evaluate(begun.overlay.folder, choice, begun, first)
     changed = _written(last.new, choice, folder) if last.is_finished else ()
     return _ported(begun.overlay.folder.name, first, last, left, changed)
 
 
-def _ported(name: str, first: Port, last: Port, left: Iterable[Row], changed: Iterable[str]) -> Ported:
-    accepted = [row for row in first.rows if row.verdict.proposal and last is not first]
-    still = (f"{row.name}: {row.verdict.kind} even then: {row.verdict.evidence}" for row in last.open)
+def _ported(name: str, first: Port, last: Port, left: Iterable[PortedPart], changed: Iterable[str]) -> Ported:
+    accepted = [part for part in first.parts if part.verdict.proposal and last is not first]
+    still = (f"{part.name}: {part.verdict.kind} even then: {part.verdict.evidence}" for part in last.open)
     return Ported(
         name=name,
-        fitting=len(first.rows) - len(accepted) - sum(not row.verdict.resolved for row in first.rows),
-        accepted=tuple(f"{row.name}: {row.verdict.kind}: {_done(row)}" for row in accepted),
-        left=tuple(f"{row.name}: {row.verdict.kind}: {row.verdict.evidence}" for row in left),
+        fitting=len(first.parts) - len(accepted) - sum(not part.verdict.resolved for part in first.parts),
+        accepted=tuple(f"{part.name}: {part.verdict.kind}: {_done(part)}" for part in accepted),
+        left=tuple(f"{part.name}: {part.verdict.kind}: {part.verdict.evidence}" for part in left),
         marked=tuple(
-            f"{row.name}: {row.verdict.kind}: {_blamed(row)}" for row in first.rows if row.verdict.kind in _MARKS
+            f"{part.name}: {part.verdict.kind}: {_blamed(part)}" for part in first.parts if part.verdict.kind in _MARKS
         ),
         problems=(*still, *map(str, last.problems)),
         changed=tuple(changed),
     )
 
 
-def _blamed(row: Row) -> str:
-    return f"{row.verdict.evidence} by {row.commit}" if row.commit else row.verdict.evidence
+def _blamed(part: PortedPart) -> str:
+    return f"{part.verdict.evidence} by {part.commit}" if part.commit else part.verdict.evidence
 
 
-def _done(row: Row) -> str:
-    return f"{row.verdict.proposal} {row.verdict.to or row.verdict.lead}".strip()
+def _done(part: PortedPart) -> str:
+    return f"{part.verdict.proposal} {part.verdict.to or part.verdict.lead}".strip()
 
 
 def _written(overlay: Overlay, choice: Choice, folder: Path) -> Iterator[str]:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from npu_overlays.authoring.port.history import UpstreamHistory
+from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
 from npu_overlays.choice import Choice
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.overlay.lookup import find_overlay
 from npu_overlays.pin import Pin, clone_variable
-from npu_overlays.porting.history import History
-from npu_overlays.porting.landed import Commit
 from npu_overlays.progress import step
 from npu_overlays.source import cache_root
 from npu_overlays.source.histories import history
@@ -53,7 +53,7 @@ class Sample:
     """One commit of a range."""
 
     range: Range
-    commit: Commit
+    commit: UpstreamCommit
 
 
 def samples(
@@ -82,19 +82,19 @@ def samples(
     return _named(listed, named) if named else found, replace(choice, mode=None, clones=clones)
 
 
-def _past(pin: Pin, wanted: Range, choice: Choice) -> tuple[History, dict[str, str]]:
+def _past(pin: Pin, wanted: Range, choice: Choice) -> tuple[UpstreamHistory, dict[str, str]]:
     revisions = [pin.commit, wanted.first, wanted.last]
     folder, ids = history(pin, revisions, clone=choice.clone(pin.project), cache=cache_root(), progress=step)
-    return History(repository=folder), ids
+    return UpstreamHistory(repository=folder), ids
 
 
-def _chosen(commits: Sequence[Commit], wanted: Range, every: int) -> Iterator[Commit]:
+def _chosen(commits: Sequence[UpstreamCommit], wanted: Range, every: int) -> Iterator[UpstreamCommit]:
     last = len(commits) - 1
     count = last // every if every else min(last, wanted.samples)
     yield from (commits[number * every if every else last * number // count] for number in range(1, count + 1))
 
 
-def _named(listed: Iterable[tuple[Range, Sequence[Commit]]], named: Sequence[str]) -> list[Sample]:
+def _named(listed: Iterable[tuple[Range, Sequence[UpstreamCommit]]], named: Sequence[str]) -> list[Sample]:
     every = [Sample(range=one, commit=commit) for one, commits in listed for commit in commits[1:]]
     found = {name: [one for one in every if one.commit.id.startswith(name)] for name in named}
     if wrong := [name for name, some in found.items() if not some]:

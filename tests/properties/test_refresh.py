@@ -7,6 +7,7 @@ import dataclasses
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
+from npu_overlays.authoring.writer.merge_module_text import Written, blank, rewritten
 from npu_overlays.merging.emptying import each_deletion
 from npu_overlays.merging.merge import merge
 from npu_overlays.model.module import Module
@@ -15,7 +16,6 @@ from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
 from npu_overlays.refreshing.attempting import Derived, Subject
 from npu_overlays.refreshing.deriving import derive
 from npu_overlays.refreshing.meaning import same_program
-from npu_overlays.refreshing.rewriting import Written, blank, rewritten
 
 from .generated import modules
 from .often import examples

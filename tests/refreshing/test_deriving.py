@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from npu_overlays.authoring.writer.merge_module_text import Written, rewritten
 from npu_overlays.merging.merge import merge
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.merge_modules import read_operations
@@ -13,7 +14,6 @@ from npu_overlays.overlay.operations import Reason
 from npu_overlays.refreshing.attempting import Derived, Subject
 from npu_overlays.refreshing.deriving import derive
 from npu_overlays.refreshing.meaning import same_program
-from npu_overlays.refreshing.rewriting import Written, rewritten
 
 PATH = "lib/m.py"
 UPSTREAM = """\

@@ -11,6 +11,7 @@ import tomllib
 
 from language.overlays import layer, load, write
 from language.pairs import source_tree
+from npu_overlays.authoring.writer.layer_settings import with_change, with_new
 from npu_overlays.commands.refresh import others_made_of
 from npu_overlays.errors import OverlayError, UsageError
 from npu_overlays.merging.apply import apply_part
@@ -24,7 +25,6 @@ from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.files import LayerFile
 from npu_overlays.refreshing.placing import refuse_installed, staged
 from npu_overlays.refreshing.planning import Planner
-from npu_overlays.refreshing.settings import with_change, with_new
 from npu_overlays.refreshing.writing import Writer
 
 EDIT = TextEdit(paths=("a.yaml",), find="a: 1", replace="a: 2", count=1, why="Two.")

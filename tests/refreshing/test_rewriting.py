@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from language.pairs import text
+from npu_overlays.authoring.writer.merge_module_text import Written, rewritten
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
 from npu_overlays.refreshing.proposing import new_operation
-from npu_overlays.refreshing.rewriting import Written, rewritten
 
 FILE = "lib@1/tree/lib/core.py"
 SHARED = text("""

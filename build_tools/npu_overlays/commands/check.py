@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.coherence.environment import Side
 from npu_overlays.coherence.found import incoherent
 from npu_overlays.commands.command import Command
@@ -24,7 +25,6 @@ from npu_overlays.model.lookup import Upstream
 from npu_overlays.overlay.lookup import pins_on
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, each, joined
-from npu_overlays.porting.history import History
 from npu_overlays.source import cache_root
 from npu_overlays.source.histories import kept
 from npu_summary.plurals import plural
@@ -179,7 +179,7 @@ def _due(prepared: Prepared) -> list[Problem]:
     """Return what has met its own condition to go."""
     pin, version = prepared.content.overlay.pin, prepared.loaded.metadata.version
     past = kept(cache_root(), pin.project)
-    history = History(repository=past) if past.is_dir() and pin.commit else None
+    history = UpstreamHistory(repository=past) if past.is_dir() and pin.commit else None
     return list(
         due(
             prepared.content,

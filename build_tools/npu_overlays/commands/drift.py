@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.acquisition import acquire
+from npu_overlays.authoring.port.drift import Drift, WalkSegment, drift
+from npu_overlays.authoring.port.drift_report import Curve, as_json, change_rows, curve_rows, curves, page
+from npu_overlays.authoring.port.history import BlobCache, UpstreamHistory
+from npu_overlays.authoring.port.line_patches import LinePatches, try_patches
+from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
 from npu_overlays.commands.selection import find_named
@@ -16,13 +21,6 @@ from npu_overlays.loading import Loaded, Loader
 from npu_overlays.merging.apply import apply_part
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.content import Content, load_content
-from npu_overlays.porting.drift import Drift, Walk
-from npu_overlays.porting.history import Blobs, History
-from npu_overlays.porting.landed import Commit
-from npu_overlays.porting.linepatches import LinePatches, try_patches
-from npu_overlays.porting.page import page
-from npu_overlays.porting.report import Curve, as_json, change_rows, curve_rows, curves
-from npu_overlays.porting.walking import walked
 from npu_overlays.progress import about, step
 from npu_overlays.reproducible import write_atomically
 from npu_overlays.source import cache_root
@@ -123,19 +121,26 @@ def _walked(loaded: Loaded, options: Options) -> tuple[Drift, list[Curve]]:
     first = options.first or pin.commit
     wanted = [pin.commit, first, options.last]
     repository, ids = history(pin, wanted, clone=loaded.clone, cache=cache_root(), progress=step)
-    past = History(repository=repository)
+    past = UpstreamHistory(repository=repository)
     commits = _every(past.commits(ids[first], ids[options.last]), options.step)
     # As it is written, and not written out for the pin: what empties a module does so on every commit.
     content = load_content(loaded.overlay, loaded.lock.metadata.version)
     # The history holds the pin, whatever a clone of the user's has checked out.
     changed = _changed(content, acquire(loaded.overlay, "auto", repository)) if options.patches else {}
     step(f"walking {plural(len(commits), 'commit')}")
-    walk = Walk(history=past, base=pin.commit, commits=commits, files=tuple(changed))
-    found = walked(content, loaded.lock.contracts, walk)
+    walk = WalkSegment(
+        content=content,
+        locked=loaded.lock.contracts,
+        history=past,
+        base=pin.commit,
+        commits=commits,
+        files=tuple(changed),
+    )
+    found = drift(walk)
     return found, curves(found, _as_patches(found, changed, past) if changed else None, walk.files)
 
 
-def _every(commits: list[Commit], number: int) -> list[Commit]:
+def _every(commits: list[UpstreamCommit], number: int) -> list[UpstreamCommit]:
     """Return every so many commits; the last one counts, wherever it falls."""
     chosen = commits[::number]
     return chosen if chosen[-1] is commits[-1] else [*chosen, commits[-1]]
@@ -149,9 +154,9 @@ def _changed(content: Content, upstream: SourceTree) -> dict[str, tuple[bytes, b
     return {path: (before, after) for path, before, after in pairs if before is not None and after is not None}
 
 
-def _as_patches(found: Drift, changed: dict[str, tuple[bytes, bytes]], past: History) -> LinePatches:
+def _as_patches(found: Drift, changed: dict[str, tuple[bytes, bytes]], past: UpstreamHistory) -> LinePatches:
     step("trying the same changes as line patches")
-    blobs = Blobs(past.repository)
+    blobs = BlobCache(past.repository)
     versions = {(path, state[path]) for state in found.states for path in changed if state.get(path)}
     blobs.keep(blob for _, blob in versions)
     return try_patches(changed, {(path, blob): blobs[blob] for path, blob in sorted(versions)})

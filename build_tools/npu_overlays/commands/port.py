@@ -8,6 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from npu_overlays.authoring.port.carry_out import carry_out
+from npu_overlays.authoring.port.decisions import Decisions
+from npu_overlays.authoring.port.folder import abort, origin_of, read_state
+from npu_overlays.authoring.port.parts import PortedPart
+from npu_overlays.authoring.port.port import Port, evaluate, examine
+from npu_overlays.authoring.port.start import StartedPort, start
+from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.options import Selection, add_json, add_one, read_one
 from npu_overlays.commands.selection import checked_root, find_named
@@ -15,14 +22,6 @@ from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem, UsageError
 from npu_overlays.overlay.inputs import PORT_FILE
 from npu_overlays.paths import at_home
-from npu_overlays.porting.beginning import Begun, find_unfinished, start
-from npu_overlays.porting.deciding import decide
-from npu_overlays.porting.decisions import Decisions
-from npu_overlays.porting.folder import abort, origin_of
-from npu_overlays.porting.port import Port, evaluate, examine
-from npu_overlays.porting.rows import Row
-from npu_overlays.porting.sides import side_by_side
-from npu_overlays.porting.verdict import KINDS, MEANINGS
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
@@ -129,12 +128,12 @@ def _run(options: Options, console: Console) -> int:
             if not (folder / PORT_FILE).is_file():
                 console.notice(f"{folder.name} is finished: beside it is shown {state.origin}, the next older pin")
             return _show(examine(folder, state, selection.choice), options.show, console)
-        begun = _begun(options) if options.to else None
-        folder = begun.overlay.folder if begun else _unfinished(selection)
-        port = evaluate(folder, selection.choice, begun)
-        done = decide(port, options.decisions)
+        started = _started(options) if options.to else None
+        folder = started.overlay.folder if started else _unfinished(selection)
+        port = evaluate(folder, selection.choice, started)
+        done = carry_out(port, options.decisions)
         if done is not None:
-            port = evaluate(folder, selection.choice, begun, port)
+            port = evaluate(folder, selection.choice, started, port)
             port = replace(port, notes=(*port.notes, *done))
     if options.json:
         console.json(port.as_json())
@@ -143,7 +142,7 @@ def _run(options: Options, console: Console) -> int:
     return 0 if port.is_finished else MergeError.exit_code
 
 
-def _begun(options: Options) -> Begun:
+def _started(options: Options) -> StartedPort:
     old = find_named(options.selection.root, options.selection.names[0])
     return start(old, options.to, options.selection.choice)
 
@@ -151,16 +150,18 @@ def _begun(options: Options) -> Begun:
 def _unfinished(selection: Selection) -> Path:
     name = selection.names[0]
     beside = at_home(name)
-    return find_unfinished(beside.absolute() if beside.is_dir() else checked_root(selection.root) / name)
+    folder = beside.absolute() if beside.is_dir() else checked_root(selection.root) / name
+    read_state(folder)
+    return folder
 
 
 def _report(console: Console, port: Port) -> None:
     for note in port.notes:
         console.notice(note)
-    fitting = [row for row in port.rows if row.verdict.kind == "fits"]
+    fitting = [part for part in port.parts if part.verdict.kind == "fits"]
     console.line(f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
-    console.line(f"{len(fitting)} of {plural(len(port.rows), 'part')} fit as they stand")
-    rest = sorted((row for row in port.rows if row not in fitting), key=_order)
+    console.line(f"{len(fitting)} of {plural(len(port.parts), 'part')} fit as they stand")
+    rest = sorted((part for part in port.parts if part not in fitting), key=_order)
     if rest:
         console.line("")
         console.table(_HEADINGS, map(_cells, rest))
@@ -169,7 +170,7 @@ def _report(console: Console, port: Port) -> None:
         console.line(f"finished, and locked: npu-overlays check {port.new.name}", style="green")
         return
     console.problems(port.problems)
-    left = [row for row in port.open if not row.verdict.proposal]
+    left = [part for part in port.open if not part.verdict.proposal]
     proposed = len(port.open) - len(left)
     if port.open:
         console.line(f"{plural(len(port.open), 'part')} open: {proposed} with a proposal, {len(left)} for you")
@@ -181,44 +182,44 @@ def _report(console: Console, port: Port) -> None:
 
 def _accepting(port: Port) -> str:
     """Return what of the proposals is to be accepted next: what is absorbed comes last, and by its name."""
-    proposed = {row.verdict.kind for row in port.open if row.verdict.proposal}
+    proposed = {part.verdict.kind for part in port.open if part.verdict.proposal}
     return "" if not proposed else f" --accept {'absorbed' if proposed == {'absorbed'} else 'all'}"
 
 
-def _tell_left(console: Console, port: Port, left: Iterable[Row]) -> None:
-    below = [row for row in left if row.layer != port.new.name]
-    for row in left:
-        console.line(f"  {row.where}{'' if row in below else ': edit it, or delete it'}")
+def _tell_left(console: Console, port: Port, left: Iterable[PortedPart]) -> None:
+    below = [part for part in left if not port.states_itself(part)]
+    for part in left:
+        console.line(f"  {part.where}{'' if part in below else ': edit it, or delete it'}")
     if below:
         tree = port.new.folder / "tree"
         console.line(f"  what takes its place, if anything, goes under {tree}; and --drop '{below[0].name}=WHY'")
 
 
-def _order(row: Row) -> tuple[bool, bool, int, str]:
-    verdict = row.verdict
-    return verdict.applies, bool(verdict.proposal), KINDS.index(verdict.kind), row.name
+def _order(part: PortedPart) -> tuple[bool, bool, int, str]:
+    verdict = part.verdict
+    return verdict.applies, bool(verdict.proposal), KINDS.index(verdict.kind), part.name
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    verdict = row.verdict
+def _cells(part: PortedPart) -> tuple[str, ...]:
+    verdict = part.verdict
     proposal = verdict.proposal or ("" if verdict.applies else "yours")
     commit = (
-        f"{row.commit.id[:9]} {row.commit.date}{f' #{row.commit.pull}' if row.commit.pull else ''}"
-        if row.commit
+        f"{part.commit.id[:9]} {part.commit.date}{f' #{part.commit.pull}' if part.commit.pull else ''}"
+        if part.commit
         else ""
     )
-    return verdict.kind, proposal, row.action, row.name, verdict.to, commit, verdict.evidence
+    return verdict.kind, proposal, part.action, part.name, verdict.to, commit, verdict.evidence
 
 
 def _show(port: Port, name: str, console: Console) -> int:
-    named = [row for row in port.rows if name in (row.name, row.name.partition(":")[2])]
+    named = [part for part in port.parts if name in (part.name, part.name.partition(":")[2])]
     if not named:
         fix = "name one of the table of `port --continue`"
         raise UsageError(Problem(where=f"--show {name}", what="names no part of this port", fix=fix))
     console.line(f"{port.old.name} | {port.new.name}")
-    for row in named:
-        console.line(f"{row.name}: {row.verdict.kind}", style="bold")
-        for line in side_by_side(port, row):
+    for part in named:
+        console.line(f"{part.name}: {part.verdict.kind}", style="bold")
+        for line in port.side_by_side(part):
             console.line(line)
     return 0
 

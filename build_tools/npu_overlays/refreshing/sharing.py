@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from npu_overlays.authoring.writer.merge_module_text import Written
 from npu_overlays.model.texts import renamed
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.attempting import Change
-from npu_overlays.refreshing.rewriting import Written
 
 
 def by_place(changes: Iterable[Change]) -> list[list[Change]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
+from npu_overlays.authoring.writer.layer_settings import with_change, with_file, with_new, without_file
+from npu_overlays.authoring.writer.merge_module_text import Written, blank, rewritten
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.merging.actions.wrapping import private_name
 from npu_overlays.merging.apply import apply_part
@@ -22,8 +24,6 @@ from npu_overlays.refreshing.grounds import handed_on
 from npu_overlays.refreshing.moving import moved_from, said_of
 from npu_overlays.refreshing.patching import free_name, new_patch, patch_between, with_section
 from npu_overlays.refreshing.plan import EditChange, FileChange, PatchChange, Plan
-from npu_overlays.refreshing.rewriting import Written, blank, rewritten
-from npu_overlays.refreshing.settings import with_change, with_file, with_new, without_file
 from npu_overlays.refreshing.sharing import by_place, shared
 from npu_overlays.tree import PatchedTree
 

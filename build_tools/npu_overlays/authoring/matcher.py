@@ -1,0 +1,207 @@
+"""The matcher: a definition in one snapshot of a tree → what happened to it in another: kept, changed, moved or gone.
+
+Only what did not exist before can be where a definition went. Its parameters must be the same and its code alike, and
+a member stays with its class. Nothing matches if another definition that is gone matches better, or if two candidates
+are equally alike. Imports are not compared: what they are is what they import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.fingerprint import fingerprint
+from npu_overlays.model.likeness import ENOUGH, Shape, likeness, shape
+from npu_overlays.model.module import Module
+from npu_overlays.model.parts import parts
+from npu_overlays.model.selectors import leaf_of, owner_of, plain, selector, symbols
+
+Outcome: TypeAlias = Literal["unchanged", "changed", "renamed", "moved", "removed"]
+# Code shorter than that, `None` or `return self.x`, identifies nothing under another name.
+_TELLING = 8
+_NEVER = 2.0
+# A name that so many files define says nothing about where a method went.
+_COMMON = 12
+_SHAPED = ("kind", "signature")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """What happened to a definition.
+
+    Args:
+        outcome: in one word; ``renamed`` stays in its file and class.
+        path: the file it is in now; the old one if it was removed.
+        symbol: its qualified name now, likewise.
+        likeness: of the two definitions' code, from 0 to 1.
+    """
+
+    outcome: Outcome
+    path: str
+    symbol: str
+    likeness: float = 1.0
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it has another name or place."""
+        return self.outcome in ("renamed", "moved")
+
+
+class Matcher:
+    """Finds the definitions of a base snapshot in others; answers are cached by the files they depend on.
+
+    Args:
+        base: the snapshot in which the definitions exist.
+    """
+
+    def __init__(self, base: Snapshot) -> None:
+        self._base = base
+        self._shapes: dict[tuple[str, str, str], Shape] = {}
+        self._known: dict[tuple[str, str, tuple[str, ...]], Match] = {}
+
+    def match(self, path: str, symbol: str, now: Snapshot) -> Match:
+        """Return what happened to a definition."""
+        near = {path: None}
+        for name in (leaf_of(symbol), owner_of(symbol)):
+            near |= dict.fromkeys([*now.defining(name), *self._base.defining(name)])
+        key = (path, symbol, tuple(map(now.blob, near)))
+        if key not in self._known:
+            self._known[key] = self._match(path, symbol, now)
+        return self._known[key]
+
+    def _match(self, path: str, symbol: str, now: Snapshot) -> Match:
+        before, after = self._base.definition(path, symbol), now.definition(path, symbol)
+        removed = Match(outcome="removed", path=path, symbol=symbol, likeness=0.0)
+        if before is None:
+            return removed
+        if after is not None:
+            is_same = fingerprint(before.node) == fingerprint(after.node)
+            alike = self.likeness(path, symbol, now, symbol)
+            return Match(outcome="unchanged" if is_same else "changed", path=path, symbol=symbol, likeness=alike)
+        found = sorted(self._candidates(path, symbol, before, now), key=lambda one: -one.likeness)
+        if not found or (len(found) > 1 and found[0].likeness == found[1].likeness):
+            return removed
+        return removed if self._has_better_origin(path, before, found[0], now) else found[0]
+
+    def likeness(self, path: str, symbol: str, now: Snapshot, other: str, *, there: str = "") -> float:
+        """Return how alike a definition of the base is to one of a snapshot, in the same file or ``there``."""
+        one, another = self._shape(path, symbol, self._base), self._shape(there or path, other, now)
+        return likeness(one, another) if one is not None and another is not None else 0.0
+
+    def _shape(self, path: str, symbol: str, snapshot: Snapshot) -> Shape | None:
+        key = (path, snapshot.blob(path), symbol)
+        if key not in self._shapes:
+            module, one = snapshot.module(path), snapshot.definition(path, symbol)
+            if module is None or one is None:
+                return None
+            self._shapes[key] = shape(module, one)
+        return self._shapes[key]
+
+    def _candidates(self, path: str, symbol: str, before: Definition, now: Snapshot) -> Iterator[Match]:
+        renamed_threshold = self._threshold(path, symbol, before)
+        for there, module in self._searched(path, before.name, now):
+            known = _symbols(self._base, there)
+            for name in symbols(module):
+                if name in known or not _is_name_possible(symbol, name, is_same_file=there == path):
+                    continue
+                found = now.definition(there, name)
+                if found is None or not _has_same_form(before, found):
+                    continue
+                if not self._is_in_its_class(path, before, there, name, now):
+                    continue
+                alike = self.likeness(path, symbol, now, name, there=there)
+                keeps_name = before.kind != "attribute" and leaf_of(name) == leaf_of(symbol)
+                if alike >= (ENOUGH if keeps_name else renamed_threshold):
+                    is_beside = (path, before.parent) == (there, owner_of(name))
+                    outcome: Outcome = "renamed" if is_beside else "moved"
+                    yield Match(outcome=outcome, path=there, symbol=name, likeness=alike)
+
+    def _threshold(self, path: str, symbol: str, before: Definition) -> float:
+        """Return how alike code under another name must be: short code the same, and unique in its old module."""
+        own, module = self._shape(path, symbol, self._base), self._base.module(path)
+        if own is None or module is None or own.total() >= _TELLING:
+            return ENOUGH
+        if before.kind == "attribute":
+            return _NEVER
+        for name in symbols(module):
+            if name != symbol and self._shape(path, name, self._base) == own:
+                return _NEVER
+        return 1.0
+
+    def _searched(self, path: str, symbol: str, now: Snapshot) -> Iterator[tuple[str, Module]]:
+        """Yield the modules to search: the own one, and those of the same package that define the name."""
+        leaf = leaf_of(symbol)
+        paths = now.defining(leaf)
+        if len(paths) > _COMMON:
+            outer = symbol.partition(".")[0]
+            outside = frozenset(now.defining(outer)) if outer != leaf else frozenset()
+            paths = list(filter(outside.__contains__, paths))
+        top = f"{path.partition('/')[0]}/"
+        # A recipe's copy of a library's class is not where that went.
+        others = [one for one in paths if one.startswith(top)] if len(paths) <= _COMMON else []
+        for there in dict.fromkeys([path, *others]):
+            module = now.module(there)
+            if module is not None:
+                yield there, module
+
+    def _is_in_its_class(self, path: str, before: Definition, there: str, name: str, now: Snapshot) -> bool:
+        """Return whether the class around a candidate is the one around the definition, wherever that is now."""
+        was, owner = before.parent, owner_of(name)
+        if not was or not owner:
+            return was == owner
+        if now.definition(path, was) is not None:
+            return (there, owner) == (path, was)
+        around = self.match(path, was, now)
+        if around.is_elsewhere:
+            return (there, owner) == (around.path, around.symbol)
+        return was == owner or self.likeness(path, was, now, owner, there=there) >= ENOUGH
+
+    def _has_better_origin(self, path: str, before: Definition, found: Match, now: Snapshot) -> bool:
+        """Return whether something else that is gone is what became a candidate: by its name, or by its likeness."""
+        for origin in dict.fromkeys([path, *self._base.defining(leaf_of(found.symbol))]):
+            for other in self._gone(origin, now):
+                is_itself = (origin, other.name) == (path, before.name)
+                if is_itself or other.kind == "import":
+                    continue
+                if other.name == found.symbol != before.name:
+                    return True
+                if origin == path or other.name == found.symbol:
+                    alike = self.likeness(origin, other.name, now, found.symbol, there=found.path)
+                    if alike >= found.likeness and _has_same_form(before, other):
+                        return True
+        return False
+
+    def _gone(self, path: str, now: Snapshot) -> Iterator[Definition]:
+        """Yield the definitions of a module, each the only one of its name, whose names it has no more."""
+        before, after = self._base.module(path), now.module(path)
+        if before is None:
+            return
+        for name, known in before.definitions.items():
+            if len(known) == 1 and (after is None or name not in after.definitions):
+                yield known[0]
+
+
+def _symbols(snapshot: Snapshot, path: str) -> frozenset[str]:
+    module = snapshot.module(path)
+    return frozenset(symbols(module)) if module is not None else frozenset()
+
+
+def _is_name_possible(was: str, name: str, *, is_same_file: bool) -> bool:
+    """Return whether a definition may have that name now: any in its own file and depth, elsewhere only its own.
+
+    What selects one of several definitions must be the same, apart from the property's own name.
+    """
+    selecting = []
+    for text in selector(was):
+        selecting.append(text.replace(f"@{leaf_of(was)}.", f"@{leaf_of(name)}."))
+    if selector(name) != tuple(selecting):
+        return False
+    return leaf_of(name) == leaf_of(was) or (is_same_file and plain(name).count(".") == plain(was).count("."))
+
+
+def _has_same_form(before: Definition, after: Definition) -> bool:
+    one, other = parts(before), parts(after)
+    return all(one.get(part) == other.get(part) for part in _SHAPED)

@@ -1,0 +1,163 @@
+"""Carry out: a port and what a person decided about its parts → what is written into its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from npu_overlays.authoring.port.decisions import DecidedPart, Decisions, decided_parts
+from npu_overlays.authoring.port.folder import write_decisions
+from npu_overlays.authoring.port.parts import PortedPart
+from npu_overlays.authoring.port.pin_edits import pin_files
+from npu_overlays.authoring.port.port import Port
+from npu_overlays.authoring.port.retarget import Retarget, obstacle_in, restated
+from npu_overlays.errors import Problem, UsageError
+from npu_overlays.overlay.project import TextEdit
+from npu_overlays.overlay.said import SourcedEdit
+
+
+def carry_out(port: Port, decisions: Decisions) -> list[str] | None:
+    """Write into the folder of a port what a person decided.
+
+    Returns:
+        Notes of what was done that the folder does not show; None if nothing was decided.
+
+    Raises:
+        UsageError: with each name that means no part, and each proposal that cannot be carried out.
+    """
+    decided = decided_parts(port, decisions)
+    own: list[DecidedPart] = []
+    of_layers: list[DecidedPart] = []
+    moves: list[Retarget] = []
+    problems: list[Problem] = []
+    for one in decided:
+        move = one.retarget
+        # A port may have been killed between stating an operation anew and taking out the old statement.
+        if move and _is_done(port, move):
+            move = None
+        elif move:
+            problems += _obstacles(port, one.part, move, moves)
+            moves.append(move)
+        if port.states_itself(one.part):
+            own.append(replace(one, retarget=move))
+        else:
+            of_layers.append(one)
+    files, others = pin_files(own, port.new, port.now)
+    if problems := [*problems, *others]:
+        raise UsageError(problems)
+    modules = restated(_stated_anew(port, moves), _merge_modules(port, moves, files), port.now)
+    texts: dict[str, bytes | None] = {f"tree/{path}": content for path, content in modules.items()}
+    files = texts | {path: content for path, content in files.items() if path not in texts}
+    drops = _drops(port, of_layers)
+    write_decisions(port.new.folder, files, drops, _kept_edits(port, drops, of_layers))
+    return _notes(port, decided) if files or drops else None
+
+
+def _is_done(port: Port, move: Retarget) -> bool:
+    """Return whether the pin states at the new target what an operation stated at the old one."""
+    for part in port.parts:
+        if port.states_itself(part) and part.verdict.applies and move.is_stated_by(part.statement):
+            return True
+    return False
+
+
+def _stated_anew(port: Port, moves: Iterable[Retarget]) -> list[Retarget]:
+    """Return the moves to be stated in another file: those of layers, and then the pin's own as they are written."""
+    of_layers: list[Retarget] = []
+    own: list[Retarget] = []
+    for move in moves:
+        one = move.operation
+        if one.layer != port.new.name:
+            of_layers.append(move)
+        elif move.path != one.path and not one.shared:
+            own.append(replace(move, source=(port.new.folder / one.file.partition("/")[2]).read_bytes()))
+    return of_layers + own
+
+
+def _merge_modules(port: Port, moves: Iterable[Retarget], files: Mapping[str, bytes | None]) -> dict[str, str]:
+    """Return the pin's own merge modules to which operations move, by the paths of the modules they change."""
+    found: dict[str, str] = {}
+    for path in dict.fromkeys(move.path for move in moves):
+        file = port.new.folder / "tree" / path
+        content = file.read_bytes() if file.is_file() else None
+        content = files.get(f"tree/{path}", content)
+        if content is not None:
+            found[path] = content.decode()
+    return found
+
+
+def _drops(port: Port, of_layers: Iterable[DecidedPart]) -> dict[str, str]:
+    """Return what the pin drops of its layers, by name with why; a package that left as a whole has one name."""
+    dropped = {one.statement for one in of_layers if one.why}
+    kept: set[str] = set()
+    for part in port.parts:
+        if part.statement not in dropped and not port.states_itself(part):
+            kept.add(_top(part))
+    drops: dict[str, str] = {}
+    for one in sorted(of_layers, key=_order):
+        part, anew = one.part, "Stated anew in this pin"
+        if one.why:
+            is_whole = part.verdict.kind == "left" and _top(part) not in kept
+            drops.setdefault(_top(part) if is_whole else part.name, one.why)
+        elif one.retarget:
+            drops[part.name] = f"{anew}, where upstream has it now: {part.verdict.to}."
+        else:
+            drops[part.name] = f"{anew}: {part.verdict.evidence}."
+    return drops
+
+
+def _order(one: DecidedPart) -> tuple[bool, bool]:
+    """Order parts that go before those that move, and these before those that are lengthened."""
+    return not one.why, not one.retarget
+
+
+def _top(part: PortedPart) -> str:
+    """Return the top folder of upstream's that a part is in."""
+    return f"{part.name.partition('/')[0]}/"
+
+
+def _notes(port: Port, decided: Iterable[DecidedPart]) -> list[str]:
+    """Return what was done to what the pin states itself, and why: nothing of it is left that could show it."""
+    notes: list[str] = []
+    for one in sorted(decided, key=_order):
+        part = one.part
+        if not port.states_itself(part):
+            continue
+        if one.why:
+            done = f"left out {part.name}: {one.why}"
+        elif one.retarget:
+            done = f"{part.name} stands at {part.verdict.to} now"
+        else:
+            done = f"{part.name}: {part.verdict.evidence}"
+        notes.append(f"{port.new.name}: {done}")
+    return notes
+
+
+def _kept_edits(port: Port, drops: Mapping[str, str], of_layers: Iterable[DecidedPart]) -> list[tuple[str, TextEdit]]:
+    """Return the layers' substitutions in dropped files that still fit, or fit when lengthened.
+
+    A `drop` takes out all substitutions of a file together.
+    """
+    leads = {one.statement: one.lead for one in of_layers}
+    kept: list[tuple[str, TextEdit]] = []
+    for part in port.parts:
+        sourced, lead = part.statement, leads.get(part.statement, "")
+        if not isinstance(sourced, SourcedEdit) or part.name not in drops or port.states_itself(part):
+            continue
+        if part.verdict.applies or lead:
+            edit = sourced.edit
+            kept.append((part.name, replace(edit, find=lead + edit.find, replace=lead + edit.replace)))
+    return kept
+
+
+def _obstacles(port: Port, part: PortedPart, move: Retarget, earlier: Iterable[Retarget]) -> Iterator[Problem]:
+    """Yield what keeps an operation from being stated for its new target."""
+    file = port.new.folder / "tree" / move.path
+    why = move.obstacle or (obstacle_in(file, move) if file.exists() else "")
+    taken = {(one.path, one.symbol) for one in earlier}
+    if not why and (move.path, move.symbol) in taken:
+        why = "another operation moves there, too"
+    if why:
+        what = f"cannot be stated anew by itself: {why}"
+        fix = f"write it at {part.verdict.to} by hand, and --drop '{part.name}=…' or delete it where it stands"
+        yield Problem(where=part.name, what=what, fix=fix)

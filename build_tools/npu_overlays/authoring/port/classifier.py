@@ -1,0 +1,198 @@
+"""Classifier: an operation and another state of upstream → the verdict on it.
+
+The questions are asked in order of certainty: whether the forwarded change landed, whether the operation still fits,
+whether upstream makes the change itself, whether the target is gone, and where it is now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from npu_overlays.authoring.port.absorption import Absorption
+from npu_overlays.authoring.port.fit import Fit, Fitter
+from npu_overlays.authoring.port.missing_targets import MissingTargets, lost_place
+from npu_overlays.authoring.port.relocations import Relocations
+from npu_overlays.authoring.port.remaining_uses import new_definitions
+from npu_overlays.authoring.port.removed_statements import are_removed
+from npu_overlays.authoring.port.upstream_commits import LandedCommits, UpstreamCommit, references
+from npu_overlays.authoring.port.verdicts import Verdict
+from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.contracts.contracts import Contract, ContractDifference
+from npu_overlays.errors import listing
+from npu_overlays.model.selectors import chosen
+from npu_overlays.overlay.bounds import ALWAYS
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
+
+# Files that a line names.
+_SHOWN = 3
+_AMBIGUOUS = re.compile(r" (?:\d+ times|under a condition): line | (?:\d+ definitions|no definition) of ")
+_Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
+
+
+def effective(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+    """Return one operation for each symbol, that of the highest layer that has one."""
+    return tuple({(one.path, one.symbol): one for one in operations}.values())
+
+
+def names_of(operations: Iterable[Operation]) -> frozenset[str]:
+    """Return the names by which targets are looked for in other files: those of definitions and of their classes."""
+    found: set[str] = set()
+    for one in operations:
+        *owners, leaf = one.name.split(".")
+        found.update(owners)
+        if one.action != "added" and one.symbol != EVERYTHING:
+            found.add(leaf)
+    return frozenset(found)
+
+
+def still_held(
+    locked: Iterable[Contract], before: Iterable[Operation], now: Iterable[Operation]
+) -> tuple[Contract, ...]:
+    """Return the contracts of operations that do what they did when they were locked.
+
+    An operation that was written anew was written for upstream as it is now, so a changed signature is no obstacle.
+
+    Args:
+        locked: the contracts.
+        before: the operations that were locked.
+        now: the same, and others in their places.
+    """
+    known = frozenset(map(_effect, before))
+    rewritten = {(one.path, one.symbol) for one in effective(now) if _effect(one) not in known}
+    return tuple(one for one in locked if one.patch or (one.path, one.symbol) not in rewritten)
+
+
+def _effect(operation: Operation) -> Operation:
+    """Return an operation with nothing but what it does to upstream's code."""
+    return replace(
+        operation, layer="", where="", reason=Reason(why=""), bounds=ALWAYS, depends=(), unproven="", accept=()
+    )
+
+
+class Classifier:
+    """Judges the operations of an overlay; verdicts are cached by the files they depend on.
+
+    Args:
+        content: of the overlay.
+        locked: the contracts its operations were locked with.
+        base: upstream where they were locked.
+    """
+
+    def __init__(self, content: Content, locked: Sequence[Contract], base: Snapshot) -> None:
+        self.operations = effective(content.operations)
+        self.base = base
+        pin, distribution = content.overlay.pin, content.overlay.distribution
+        self.fitter = Fitter(self.operations, locked, distribution)
+        self._repositories = (pin.repository, *pin.mirrors)
+        self._relocations = Relocations(base, self.fitter, pin.place)
+        self._missing = MissingTargets(self.operations, base, self.fitter, self._relocations)
+        self._absorption = Absorption(base, distribution)
+        self._known: dict[_Key, Verdict] = {}
+        # A verdict depends on where the names of all operations of the file are: additions follow what uses them.
+        self._names: dict[str, frozenset[str]] = {}
+        for path in dict.fromkeys(one.path for one in self.operations):
+            self._names[path] = names_of(one for one in self.operations if one.path == path)
+        self._new_names: dict[tuple[str, str], str] = {}
+
+    def verdict(self, operation: Operation, now: Snapshot, landed: LandedCommits) -> Verdict:
+        """Return the verdict on an operation in a snapshot, given the commits that led to it."""
+        commit = landed.find(references(operation.reason.forwarded, self._repositories))
+        fit = self.fitter.fit(operation, now)
+        if fit.applies and commit is None:
+            return self._applying(operation, now, fit)
+        places: dict[tuple[str, str], None] = {}
+        for name in self._names[operation.path]:
+            places |= {(path, now.blob(path)): None for path in now.defining(name)}
+        key = (operation.path, operation.symbol, now.blob(operation.path), commit.id if commit else "", tuple(places))
+        if key not in self._known:
+            self._known[key] = self._judge(operation, now, fit, commit)
+        known = self._known[key]
+        # That depends on all files of the snapshot.
+        is_removed = known.kind == "already gone" and operation.action == "edited"
+        if is_removed and (there := self._relocations.files_with_new_finds(operation, now)):
+            what = "what it changes is gone, and what it looks for stands where it did not before"
+            return Verdict(kind="find gone", evidence=f"{what}: {listing(there, _SHOWN)}")
+        return known
+
+    def _applying(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
+        evidence = _changed(fit.changed)
+        has_other_body = any(one.part == "body" for one in fit.changed)
+        if operation.symbol == EVERYTHING:
+            key = (operation.path, now.blob(operation.path))
+            if key not in self._new_names:
+                before, after = self.base.module(operation.path), now.module(operation.path)
+                self._new_names[key] = new_definitions(before, after)
+            if new := self._new_names[key]:
+                evidence, has_other_body = f"it deletes, too, what was not there before: {new}", True
+        return Verdict(kind="body changed" if has_other_body else "fits", applies=True, evidence=evidence)
+
+    def _judge(self, operation: Operation, now: Snapshot, fit: Fit, commit: UpstreamCommit | None) -> Verdict:
+        absorbed = self._absorption.evidence(operation, now)
+        if commit is not None:
+            state = "it still applies" if fit.applies else "what stands there is not what it makes of it"
+            evidence = f"{operation.reason.forwarded} landed as {commit}; {absorbed or state}"
+            evidence += "; see that it came with its NPU part"
+            return Verdict(kind="absorbed", applies=fit.applies, proposal="drop", evidence=evidence, landed=commit)
+        if absorbed:
+            return Verdict(kind="absorbed", proposal="drop", evidence=absorbed)
+        if not self._has_target(operation, now):
+            return self._missing.verdict(operation, now, fit.problem)
+        if operation.action == "added":
+            return Verdict(kind="taken" if "already defines" in fit.problem else "does not fit", evidence=fit.problem)
+        if operation.action == "edited":
+            return self._edit(operation, now, fit)
+        return self._changed_target(operation, fit)
+
+    def _has_target(self, operation: Operation, now: Snapshot) -> bool:
+        """Return whether upstream has what an operation is on: its symbol, or the place of an addition."""
+        if operation.path not in now or operation.action == "added":
+            return not lost_place(operation, now)
+        module = now.module(operation.path)
+        if module is None or operation.symbol == EVERYTHING:
+            return True
+        known, locked = chosen(module, operation.symbol), self.fitter.locked(operation)
+        # A name that is only imported now can be deleted, but there is no definition to change.
+        if operation.action == "deleted":
+            return bool(known)
+        # If one of several definitions is left, that may be what the target became.
+        known = known or chosen(module, operation.name)
+        if locked is not None and locked.kind == "import":
+            return bool(known)
+        return any(one.kind != "import" for one in known)
+
+    def _edit(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
+        """Return the verdict on an edit that finds nothing to change, or finds it elsewhere."""
+        if moved := self._relocations.of_edit(operation, now):
+            return moved.verdict(operation)
+        path, symbol = operation.path, operation.symbol
+        before, after = self.base.module(path), now.module(path)
+        is_one = before and after and len(chosen(before, symbol)) == len(chosen(after, symbol)) == 1
+        if is_one and before and after and are_removed(operation, before, after):
+            evidence = "upstream deleted what it changes, and nothing stands in its place"
+            return Verdict(kind="already gone", proposal="drop", evidence=evidence)
+        return Verdict(kind="find gone" if "occurs" in fit.problem else "does not fit", evidence=_obstacles(fit))
+
+    def _changed_target(self, operation: Operation, fit: Fit) -> Verdict:
+        """Return the verdict on an operation whose target is there, but not as it needs it."""
+        parts, evidence = {one.part for one in fit.breaking}, _obstacles(fit)
+        locked = self.fitter.locked(operation)
+        is_value = locked is not None and locked.kind == "attribute"
+        if operation.action == "deleted" and is_value and parts == {"body"} and not fit.problem:
+            return Verdict(kind="other value", proposal="relock", evidence="only the value assigned is another")
+        if _AMBIGUOUS.search(fit.problem):
+            return Verdict(kind="ambiguous", evidence=evidence)
+        if "parameter" in fit.problem or parts & {"signature", "decorators", "kind"}:
+            return Verdict(kind="signature changed", evidence=evidence)
+        return Verdict(kind="body changed" if parts else "does not fit", evidence=evidence)
+
+
+def _obstacles(fit: Fit) -> str:
+    return "; ".join(filter(None, [fit.problem, _changed(fit.breaking)]))
+
+
+def _changed(differences: Iterable[ContractDifference]) -> str:
+    listed = ", ".join(map(str, differences))
+    return f"upstream's {listed} changed" if listed else ""

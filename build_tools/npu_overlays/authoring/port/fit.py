@@ -1,0 +1,144 @@
+"""Fit: an operation and the bytes of its file → whether it can be applied to them, and what it needs that changed.
+
+Answers are cached by path and blob: over hundreds of commits a file has few versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.contracts.contracts import Contract, ContractDifference, breaking, differences
+from npu_overlays.errors import MergeError, OverlayError
+from npu_overlays.merging.emptying import each_deletion
+from npu_overlays.merging.merge import splices_of
+from npu_overlays.merging.sites import Companions, Site
+from npu_overlays.merging.targets import find
+from npu_overlays.model import model_of_module
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.module import Module
+from npu_overlays.model.parts import definitions, owners, parts
+from npu_overlays.overlay.operations import EVERYTHING, Operation
+
+_KEPT = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """How an operation fits one version of its file.
+
+    Args:
+        problem: why it cannot be applied; empty if it can be.
+        breaking: what it needs that changed.
+        changed: what else it depends on that changed.
+    """
+
+    problem: str = ""
+    breaking: tuple[ContractDifference, ...] = ()
+    changed: tuple[ContractDifference, ...] = ()
+
+    @property
+    def applies(self) -> bool:
+        """Whether it can be applied, and all that it needs is unchanged."""
+        return not self.problem and not self.breaking
+
+
+class Fitter:
+    """Tries the operations of an overlay on versions of their files.
+
+    Args:
+        operations: all of them, one for each symbol.
+        locked: the contracts they were locked with.
+        distribution: name of the distribution built.
+    """
+
+    def __init__(self, operations: Iterable[Operation], locked: Iterable[Contract], distribution: str) -> None:
+        self._by_path: dict[str, list[Operation]] = {}
+        for operation in operations:
+            self._by_path.setdefault(operation.path, []).append(operation)
+        self._locked = {(one.path, one.symbol): one for one in locked if not one.patch}
+        self._distribution = distribution
+        self._known: dict[tuple[str, str], Mapping[str, Fit]] = {}
+
+    def locked(self, operation: Operation) -> Contract | None:
+        """Return the contract an operation was locked with."""
+        return self._locked.get((operation.path, operation.symbol))
+
+    def fit(self, operation: Operation, now: Snapshot) -> Fit:
+        """Return how an operation fits its file in a snapshot; all on that file are tried together."""
+        path = operation.path
+        if path not in now:
+            return Fit(problem="upstream has no such file")
+        key = (path, now.blob(path))
+        if key not in self._known:
+            module, together = now.module(path), self._by_path.get(path, [])
+            companions, fits = Companions(together), {}
+            for one in together:
+                unreadable = Fit(problem=f"{path} is not Python that can be read")
+                fits[one.symbol] = self._fit(one, module, companions) if module else unreadable
+            self._known[key] = fits
+        return self._known[key][operation.symbol]
+
+    def has_changes(self, operation: Operation, now: Snapshot) -> bool:
+        """Return whether anything an operation depends on changed; it need not apply."""
+        module, locked = now.module(operation.path), self.locked(operation)
+        if module is None or locked is None:
+            return True
+        try:
+            return bool(differences(locked, _contract(locked, operation, module)))
+        except MergeError:
+            return True
+
+    def problem(self, operation: Operation, module: Module, companions: Companions | None = None) -> str:
+        """Return why an operation cannot be applied to a module; empty if it can be."""
+        together = companions or Companions([operation])
+        try:
+            each = list(each_deletion(operation, module)) if operation.symbol == EVERYTHING else [operation]
+            for one in each:
+                site = Site(
+                    module=module,
+                    operation=one,
+                    companions=Companions(each) if len(each) > 1 else together,
+                    distribution=self._distribution,
+                    classes=_classes(module),
+                )
+                splices_of(site)
+        except OverlayError as error:
+            return "; ".join(dict.fromkeys(problem.what for problem in error.problems))
+        return ""
+
+    def _fit(self, operation: Operation, module: Module, companions: Companions) -> Fit:
+        problem, locked = self.problem(operation, module, companions), self.locked(operation)
+        if operation.symbol == EVERYTHING or locked is None:
+            return Fit(problem=problem)
+        try:
+            now = _contract(locked, operation, module)
+        except MergeError as error:
+            return Fit(problem=problem or error.problems[0].what)
+        hard = tuple(breaking(locked, now))
+        soft = tuple(one for one in differences(locked, now) if one not in hard)
+        return Fit(problem=problem, breaking=hard, changed=soft)
+
+
+@lru_cache(maxsize=_KEPT)
+def _classes(module: Module) -> ClassGraph:
+    """Return the classes of a module alone: what is cached by blob must hold beside any other modules."""
+    return model_of_module(module.path, module.content).classes
+
+
+def _contract(locked: Contract, operation: Operation, module: Module) -> Contract:
+    """Return an operation's contract with a module, except for parts that need the whole tree and break nothing."""
+    if operation.action == "added":
+        return replace(locked, owner=owners(module, operation.symbol))
+    return Contract(
+        path=operation.path,
+        symbol=operation.symbol,
+        operation=operation.action,
+        owner=owners(module, operation.symbol),
+        watched=locked.watched,
+        hidden=locked.hidden,
+        unlike=locked.unlike,
+        **{**parts(find(module, operation)), "definitions": definitions(module, operation.name)},
+    )

@@ -1,0 +1,263 @@
+"""Folder: an overlay and another pin → the folder it is ported into, and what is written there later.
+
+Only that folder is written. Layers serve other pins, for which they are right: what no longer applies of them is
+dropped by the new pin, and what moved is stated in it anew. What the old pin itself states is changed in its copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+import tomlkit
+from packaging.version import Version
+from tomlkit.items import AoT
+
+from npu_overlays.contracts.lockfile import load_lock, stated_version
+from npu_overlays.errors import ConfigError, Problem, UsageError, listing
+from npu_overlays.overlay.bounds import SINCE_UNTIL
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.inputs import CONTENT_FOLDERS, LICENCE_FILES, PORT_FILE, is_ignored
+from npu_overlays.overlay.lookup import readable
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit
+from npu_overlays.overlay.tables import load_toml
+from npu_overlays.pin import Pin
+from npu_overlays.reproducible import remove, write_atomically
+from npu_overlays.starting.project import readme, staged
+from npu_overlays.tree import SourceTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortState:
+    """What an unfinished port remembers, in a file of its folder.
+
+    Args:
+        origin: the folder of the overlay that is ported.
+        to: what it is ported to, as the user named it.
+        version: upstream's, there.
+        written: the sha256 of what the port wrote into its folder, by path.
+    """
+
+    origin: str
+    to: str
+    version: str
+    written: Mapping[str, str] = field(default_factory=dict)
+
+    def write(self, folder: Path, digests: Mapping[str, str]) -> None:
+        """Write it into a port's folder, with the digests of what the port wrote."""
+        content = json.dumps(vars(replace(self, written=digests)), indent=2) + "\n"
+        write_atomically(folder / PORT_FILE, content.encode())
+
+
+def place(old: Overlay, pin: Pin) -> Path:
+    """Return the folder of an overlay on another pin."""
+    return old.folder.parent / f"{pin.project}@{pin.short}{f'-{old.label}' if old.label else ''}"
+
+
+def begin(old: Overlay, wanted: Overlay, state: PortState, tree: SourceTree) -> Overlay:
+    """Write the folder of a port, all of it or nothing, and return the overlay in it.
+
+    Args:
+        old: the overlay that is ported.
+        wanted: the same with its new pin, and with what is shipped there.
+        state: what the port remembers.
+        tree: upstream where it is ported to.
+
+    Raises:
+        OutputError: the folder exists already, or cannot be written.
+        ConfigError: the old overlay's configuration cannot be used for the new pin.
+    """
+    folder = place(old, wanted.pin)
+    with staged(folder) as stage:
+        for name in CONTENT_FOLDERS:
+            if (old.folder / name).is_dir():
+                shutil.copytree(old.folder / name, stage / name)
+        for name in LICENCE_FILES:
+            own = old.folder / name
+            is_upstreams = own.is_file() and name in tree and tree.read(name) == own.read_bytes()
+            if own.is_file() and not is_upstreams:
+                (stage / name).write_bytes(own.read_bytes())
+        (stage / CONFIG_FILE).write_text(_configuration(old, wanted), "utf-8")
+        state.write(stage, _digests(stage))
+    overlay = load_overlay(folder)
+    write_atomically(folder / "README.md", readme(overlay).encode())
+    state.write(folder, _digests(folder))
+    return overlay
+
+
+def _configuration(old: Overlay, wanted: Overlay) -> str:
+    """Return the old overlay's configuration with the new pin, and what it ships if that is less; the rest is kept."""
+    document = tomlkit.parse((old.folder / CONFIG_FILE).read_text("utf-8"))
+    table: Any = document["tool"]["overlay"]  # tomlkit's containers
+    pin, upstream = wanted.pin, table["upstream"]
+    own = {"commit": pin.commit, "tag": pin.tag, "archive": list(map(vars, pin.archives))}
+    for key, value in own.items():
+        if value:
+            upstream[key] = value
+        elif key in upstream:
+            del upstream[key]
+    table.pop("revision", None)
+    # Tomlkit puts new keys into the gaps of deleted and dotted ones; parsed anew, they come last.
+    document = tomlkit.parse(tomlkit.dumps(document))
+    table = document["tool"]["overlay"]
+    if pin.packages != old.pin.packages:
+        imports, packages = dict(pin.imports), list[Any]()
+        for path in pin.packages:
+            name = imports.get(path, "").removesuffix(".py").replace("/", ".")
+            packages.append({"path": path, "import": name} if path in imports else path)
+        table["packages"] = packages
+    if wanted.license_files != old.license_files:
+        table["license-files"] = list(wanted.license_files)
+    return tomlkit.dumps(document)
+
+
+def read_state(folder: Path) -> PortState:
+    """Return what an unfinished port in a folder remembers; raises `ConfigError` if there is none."""
+    file = folder / PORT_FILE
+    if not folder.is_dir():
+        fix = "name the folder that `port --to` made"
+        raise ConfigError(Problem(where=str(folder), what="there is no such folder", fix=fix))
+    try:
+        return PortState(**json.loads(file.read_text("utf-8")))
+    except FileNotFoundError as error:
+        fix = "begin one: npu-overlays port OVERLAY --to REVISION"
+        raise ConfigError(Problem(where=str(folder), what="holds no port that is under way", fix=fix)) from error
+    except (ValueError, TypeError) as error:
+        what, fix = f"damaged ({error})", f"delete {folder}, and begin anew"
+        raise ConfigError(Problem(where=str(file), what=what, fix=fix)) from error
+
+
+def origin_of(folder: Path) -> PortState:
+    """Return what an unfinished port remembers; for a finished one, that it came from the next older pin beside it.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    if (folder / PORT_FILE).exists():
+        return read_state(folder)
+    new = load_overlay(folder)
+    version = Version(load_lock(new).metadata.version)
+    older: list[tuple[Version, str]] = []
+    for one in readable(folder.parent, new.pin.project):
+        text = stated_version(one) if one.label == new.label else ""
+        if text and Version(text) < version:
+            older.append((Version(text), one.folder.name))
+    if not older:
+        what = f"holds no port that is under way, and beside it lies no older pin of {new.pin.project}"
+        raise ConfigError(Problem(where=str(folder), what=what, fix="begin one: npu-overlays port OVERLAY --to REV"))
+    return PortState(origin=max(older)[1], to=str(version), version=str(version))
+
+
+def finish(folder: Path) -> None:
+    """Delete what marks a port as unfinished."""
+    (folder / PORT_FILE).unlink(missing_ok=True)
+
+
+def abort(folder: Path) -> None:
+    """Remove the folder of an unfinished port.
+
+    Raises:
+        ConfigError: there is none.
+        UsageError: it has files that somebody else wrote; nothing is removed then.
+    """
+    if not (folder / PORT_FILE).is_file():
+        read_state(folder)
+    if foreign := _foreign(folder):
+        what, fix = f"holds work of yours: {listing(foreign)}", f"put it elsewhere, or delete all of it: rm -r {folder}"
+        raise UsageError(Problem(where=str(folder), what=what, fix=fix))
+    # The mark goes last: an abort that is killed can be repeated.
+    for path in folder.iterdir():
+        if path.name != PORT_FILE:
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    finish(folder)
+    folder.rmdir()
+
+
+def _foreign(folder: Path) -> list[str]:
+    """Return the files of a port that differ from what the port wrote."""
+    try:
+        written = read_state(folder).written
+    except ConfigError:
+        written = {}
+    return [path for path, digest in _digests(folder).items() if written.get(path) != digest]
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Return the sha256 of each file of a port, except what tools leave behind."""
+    found: dict[str, str] = {}
+    for path in sorted(folder.rglob("*")):
+        if path == folder / PORT_FILE or is_ignored(path, folder):
+            continue
+        if path.is_symlink():
+            found[path.relative_to(folder).as_posix()] = ""
+        elif path.is_file():
+            found[path.relative_to(folder).as_posix()] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def write_decisions(
+    folder: Path, files: Mapping[str, bytes | None], drops: Mapping[str, str], edits: Sequence[tuple[str, TextEdit]]
+) -> None:
+    """Write into the folder of a port what was decided.
+
+    Args:
+        folder: of the port.
+        files: by path, in the order in which they are written; None for a file to delete.
+        drops: the reason for each part of the layers that the pin drops, by name.
+        edits: substitutions that the pin states, with the path of each.
+    """
+    if not (files or drops or edits):
+        return
+    foreign = frozenset(_foreign(folder))
+    # What is stated anew comes before its old statement is dropped: a port that is killed in between loses nothing.
+    for path, content in files.items():
+        if content is None:
+            remove(folder / path, within=folder)
+        else:
+            write_atomically(folder / path, content)
+    _add_settings(folder / CONFIG_FILE, drops, edits)
+    ours = {path: digest for path, digest in _digests(folder).items() if path not in foreign}
+    read_state(folder).write(folder, ours)
+
+
+def _add_settings(file: Path, drops: Mapping[str, str], edits: Sequence[tuple[str, TextEdit]]) -> None:
+    """Add to a pin's configuration what it drops and substitutes."""
+    known = {one["name"] for one in load_toml(file)["tool"]["overlay"].get("drop", [])}
+    dropped = [{"name": name, "why": why} for name, why in drops.items() if name not in known]
+    stated: list[dict[str, Any]] = []
+    for path, edit in edits:
+        entry: dict[str, Any] = {"paths": [path], "find": edit.find, "replace": edit.replace, "why": edit.why}
+        if edit.count != 1:
+            entry["count"] = edit.count
+        if edit.accept:
+            entry["accept"] = list(map(str, edit.accept))
+        bounds = {key: getattr(edit.bounds, key) for key in SINCE_UNTIL}
+        stated.append(entry | {key: bound for key, bound in bounds.items() if bound})
+    if dropped or stated:
+        text = _with_entries(file.read_text("utf-8"), "drop", dropped)
+        write_atomically(file, _with_entries(text, "edit", stated).encode())
+
+
+def _with_entries(text: str, key: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return a configuration with tables added to a list, in the form in which that list is written."""
+    if not entries:
+        return text
+    document = tomlkit.parse(text)
+    table: Any = document["tool"]["overlay"]  # tomlkit's containers
+    if key in table and not isinstance(table[key], AoT):
+        for entry in entries:
+            inline = tomlkit.inline_table()
+            inline.update(entry)
+            table[key].append(inline)
+        return tomlkit.dumps(document)
+    # One table after the other: short ones would be written inline, below a header that is there already.
+    tables = [f"{text.rstrip()}\n"]
+    for entry in entries:
+        tables.append(f"[[tool.overlay.{key}]]\n{tomli_w.dumps(entry, multiline_strings=True)}")
+    return "\n".join(tables)

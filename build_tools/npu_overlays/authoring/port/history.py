@@ -1,0 +1,184 @@
+"""History: a bare repository and a range of its commits → upstream's tree at each of them, without a checkout.
+
+One call of git lists the commits, one what each changed, and a few read the blobs: hundreds of commits cost about as
+much as a few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays import git
+from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
+from npu_overlays.authoring.snapshots import DefinedNames, Snapshot
+from npu_overlays.errors import Problem, SourceError
+from npu_overlays.proc import ProcessError
+from npu_overlays.source import objects
+
+_FIELDS = 5
+_READ_TOGETHER = 500
+
+
+class BlobCache(Mapping[str, bytes]):
+    """The blobs of a repository by id; each is read once and kept."""
+
+    def __init__(self, repository: Path) -> None:
+        self._repository = repository
+        self._kept: dict[str, bytes] = {}
+
+    def keep(self, blobs: Iterable[str]) -> None:
+        """Read blobs that will be asked for, all at once."""
+        wanted = [blob for blob in dict.fromkeys(blobs) if blob not in self._kept]
+        self._kept.update(zip(wanted, self.read(wanted), strict=True))
+
+    def read(self, blobs: list[str]) -> Iterator[bytes]:
+        """Yield the content of blobs without keeping it."""
+        return objects.read(self._repository, "blob", blobs)
+
+    def __getitem__(self, blob: str) -> bytes:
+        if blob not in self._kept:
+            self.keep([blob])
+        return self._kept[blob]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpstreamHistory:
+    """The history of an upstream, in a bare repository."""
+
+    repository: Path
+
+    def commits(self, first: str, last: str) -> list[UpstreamCommit]:
+        """Return the first commit and those from it to the last, oldest first, along first parents.
+
+        Raises:
+            SourceError: no commit leads there.
+        """
+        between = self._log("--first-parent", "--reverse", last, f"^{first}")
+        if not between and first != last:
+            what = f"no commit leads from {first[:9]} to {last[:9]}"
+            raise SourceError(Problem(where="--range", what=what, fix="name the older one first: A..B"))
+        return [*self._log("--no-walk", first), *between]
+
+    def graph(self, first: str, last: str) -> dict[str, tuple[UpstreamCommit, tuple[str, ...]]]:
+        """Return by id every commit that the last one has and the first one lacks, with its parents, newest first."""
+        found: dict[str, tuple[UpstreamCommit, tuple[str, ...]]] = {}
+        for commit, parents in self._log_with_parents("--topo-order", last, f"^{first}"):
+            found[commit.id] = (commit, parents)
+        return found
+
+    def versions(self, first: str, last: str, path: str) -> list[tuple[UpstreamCommit, str]]:
+        """Return the commits between two that changed a path, oldest first, each with the blob it left, or none."""
+        found = self._log("--first-parent", "--reverse", last, f"^{first}", "--", path)
+        request = "".join(f"{commit.id}:{path}\n" for commit in found).encode("utf-8", "surrogateescape")
+        answers = self._git("cat-file", "--batch-check=%(objecttype) %(objectname)", stdin=request).splitlines()
+        versions: list[tuple[UpstreamCommit, str]] = []
+        for commit, answer in zip(found, answers, strict=True):
+            kind, _, blob = answer.partition(" ")
+            versions.append((commit, blob if kind == "blob" else ""))
+        return versions
+
+    def is_ancestor(self, one: str, other: str) -> bool:
+        """Return whether a commit is part of the history of another."""
+        try:
+            self._git("merge-base", "--is-ancestor", one, other)
+        except ProcessError:
+            return False
+        return True
+
+    def entries(self, commit: str) -> dict[str, str]:
+        """Return the blob of every file of a commit, by path."""
+        found: dict[str, str] = {}
+        for entry in self._git("ls-tree", "-r", "-z", "--full-tree", commit).split("\0"):
+            head, _, path = entry.partition("\t")
+            if head.startswith("100"):
+                found[path] = head.split(" ")[2]
+        return found
+
+    def states(self, commits: list[UpstreamCommit]) -> Iterator[tuple[UpstreamCommit, dict[str, str]]]:
+        """Yield each commit with the blob of every file, in a dictionary of the caller's own."""
+        entries = self.entries(commits[0].id)
+        yield commits[0], dict(entries)
+        request: list[str] = []
+        for commit, before in zip(commits[1:], commits, strict=False):
+            request.append(f"{commit.id} {before.id}\n")
+        options = ("--stdin", "-r", "-z", "--raw", "--no-renames")
+        changes = _changes(self._git("diff-tree", *options, stdin="".join(request).encode()))
+        for commit in commits[1:]:
+            for path, blob in changes.get(commit.id, ()):
+                if blob:
+                    entries[path] = blob
+                else:
+                    entries.pop(path, None)
+            yield commit, dict(entries)
+
+    def _log(self, *arguments: str) -> list[UpstreamCommit]:
+        return [commit for commit, _ in self._log_with_parents(*arguments)]
+
+    def _log_with_parents(self, *arguments: str) -> Iterator[tuple[UpstreamCommit, tuple[str, ...]]]:
+        output = self._git("log", "--format=%H%x00%P%x00%cs%x00%s%x00%b", "-z", *arguments)
+        fields = output.removesuffix("\0").split("\0") if output else []
+        for start in range(0, len(fields), _FIELDS):
+            id_, parents, date, subject, body = fields[start : start + _FIELDS]
+            yield UpstreamCommit(id=id_, date=date, subject=subject, body=body), tuple(parents.split())
+
+    def _git(self, *arguments: str, stdin: bytes | None = None) -> str:
+        output = git.alone(f"--git-dir={self.repository}", *arguments, stdin=stdin)
+        return output.decode("utf-8", "surrogateescape")
+
+
+def _changes(raw: str) -> dict[str, list[tuple[str, str]]]:
+    """Return what ``diff-tree`` says each commit changed: paths with their new blobs, empty for deleted files."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    fields = iter(raw.split("\0"))
+    commit = ""
+    for field in fields:
+        if field.startswith(":"):
+            _, mode, _, blob, _ = field.split(" ")
+            found.setdefault(commit, []).append((next(fields), blob if mode.startswith("100") else ""))
+        elif field:
+            commit = field
+    return found
+
+
+def snapshots(
+    history: UpstreamHistory,
+    commits: list[UpstreamCommit],
+    *,
+    names: DefinedNames,
+    paths: Collection[str],
+    shipped: Callable[[str], object],
+) -> Iterator[tuple[UpstreamCommit, Snapshot]]:
+    """Yield each commit with upstream's tree at it.
+
+    Args:
+        history: of upstream.
+        commits: oldest first.
+        names: the names to look for in the shipped modules.
+        paths: the files that will be read in each tree.
+        shipped: whether a path is of the shipped packages.
+    """
+    states = list(history.states(commits))
+    contents = BlobCache(history.repository)
+    read: dict[str, None] = {}
+    modules: dict[str, None] = {}
+    for _, entries in states:
+        read |= {entries[path]: None for path in paths if path in entries}
+        for path, blob in entries.items():
+            if path.endswith(".py") and shipped(path):
+                modules[blob] = None
+    contents.keep(read)
+    unknown = names.unknown(modules)
+    for start in range(0, len(unknown), _READ_TOGETHER):
+        part = unknown[start : start + _READ_TOGETHER]
+        for blob, content in zip(part, contents.read(part), strict=True):
+            names.note(blob, content)
+    for commit, entries in states:
+        yield commit, Snapshot(entries=entries, contents=contents, names=names)

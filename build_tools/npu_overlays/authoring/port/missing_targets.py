@@ -1,0 +1,127 @@
+"""Missing targets: an operation whose file, class or symbol upstream no longer has → the verdict on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from npu_overlays.authoring.port.fit import Fitter
+from npu_overlays.authoring.port.relocations import Relocation, Relocations
+from npu_overlays.authoring.port.remaining_uses import new_definitions, remaining_uses
+from npu_overlays.authoring.port.verdicts import Verdict
+from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.overlay.operations import Operation
+
+
+class MissingTargets:
+    """Judges operations that have nothing to be applied to.
+
+    Args:
+        operations: of the overlay, one for each symbol.
+        base: upstream where they were locked.
+        fitter: knows what they were locked with.
+        relocations: finds where they belong.
+    """
+
+    def __init__(
+        self, operations: tuple[Operation, ...], base: Snapshot, fitter: Fitter, relocations: Relocations
+    ) -> None:
+        self._operations = operations
+        self._base = base
+        self._fitter = fitter
+        self._relocations = relocations
+
+    def verdict(self, operation: Operation, now: Snapshot, problem: str) -> Verdict:
+        """Return the verdict on an operation; ``problem`` is why it cannot be applied."""
+        path = operation.path
+        top, slash, _ = path.partition("/")
+        if path not in now and slash and top not in now.top_folders:
+            return self._without_package(operation, now, f"there is no {top}/ any more")
+        if operation.action == "added":
+            return self._addition(operation, now)
+        found = self._relocations.of_definition(operation, now)
+        if operation.action == "deleted":
+            return self._deletion(operation, now, found)
+        if found:
+            return found.verdict(operation)
+        locked = self._fitter.locked(operation)
+        if path in now and locked is not None and locked.kind == "import":
+            return Verdict(kind="already gone", proposal="drop", evidence=self._lacks_symbol(operation, now))
+        return Verdict(kind="retired", evidence=lost_place(operation, now) or problem)
+
+    def _without_package(self, operation: Operation, now: Snapshot, evidence: str) -> Verdict:
+        """Return the verdict on an operation whose package left the repository; its file may have stayed elsewhere."""
+        there = now.relocated_file(operation.path, self._base)
+        known = {(one.path, one.symbol) for one in self._operations}
+        if not there or (there, operation.symbol) in known:
+            return Verdict(kind="left", proposal="drop", evidence=evidence)
+        if found := self._relocations.of_file(operation, there, now):
+            return found.verdict(operation)
+        return Verdict(kind="left", evidence=f"{evidence}, but {there}, which is new, may be where its file went")
+
+    def _lacks_symbol(self, operation: Operation, now: Snapshot) -> str:
+        path = operation.path
+        new = new_definitions(self._base.module(path), now.module(path))
+        return f"{path} has no `{operation.symbol}`" + (f"; new there: {new}" if new else "")
+
+    def _deletion(self, operation: Operation, now: Snapshot, found: Relocation | None) -> Verdict:
+        """Return the verdict on a deletion of what is gone: done, unless the same is elsewhere and unused."""
+        why_kept = self._why_kept(found, now) if found else ""
+        if found and not why_kept:
+            return found.verdict(operation)
+        evidence = self._lacks_symbol(operation, now)
+        if operation.path not in now:
+            evidence = f"{operation.path} is gone" + ("" if found else ", with all in it")
+        if found:
+            evidence += f"; `{found.target}` is like it ({found.likeness:.2f}), and stays: {why_kept}"
+        return Verdict(kind="already gone", proposal="drop", evidence=evidence)
+
+    def _why_kept(self, found: Relocation, now: Snapshot) -> str:
+        """Return why a definition must not be deleted in the place of another: it differs, or is used."""
+        module = now.module(found.path)
+        if found.problem or module is None:
+            return found.problem
+        taken_out = {found.symbol}
+        for one in self._operations:
+            if one.action == "deleted" and one.path == found.path:
+                taken_out.add(one.symbol)
+                other = self._relocations.of_definition(one, now)
+                if other and not other.problem:
+                    taken_out.add(other.symbol)
+        return remaining_uses(module, found.symbol, taken_out)
+
+    def _addition(self, operation: Operation, now: Snapshot) -> Verdict:
+        """Return the verdict on an addition to a file or class that is gone: it goes with its class, or its users."""
+        lost = lost_place(operation, now)
+        if found := self._relocations.of_member(operation, now):
+            return found.verdict(operation)
+        users = list(self._users(operation))
+        served = [one for one in users if one.action != "added"]
+        are_lost_with_it = all(one.path == operation.path and lost_place(one, now) for one in users)
+        if served and are_lost_with_it and not any(self._relocations.of_definition(one, now) for one in served):
+            named = ", ".join(f"`{one.symbol}`" for one in served)
+            evidence = f"{lost}, and {named} with it, for which it was added"
+            return Verdict(kind="retired", proposal="drop", evidence=evidence)
+        return Verdict(kind="retired", evidence=lost)
+
+    def _users(self, operation: Operation) -> Iterator[Operation]:
+        """Yield the operations whose code names what one adds, and the users of those that are additions."""
+        known, pending = {operation.symbol}, [operation]
+        while pending:
+            leaf = re.compile(rf"\b{re.escape(pending.pop().leaf)}\b")
+            for other in self._operations:
+                texts = [other.text, *(edit.replace for edit in other.edits)]
+                if other.symbol not in known and any(map(leaf.search, texts)):
+                    known.add(other.symbol)
+                    yield other
+                    if other.action == "added":
+                        pending.append(other)
+
+
+def lost_place(operation: Operation, now: Snapshot) -> str:
+    """Return that the file of an operation is gone, or the class around it; empty if neither is."""
+    if operation.path not in now:
+        return f"{operation.path} is gone"
+    module, owner = now.module(operation.path), operation.owner
+    is_lost = module is not None and owner and owner not in module.definitions
+    return f"{operation.path} has no class `{owner}`" if is_lost else ""

@@ -1,0 +1,207 @@
+"""Parts: what an overlay says, and another state of upstream → the verdict on each part, and its commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from npu_overlays.authoring.port.classifier import Classifier
+from npu_overlays.authoring.port.history import BlobCache, UpstreamHistory
+from npu_overlays.authoring.port.text_verdicts import SubstitutionVerdicts, file_verdict, patch_verdicts
+from npu_overlays.authoring.port.upstream_commits import LandedCommits, UpstreamCommit
+from npu_overlays.authoring.port.verdicts import Verdict
+from npu_overlays.authoring.snapshots import DefinedNames, Snapshot
+from npu_overlays.contracts.changed_reads import ChangedRead
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.said import OverlayFile, SourcedEdit
+
+Statement: TypeAlias = Operation | SourcedEdit | OverlayFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortedPart:
+    """One part of an overlay.
+
+    Args:
+        statement: the operation, substitution, patch or added file.
+        action: what it does: that of an operation, else ``edit``, ``patch`` or ``file``.
+        name: ``path:symbol``, the path of a file, or the name of a patch: what a `drop` calls it.
+        where: file and line in the overlay.
+        verdict: on it.
+        commit: upstream's that caused the verdict, if it is known.
+    """
+
+    statement: Statement
+    action: str
+    name: str
+    where: str
+    verdict: Verdict
+    commit: UpstreamCommit | None = None
+
+    @property
+    def layer(self) -> str:
+        """The layer that states it."""
+        return self.statement.layer
+
+    @property
+    def symbol(self) -> str:
+        """The symbol of an operation; empty for other parts."""
+        return self.name.partition(":")[2]
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What it is and where it is stated, the same in every look at a port."""
+        return self.action, self.name, self.where
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        verdict, commit = self.verdict, None
+        if one := self.commit:
+            commit = {"id": one.id, "date": one.date, "subject": one.subject, "pull": one.pull}
+        return {
+            "action": self.action,
+            "target": self.name,
+            "layer": self.layer,
+            "where": self.where,
+            "kind": verdict.kind,
+            "applies": verdict.applies,
+            "proposal": verdict.proposal,
+            "to": verdict.to,
+            "likeness": verdict.likeness,
+            "evidence": verdict.evidence,
+            "commit": commit,
+        }
+
+
+def parts(content: Content, classifier: Classifier, now: Snapshot, landed: LandedCommits) -> list[PortedPart]:
+    """Return every part of an overlay with its verdict.
+
+    Args:
+        content: of the overlay, for the version of upstream it is ported to.
+        classifier: of its operations, with upstream where they were locked.
+        now: upstream where it is ported to.
+        landed: the commits between, if they are known.
+    """
+    found: list[PortedPart] = []
+    for one in classifier.operations:
+        verdict, name = classifier.verdict(one, now, landed), f"{one.path}:{one.symbol}"
+        found.append(PortedPart(statement=one, action=one.action, name=name, where=one.where, verdict=verdict))
+    for edit, verdict in SubstitutionVerdicts(classifier.base).verdicts(content.edits, now):
+        found.append(PortedPart(statement=edit, action="edit", name=edit.path, where=edit.where, verdict=verdict))
+    for file, verdict in patch_verdicts(content.patches, now):
+        found.append(PortedPart(statement=file, action="patch", name=file.path, where=file.file, verdict=verdict))
+    for file in content.files:
+        verdict = file_verdict(file, now)
+        found.append(PortedPart(statement=file, action="file", name=file.path, where=file.file, verdict=verdict))
+    return found
+
+
+def with_reads(found: Iterable[PortedPart], changed: Iterable[ChangedRead]) -> Iterator[PortedPart]:
+    """Yield parts with what changed of all that their code reads upstream.
+
+    A part that applies, and reads something that changed, may do nothing or raise, so the verdict says that. A part
+    that is dropped reads nothing any more.
+    """
+    by_reader: dict[str, list[str]] = {}
+    for one in changed:
+        for place in one.places:
+            by_reader.setdefault(place.reader, []).append(f"reads {one}, at {place.where}")
+    for part in found:
+        verdict, reads = part.verdict, by_reader.get(f"{part.action} {part.name}", [])
+        if reads and verdict.proposal != "drop":
+            evidence = "; ".join(filter(None, [verdict.evidence, *dict.fromkeys(reads)]))
+            kind = "reads changed" if verdict.kind in ("fits", "body changed") else verdict.kind
+            yield replace(part, verdict=replace(verdict, kind=kind, evidence=evidence))
+        else:
+            yield part
+
+
+def with_users(found: Iterable[PortedPart]) -> Iterator[PortedPart]:
+    """Yield parts with additions marked whose users no longer fit.
+
+    An added function fits wherever its name is free. But it was written for the operations that call it: if their
+    definition changed upstream, it may have to follow.
+    """
+    listed = list(found)
+    changed: list[Operation] = []
+    for part in listed:
+        is_changed = part.verdict.kind != "fits" and part.verdict.proposal != "drop"
+        if is_changed and isinstance(part.statement, Operation):
+            changed.append(part.statement)
+    for part in listed:
+        added = part.statement
+        if not isinstance(added, Operation) or added.action != "added" or part.verdict.kind != "fits":
+            yield part
+            continue
+        users = [f"`{one.symbol}`" for one in changed if one.path == added.path and added.symbol in one.uses]
+        verdict = part.verdict
+        if users:
+            verdict = replace(verdict, kind="user changed", evidence=f"{', '.join(users)} uses it")
+        yield replace(part, verdict=verdict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitRange:
+    """The commits of an upstream from the one an overlay was locked at to the one it is ported to."""
+
+    history: UpstreamHistory
+    first: str
+    last: str
+
+
+def with_commits(
+    found: Iterable[PortedPart], classifier: Classifier, commits: CommitRange, known: Iterable[PortedPart] = ()
+) -> Iterator[PortedPart]:
+    """Yield parts with the commits that caused their verdicts; those of ``known`` parts hold for equal verdicts."""
+    earlier = {part.identity: part for part in known}
+    versions: dict[str, list[tuple[UpstreamCommit, str]]] = {}
+    blobs = BlobCache(commits.history.repository)
+    for part in found:
+        verdict, before = part.verdict, earlier.get(part.identity)
+        if verdict.kind in ("fits", "reads changed", "user changed") or part.action in ("patch", "file"):
+            yield part
+        elif verdict.landed is not None:
+            yield replace(part, commit=verdict.landed)
+        elif before is not None and before.verdict == verdict:
+            yield replace(part, commit=before.commit)
+        else:
+            path = part.statement.path
+            if path not in versions:
+                versions[path] = commits.history.versions(commits.first, commits.last, path)
+            yield replace(part, commit=_cause(part, classifier, versions[path], blobs))
+
+
+def _cause(
+    part: PortedPart,
+    classifier: Classifier,
+    versions: list[tuple[UpstreamCommit, str]],
+    blobs: Mapping[str, bytes],
+) -> UpstreamCommit | None:
+    """Return a commit before which a part is as it was and after which it is not, found by bisection.
+
+    The state before the first commit counts as good, the last one as bad.
+    """
+    good, bad = -1, len(versions) - 1
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        if _is_as_it_was(part, classifier, versions[middle][1], blobs):
+            good = middle
+        else:
+            bad = middle
+    return versions[bad][0] if versions else None
+
+
+def _is_as_it_was(part: PortedPart, classifier: Classifier, blob: str, blobs: Mapping[str, bytes]) -> bool:
+    """Return whether a part is as it was in one version of its file."""
+    statement = part.statement
+    now = Snapshot(entries={statement.path: blob} if blob else {}, contents=blobs, names=DefinedNames(()))
+    if isinstance(statement, SourcedEdit):
+        ((_, verdict),) = SubstitutionVerdicts(now).verdicts([statement], now)
+        return verdict.applies
+    if not isinstance(statement, Operation):
+        return True
+    if part.verdict.applies:
+        return not classifier.fitter.has_changes(statement, now)
+    return classifier.fitter.fit(statement, now).applies

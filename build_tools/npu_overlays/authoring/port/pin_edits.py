@@ -1,0 +1,170 @@
+"""Pin edits: what is decided of what a pin states itself → the changed files of its folder.
+
+What a layer states serves other pins, so a pin drops it by name. What is in the pin's own folder is only for this pin,
+and is changed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from npu_overlays.authoring.port.decisions import DecidedPart
+from npu_overlays.authoring.port.retarget import Retarget, top_names
+from npu_overlays.authoring.writer.layer_settings import with_change, with_new, without_file
+from npu_overlays.authoring.writer.merge_module_text import Written, rewritten
+from npu_overlays.errors import OverlayError, Problem, UsageError
+from npu_overlays.model.module import Module
+from npu_overlays.overlay.mails import with_mail
+from npu_overlays.overlay.merge_modules import read_operations
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.project import CONFIG_FILE, Layer, Overlay, TextEdit
+from npu_overlays.overlay.said import OverlayFile, SourcedEdit
+from npu_overlays.tree import SourceTree
+
+_Place = tuple[str, str, str]
+
+
+def pin_files(
+    own: Sequence[DecidedPart], overlay: Overlay, now: SourceTree
+) -> tuple[dict[str, bytes | None], list[Problem]]:
+    """Return the changed files of a pin's folder, and what keeps others from being changed.
+
+    Args:
+        own: what is decided of what the pin states itself.
+        overlay: the pin.
+        now: upstream.
+
+    Returns:
+        The contents by path, in the order in which they are written, None for a file to delete; and the problems.
+    """
+    layer = overlay.chain[-1]
+    files: dict[str, bytes | None] = {}
+    problems: list[Problem] = []
+    operations: dict[str, list[DecidedPart]] = {}
+    mails: list[OverlayFile] = []
+    for one in own:
+        if isinstance(one.statement, Operation):
+            operations.setdefault(one.statement.file, []).append(one)
+        elif isinstance(one.statement, OverlayFile):
+            mails.append(one.statement)
+    for label, decided in operations.items():
+        try:
+            files[_path(label)] = _merge_module(layer, _path(label), decided, now)
+        except OverlayError as error:
+            problems += error.problems
+    # The settings of an added file go before the file: settings for a file that does not exist are a mistake.
+    settings = (layer.folder / CONFIG_FILE).read_text("utf-8")
+    changed = _configuration(settings, own, overlay)
+    if changed != settings:
+        files[CONFIG_FILE] = changed.encode()
+    # Taking out a mail renumbers those behind it.
+    for file in sorted(mails, key=lambda one: -one.mail):
+        path = _path(file.holder)
+        mailbox = files.get(path) or (layer.folder / path).read_bytes()
+        files[path] = with_mail(mailbox, file.mail, b"") or None
+    return files, problems
+
+
+def _configuration(text: str, own: Sequence[DecidedPart], overlay: Overlay) -> str:
+    """Return a pin's configuration with changed substitutions, and without settings of dropped files."""
+    gone: set[str] = set()
+    # A substitution of several files is split: this is what is left of it.
+    remaining: dict[int, TextEdit] = {}
+    # Those that go come first.
+    for one in sorted(own, key=lambda one: bool(one.lead)):
+        sourced = one.statement
+        if isinstance(sourced, OverlayFile):
+            gone.add(_path(sourced.file))
+        if not isinstance(sourced, SourcedEdit):
+            continue
+        edit, find, replacement = remaining.get(id(sourced.edit), sourced.edit), "", None
+        if one.lead:
+            find, replacement = one.lead + sourced.edit.find, one.lead + sourced.edit.replace
+        text, split = with_change(CONFIG_FILE, text, edit, (sourced.path,), replacement, find=find)
+        text = with_new(CONFIG_FILE, text, split) if split else text
+        paths = tuple(path for path in edit.paths if path != sourced.path)
+        remaining[id(sourced.edit)] = replace(edit, paths=paths)
+    for file in overlay.files:
+        # A patch may have the name of an added file.
+        if f"tree/{file.path}" in gone:
+            text = without_file(CONFIG_FILE, text, file.path)
+    return text
+
+
+def _path(label: str) -> str:
+    """Return the path in its layer of a file, from the name that messages use for it."""
+    return label.partition("/")[2]
+
+
+def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: SourceTree) -> bytes | None:
+    """Return a file of a pin's ``tree/`` or ``shared/`` with operations taken out or renamed; None if none is left.
+
+    An operation that moves to another file is only taken out; a shared one names its targets, wherever they are.
+
+    Raises:
+        OverlayError: it cannot be done without changing other statements of the file.
+    """
+    label, content = layer.label(path), (layer.folder / path).read_bytes()
+    target = path.removeprefix("tree/") if path.startswith("tree/") else ""
+    known = read_operations(label, content, layer=layer.name, target=target)
+    moves: dict[_Place, Retarget | None] = {}
+    for one in decided:
+        if isinstance(one.statement, Operation):
+            moves[_place(one.statement)] = one.retarget
+    written = _written(decided) if target else _shared_targets(known, moves)
+    arrived: set[tuple[str, str]] = set()
+    new: list[Operation] = []
+    for move in filter(None, moves.values()):
+        if not target or move.path == target:
+            arrived.add((move.path, move.symbol))
+        if move.path == target and not move.is_rename:
+            new.append(move.result)
+    order = top_names(Module(target, now.read(target))) if new else []
+    text = rewritten(label, content, written, new, order)
+    found = read_operations(label, text, layer=layer.name, target=target) if text is not None else ()
+    kept = [_effect(one) for one in known if _place(one) not in moves]
+    left = [_effect(one) for one in found if (one.path, one.symbol) not in arrived]
+    if len(found) != len(kept) + len(arrived) or left != kept:
+        what = "cannot be taken out by itself: something else in its file would be changed with it"
+        fix = "edit or delete it, then --continue"
+        raise UsageError(
+            Problem(where=where, what=what, fix=fix, targets=(f"{there}:{symbol}",)) for where, there, symbol in moves
+        )
+    return text
+
+
+def _written(decided: Sequence[DecidedPart]) -> list[Written]:
+    """Return what is done with the statements of a merge module; of several on one line, once."""
+    written: dict[str, Written] = {}
+    for one in decided:
+        if isinstance(one.statement, Operation):
+            move = one.retarget
+            wanted = move.result if move and move.is_rename else None
+            written.setdefault(one.statement.where, Written(known=one.statement, wanted=wanted))
+    return list(written.values())
+
+
+def _shared_targets(known: Sequence[Operation], moves: Mapping[_Place, Retarget | None]) -> list[Written]:
+    """Return the shared definitions that change, with the targets they keep."""
+    definitions: dict[str, list[Operation]] = {}
+    for one in known:
+        definitions.setdefault(one.where, []).append(one)
+    written: list[Written] = []
+    for where in dict.fromkeys(place[0] for place in moves):
+        targets: list[str] = []
+        for one in definitions[where]:
+            move = moves.get(_place(one))
+            if move or _place(one) not in moves:
+                targets.append(f"{move.path}:{move.symbol}" if move else f"{one.path}:{one.symbol}")
+        written.append(Written(known=definitions[where][0], wanted=None, targets=tuple(targets)))
+    return written
+
+
+def _place(one: Operation) -> _Place:
+    return one.where, one.path, one.symbol
+
+
+def _effect(one: Operation) -> Operation:
+    """Return an operation without its line; shared ones call each other by their targets' names, so without text."""
+    return replace(one, where="", before="", text="" if one.shared else one.text)

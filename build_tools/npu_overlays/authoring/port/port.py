@@ -1,0 +1,189 @@
+"""Port: an overlay on another pin, step by step: the verdict on each part, what is decided, and what is left.
+
+Everything is found out anew from the folder in each step: what was dropped or stated anew is no question any more. So
+a port that was killed, or changed by hand, goes on from what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from npu_overlays.acquisition import acquire
+from npu_overlays.authoring.port.classifier import Classifier, names_of, still_held
+from npu_overlays.authoring.port.expiry import expired
+from npu_overlays.authoring.port.folder import PortState, finish, read_state
+from npu_overlays.authoring.port.history import UpstreamHistory
+from npu_overlays.authoring.port.parts import CommitRange, PortedPart, parts, with_commits, with_reads, with_users
+from npu_overlays.authoring.port.start import StartedPort
+from npu_overlays.authoring.port.upstream_commits import LandedCommits
+from npu_overlays.authoring.snapshots import DefinedNames, snapshot_of
+from npu_overlays.choice import Choice
+from npu_overlays.contracts.changed_reads import changed_reads
+from npu_overlays.contracts.lockfile import load_lock, write_lock
+from npu_overlays.derivation import derive_lock
+from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.model import model_of
+from npu_overlays.model.lookup import Upstream
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.content import load_content
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.pin import clone_variable
+from npu_overlays.progress import step
+from npu_overlays.source import cache_root
+from npu_overlays.source.histories import history
+from npu_overlays.tree import SourceTree
+from npu_summary.plurals import plural
+
+_COLUMN = 76
+
+
+@dataclass(frozen=True, kw_only=True)
+class Port:
+    """A port as it is after a step.
+
+    Args:
+        old: the overlay that is ported.
+        new: the one it becomes.
+        version: of upstream, there.
+        parts: of the new overlay, with their verdicts.
+        problems: what else keeps it from being locked, known if no part is open.
+        base: upstream where the old overlay is pinned.
+        now: upstream where the new one is.
+        notes: what the user should know.
+    """
+
+    old: Overlay
+    new: Overlay
+    version: str
+    parts: tuple[PortedPart, ...]
+    base: SourceTree
+    now: SourceTree
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def open(self) -> list[PortedPart]:
+        """The parts that do not apply and are not decided."""
+        return [part for part in self.parts if not part.verdict.applies and part.verdict.proposal != "relock"]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it is locked."""
+        return not self.open and not self.problems
+
+    def states_itself(self, part: PortedPart) -> bool:
+        """Return whether the new pin states a part itself, and not one of its layers."""
+        return part.layer == self.new.name
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "from": self.old.name,
+            "to": self.new.name,
+            "folder": str(self.new.folder),
+            "version": self.version,
+            "finished": self.is_finished,
+            "notes": list(self.notes),
+            "parts": [part.as_json() for part in self.parts],
+            "problems": [{"where": one.where, "what": one.what, "fix": one.fix} for one in self.problems],
+        }
+
+    def side_by_side(self, part: PortedPart) -> Iterator[str]:
+        """Yield the lines of upstream's old and new definition beside each other, the new one from where it is now."""
+        path, _, symbol = part.name.partition(":")
+        there, _, moved = (part.verdict.to or part.name).partition(":")
+        old, new = _lines(self.base, path, symbol), _lines(self.now, there, moved)
+        for left, right in zip_longest(old, new, fillvalue=""):
+            mark = " " if left == right else "|"
+            yield f"{left[:_COLUMN]:<{_COLUMN}} {mark} {right[:_COLUMN]}".rstrip()
+
+
+def _lines(tree: SourceTree, path: str, symbol: str) -> list[str]:
+    """Return the lines of a definition, or of a file that is not Python; none if it does not exist."""
+    if path not in tree:
+        return []
+    if not path.endswith(".py"):
+        return tree.read(path).decode("utf-8", "replace").splitlines()
+    module = Module(path, tree.read(path))
+    lines: list[str] = []
+    for one in chosen(module, symbol):
+        lines += module.whole_text(one.node).decode().splitlines()
+    return lines
+
+
+def evaluate(folder: Path, choice: Choice, started: StartedPort | None = None, before: Port | None = None) -> Port:
+    """Return an unfinished port; if nothing is open, it is locked, and then finished.
+
+    Args:
+        folder: the new overlay's.
+        choice: where upstream comes from.
+        started: what is known of it if it was just started.
+        before: the port before something was decided; upstream is the same.
+
+    Raises:
+        OverlayError: there is none, or its overlay cannot be read.
+    """
+    port = examine(folder, read_state(folder), choice, before)
+    if started:
+        port = replace(port, notes=(*started.notes, *port.notes))
+    if port.open:
+        return port
+    choice, _ = _with_history(port.old, port.new, choice)
+    try:
+        made = derive_lock(port.new, choice, started.metadata if started else None)
+    except OverlayError as error:
+        return replace(port, problems=error.problems)
+    write_lock(port.new.folder, made.lock)
+    finish(port.new.folder)
+    return replace(port, notes=(*port.notes, *made.notices))
+
+
+def examine(folder: Path, state: PortState, choice: Choice, before: Port | None = None) -> Port:
+    """Return a port and write nothing; raises `OverlayError` if it cannot be read."""
+    new, old = load_overlay(folder), load_overlay(folder.parent / state.origin)
+    choice, past = _with_history(old, new, choice)
+    base, now = (before.base, before.now) if before else (_acquired(old, choice), _acquired(new, choice))
+    port = Port(old=old, new=new, version=state.version, parts=before.parts if before else (), base=base, now=now)
+    return _judged(port, past)
+
+
+def _acquired(overlay: Overlay, choice: Choice) -> SourceTree:
+    clone = choice.clone(overlay.pin.project) if overlay.pin.commit else None
+    return acquire(overlay, "auto" if clone else choice.mode_for(overlay), clone)
+
+
+def _with_history(old: Overlay, new: Overlay, choice: Choice) -> tuple[Choice, UpstreamHistory | None]:
+    """Return a choice that takes commits from the history of both pins, and that; None if a pin has no commit."""
+    if not (old.pin.commit and new.pin.commit):
+        return choice, None
+    project = new.pin.project
+    wanted = [old.pin.commit, new.pin.commit]
+    repository, _ = history(new.pin, wanted, clone=choice.clone(project), cache=cache_root(), progress=step)
+    clones = {**choice.clones, clone_variable(project): repository}
+    return replace(choice, mode=None, clones=clones), UpstreamHistory(repository=repository)
+
+
+def _judged(port: Port, past: UpstreamHistory | None) -> Port:
+    """Return a port with its parts as they are now, and notes; commits that its parts have are kept."""
+    content, lock = load_content(port.new, port.version), load_lock(port.old)
+    before = load_content(port.old, lock.metadata.version)
+    names = DefinedNames(names_of(content.operations))
+    base, now = snapshot_of(port.base, names), snapshot_of(port.now, names)
+    first, last = port.old.pin.commit, port.new.pin.commit
+    landed = LandedCommits()
+    if past:
+        landed.note(commit for commit, _ in reversed(past.graph(first, last).values()))
+    step(f"looking at what became of {plural(len(content.operations), 'operation')}")
+    classifier = Classifier(content, still_held(lock.contracts, before.operations, content.operations), base)
+    changed = changed_reads(lock.reads, Upstream(model_of(port.new.pin, port.now)), content)
+    found: Iterator[PortedPart] = with_users(with_reads(parts(content, classifier, now, landed), changed))
+    if past:
+        found = with_commits(found, classifier, CommitRange(history=past, first=first, last=last), port.parts)
+    notes = tuple(f"{port.new.name}: {note}" for note in expired(before, content, port.version))
+    return replace(port, parts=tuple(found), notes=notes)

@@ -1,0 +1,197 @@
+"""Relocations: an operation whose target is gone → where it belongs now, and whether it fits there.
+
+A target is found by its own likeness (see `matcher`), or because all that an edit looks for is in one other definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from npu_overlays.authoring.matcher import Match, Matcher
+from npu_overlays.authoring.port.fit import Fitter
+from npu_overlays.authoring.port.verdicts import Kind, Verdict
+from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.contracts.contracts import Contract, breaking
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.likeness import ENOUGH
+from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.module import Module
+from npu_overlays.model.parts import parts
+from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
+from npu_overlays.model.texts import renamed
+from npu_overlays.overlay.operations import Edit, Operation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relocation:
+    """Where an operation belongs now.
+
+    Args:
+        path: of the file.
+        symbol: qualified name of its target there.
+        likeness: of that to the old target.
+        problem: why the operation does not fit there; empty if it does.
+        by_text: whether it was found by what an edit looks for.
+    """
+
+    path: str
+    symbol: str
+    likeness: float
+    problem: str = ""
+    by_text: bool = False
+
+    @property
+    def target(self) -> str:
+        """``path:symbol``."""
+        return f"{self.path}:{self.symbol}"
+
+    def verdict(self, operation: Operation) -> Verdict:
+        """Return the verdict on the operation, with a proposal if it fits there."""
+        is_beside = (operation.path, operation.owner) == (self.path, owner_of(self.symbol))
+        kind: Kind = "renamed" if is_beside and not self.by_text else "moved"
+        how = "all it looks for stands there and nowhere else" if self.by_text else "the same parameters"
+        evidence = f"alike {self.likeness:.2f}, {how}"
+        if self.problem:
+            evidence += f"; but it does not fit there: {self.problem}"
+        return Verdict(
+            kind=kind,
+            proposal="" if self.problem else "retarget",
+            to=self.target,
+            likeness=self.likeness,
+            evidence=evidence,
+        )
+
+
+class Relocations:
+    """Finds where operations belong now.
+
+    Args:
+        base: upstream where the overlay was locked.
+        fitter: tries operations in their new places.
+        shipped: whether a path is of the shipped packages.
+    """
+
+    def __init__(self, base: Snapshot, fitter: Fitter, shipped: Callable[[str], object]) -> None:
+        self._base = base
+        self._fitter = fitter
+        self._shipped = shipped
+        self._matcher = Matcher(base)
+        self._blobs_before = frozenset(base.entries.values())
+        self._counts: dict[tuple[str, str], int] = {}
+
+    def of_definition(self, operation: Operation, now: Snapshot) -> Relocation | None:
+        """Return where the definition an operation is on went; None if that is not known."""
+        match = self._matcher.match(operation.path, operation.symbol, now)
+        return self._judged(operation, _relocation(match), now) if match.is_elsewhere else None
+
+    def of_member(self, operation: Operation, now: Snapshot) -> Relocation | None:
+        """Return where a member that is added to a class belongs, if that class went elsewhere."""
+        match = self._matcher.match(operation.path, operation.owner, now) if operation.owner else None
+        module = now.module(match.path) if match and match.is_elsewhere else None
+        if match is None or module is None:
+            return None
+        symbol = operation.symbol.replace(operation.owner, match.symbol, 1)
+        problem = self._fitter.problem(replace(operation, path=match.path, symbol=symbol), module)
+        return replace(_relocation(match), symbol=symbol, problem=problem)
+
+    def of_file(self, operation: Operation, path: str, now: Snapshot) -> Relocation | None:
+        """Return the target of an operation in another file, under its own name; None if nothing like it is there."""
+        module, symbol = now.module(path), operation.symbol
+        alike = self._matcher.likeness(operation.path, symbol, now, symbol, there=path)
+        if module is None or len(chosen(module, symbol)) != 1 or alike < ENOUGH:
+            return None
+        return self._judged(operation, Relocation(path=path, symbol=symbol, likeness=alike), now)
+
+    def of_edit(self, operation: Operation, now: Snapshot) -> Relocation | None:
+        """Return the only other definition of the file that has all that an edit looks for, if the edit fits there."""
+        module, before = now.module(operation.path), self._base.module(operation.path)
+        if module is None:
+            return None
+        holding = [name for name in symbols(module) if name != operation.symbol and _has_finds(operation, module, name)]
+        # A class has what its method has: the innermost definition is meant.
+        innermost: list[str] = []
+        for name in holding:
+            if not any(other.startswith(f"{name}.") for other in holding):
+                innermost.append(name)
+        # What had it before, too, is not where it went.
+        if len(innermost) != 1 or (before and _has_finds(operation, before, innermost[0])):
+            return None
+        (symbol,) = innermost
+        alike = self._matcher.likeness(operation.path, operation.symbol, now, symbol)
+        found = Relocation(path=operation.path, symbol=symbol, likeness=alike, by_text=True)
+        judged = self._judged(operation, found, now)
+        return None if judged.problem else judged
+
+    def files_with_new_finds(self, operation: Operation, now: Snapshot) -> list[str]:
+        """Return the other modules that have more of what an edit looks for than before, called ones first.
+
+        A module that was only renamed has nothing new.
+        """
+        found: list[str] = []
+        for path, blob in now.entries.items():
+            is_other = path.endswith(".py") and path != operation.path and blob not in self._blobs_before
+            if is_other and self._shipped(path) and any(self._has_more(one, path, now) for one in operation.edits):
+                found.append(path)
+        return sorted(found, key=lambda path: (not self._is_called(operation, path, now), path))
+
+    def _has_more(self, edit: Edit, path: str, now: Snapshot) -> bool:
+        return self._count(edit.find, path, now) > self._count(edit.find, path, self._base)
+
+    def _count(self, find: str, path: str, snapshot: Snapshot) -> int:
+        key = (find, snapshot.blob(path))
+        if path not in snapshot:
+            return 0
+        if key not in self._counts:
+            sought, content = layout_of(find), snapshot.read(path)
+            rarest = max(sought.texts, key=len).encode()
+            # Splitting a module into words takes a thousand times as long.
+            is_possible = all(line in content for line in rarest.split(b"\n"))
+            text = content.decode("utf-8", "replace") if is_possible else ""
+            self._counts[key] = len(Layout(text).occurrences(sought)) if is_possible else 0
+        return self._counts[key]
+
+    def _is_called(self, operation: Operation, path: str, now: Snapshot) -> bool:
+        """Return whether the edited definition names something that a module defines."""
+        own, module = now.module(operation.path), now.module(path)
+        if own is None or module is None:
+            return False
+        words: set[str] = set()
+        for one in chosen(own, operation.symbol):
+            words.update(layout_of(own.whole_text(one.node).decode()).texts)
+        return not words.isdisjoint(map(leaf_of, module.definitions))
+
+    def _judged(self, operation: Operation, found: Relocation, now: Snapshot) -> Relocation:
+        """Return a relocation with what keeps the operation from being applied there."""
+        module = now.module(found.path)
+        assert module is not None  # noqa: S101  # the target was found there
+        text = operation.text
+        if text and operation.kind != "attribute":
+            text = renamed(text, leaf_of(found.symbol))
+        there = replace(operation, path=found.path, symbol=found.symbol, text=text)
+        problem = self._fitter.problem(there, module) or self._breaking(operation, chosen(module, found.symbol)[0])
+        return replace(found, problem=problem)
+
+    def _breaking(self, operation: Operation, there: Definition) -> str:
+        """Return which parts that an operation needs differ in its new target; empty if none does."""
+        module = self._base.module(operation.path)
+        known = chosen(module, operation.symbol) if module is not None else []
+        bare = Contract(path=operation.path, operation=operation.action)
+        was, now = replace(bare, **parts(known[0] if known else there)), replace(bare, **parts(there))
+        # A decorator by the function's own name, as `@value.setter`, is renamed with it.
+        own = was.decorators.replace(f"@{operation.leaf}.", f"@{leaf_of(there.name)}.")
+        listed = ", ".join(map(str, breaking(replace(was, decorators=own), now)))
+        return f"its {listed} changed" if listed else ""
+
+
+def _relocation(match: Match) -> Relocation:
+    return Relocation(path=match.path, symbol=match.symbol, likeness=match.likeness)
+
+
+def _has_finds(operation: Operation, module: Module, name: str) -> bool:
+    """Return whether a definition has all that an edit looks for, as often as the edit says."""
+    known = chosen(module, name)
+    if len(known) != 1 or known[0].kind == "import":
+        return False
+    layout = layout_of(module.whole_text(known[0].node).decode())
+    return all(len(layout.occurrences(layout_of(edit.find))) == edit.count for edit in operation.edits)

@@ -1,0 +1,71 @@
+"""Removed statements: an edit, and its definition before and now → whether upstream deleted what the edit changes.
+
+A statement counts as deleted if nothing took its place, in its definition or elsewhere in the file: what was rewritten
+may need the edit in another form, also if it moved, or if what it assigned is a member of the class now.
+`relocations` looks into other files.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from functools import partial
+
+from npu_overlays.authoring.port.logical_lines import is_like, names_bound, words_of_lines
+from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, owner_of
+from npu_overlays.overlay.operations import Edit, Operation
+
+
+def are_removed(operation: Operation, before: Module, now: Module) -> bool:
+    """Return whether upstream deleted every statement that an edit changes.
+
+    Args:
+        operation: edits a definition that both modules have once.
+        before: the module where the overlay was locked.
+        now: the same module now.
+    """
+    old, new = _layout(before, operation.symbol), _layout(now, operation.symbol)
+    deleted: set[int] = set()
+    matcher = difflib.SequenceMatcher(None, words_of_lines(old), words_of_lines(new), autojunk=False)
+    for tag, start, end, _, _ in matcher.get_opcodes():
+        if tag == "delete":
+            deleted.update(range(start, end))
+    for edit in operation.edits:
+        if not _lines_found(old, edit) <= deleted or not _is_gone(edit, before, now):
+            return False
+    around = owner_of(operation.symbol)
+    if len(chosen(before, around)) != 1 or len(chosen(now, around)) != 1:
+        around = operation.symbol
+    was, there = (Counter(words_of_lines(_layout(module, around))) for module in (before, now))
+    return not any(_is_rewritten(edit, old, there - was) for edit in operation.edits)
+
+
+def _layout(module: Module, symbol: str) -> Layout:
+    return layout_of(module.whole_text(chosen(module, symbol)[0].node).decode())
+
+
+def _is_gone(edit: Edit, before: Module, now: Module) -> bool:
+    """Return whether a file has no find of an edit where it had none before."""
+    find = layout_of(edit.find)
+    had, has = (len(layout_of(module.content.decode()).occurrences(find)) for module in (before, now))
+    return has <= had - edit.count
+
+
+def _is_rewritten(edit: Edit, old: Layout, new: Counter[tuple[str, ...]]) -> bool:
+    """Return whether a new line binds a name that an edited line bound, or is like one of the lines looked for."""
+    lines, finds = words_of_lines(old), list(filter(None, words_of_lines(layout_of(edit.find))))
+    bound: set[str] = set()
+    for line in _lines_found(old, edit):
+        bound |= names_bound(lines[line])
+    return any(bound & names_bound(words) or any(map(partial(is_like, words), finds)) for words in new)
+
+
+def _lines_found(layout: Layout, edit: Edit) -> frozenset[int]:
+    """Return the numbers of the lines on which an edit's find is."""
+    find = layout_of(edit.find)
+    found: set[int] = set()
+    for at in layout.occurrences(find):
+        found.update(layout.lines[at : at + len(find.tokens)])
+    return frozenset(found)

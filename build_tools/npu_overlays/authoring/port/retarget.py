@@ -1,0 +1,197 @@
+"""Retarget: operations whose targets are elsewhere now → the merge modules that state them for the new targets."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from npu_overlays.authoring.writer.marker_imports import Markers, bound_imports
+from npu_overlays.authoring.writer.merge_module_text import rewritten, statement_at
+from npu_overlays.authoring.writer.statements import where
+from npu_overlays.errors import MergeError
+from npu_overlays.model.definitions import first_line
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import leaf_of, owner_of, plain
+from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.texts import reindent, renamed
+from npu_overlays.overlay.merge_modules import read_operations
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
+from npu_overlays.tree import SourceTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retarget:
+    """An operation and its new target.
+
+    Args:
+        operation: as it is stated for the old target.
+        path: repository path of the new one.
+        symbol: its qualified name.
+        source: the merge module that states it, if its author's statement is to be kept; None to write it anew.
+    """
+
+    operation: Operation
+    path: str
+    symbol: str
+    source: bytes | None = None
+
+    @property
+    def result(self) -> Operation:
+        """The operation on its new target."""
+        one = self.operation
+        text = renamed(one.text, leaf_of(self.symbol)) if one.text and one.kind != "attribute" else one.text
+        return replace(one, path=self.path, symbol=self.symbol, text=text, shared="")
+
+    @property
+    def is_rename(self) -> bool:
+        """Whether the statement keeps its place in the overlay, and only gets another name."""
+        one, owner = self.operation, owner_of(self.symbol)
+        return one.path == self.path and one.owner == owner and one.action != "deleted"
+
+    @property
+    def obstacle(self) -> str:
+        """Why it cannot be stated there as it is; empty if it can."""
+        relative = [one.statement for one in self.operation.imports if one.statement.startswith("from .")]
+        here, there = self.operation.path.rpartition("/")[0], self.path.rpartition("/")[0]
+        if relative and here != there:
+            return f"it imports relatively, `{relative[0]}`, and its file moved"
+        return ""
+
+    def is_stated_by(self, statement: object) -> bool:
+        """Return whether another statement of the overlay does the same to the new target."""
+        return isinstance(statement, Operation) and _effect(statement) == _effect(self.result)
+
+
+def _effect(one: Operation) -> tuple[object, ...]:
+    return one.path, one.symbol, one.action, one.kind, one.text, one.annotation, one.edits
+
+
+def obstacle_in(file: Path, move: Retarget) -> str:
+    """Return why an operation cannot be stated in a file that exists; empty if it can."""
+    try:
+        content = file.read_bytes()
+        module = Module(str(file), content)
+        stated = read_operations(str(file), content, layer="", target=move.path)
+    except (MergeError, OSError):
+        return f"{file} is there already, and cannot be read"
+    bound = bound_imports(module.tree)
+    if not any(one.statement.startswith(f"from {MARKERS_MODULE} import ") for one in bound.values()):
+        return f"{file} is there already, and is no merge module"
+    if any(one.symbol == move.symbol or plain(move.symbol).startswith(f"{one.name}.") for one in stated):
+        return f"{file} says something of it already"
+    for one in move.operation.imports:
+        known = bound.get(one.name)
+        if (known and known != one) or (not known and one.name in module.definitions):
+            return f"{file} means something else by `{one.name}`"
+    return ""
+
+
+def restated(moves: Iterable[Retarget], known: Mapping[str, str], now: SourceTree) -> dict[str, bytes]:
+    """Return, by repository path, the merge modules with the operations that move there.
+
+    Args:
+        moves: the operations.
+        known: the merge modules that exist, by the same paths, to which `obstacle_in` knows no obstacle.
+        now: upstream, which has the targets in the order in which they are stated.
+    """
+    by_path: dict[str, list[Retarget]] = {}
+    for move in moves:
+        by_path.setdefault(move.path, []).append(move)
+    found: dict[str, bytes] = {}
+    for path, listed in by_path.items():
+        blank = (
+            f'"""What changes in {path}: stated anew where upstream moved it."""\n\nfrom {MARKERS_MODULE} import *\n'
+        )
+        text = Module(path, known.get(path, blank).encode())
+        markers = Markers(text.tree)
+        operations = [_calling(move.result, markers.name("upstream")) for move in listed]
+        statements: dict[str, str] = {}
+        for move in listed:
+            if move.source is not None:
+                statements[move.symbol] = _as_written(move, move.source, markers)
+        order = top_names(Module(path, now.read(path)))
+        found[path] = rewritten(path, text.content, [], operations, order, statements=statements) or b""
+    return found
+
+
+def top_names(module: Module) -> list[str]:
+    """Return the names that a module defines at its top, in their order."""
+    names: dict[str, None] = {}
+    for name in module.definitions:
+        names[name.partition(".")[0]] = None
+    return list(names)
+
+
+def _calling(operation: Operation, original: str) -> Operation:
+    """Return an operation whose wrapper calls the original by another name."""
+    if operation.action != "wrapped":
+        return operation
+    text = _with_name(operation.text, operation.upstream_name, original)
+    return replace(operation, text=text, upstream_name=original)
+
+
+def _with_name(text: str, old: str, new: str) -> str:
+    """Return code in which a name is another one."""
+    module = Module("", text.encode())
+    splices: list[Splice] = []
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Name) and node.id == old != new:
+            start, end = module.span(node)
+            splices.append(Splice(start=start, end=end, text=new, where=""))
+    return splice(module.content, splices, newline="\n").decode()
+
+
+def _as_written(move: Retarget, content: bytes, there: Markers) -> str:
+    """Return an operation's statement as its author wrote it, with the comments above it, on its new target.
+
+    Args:
+        move: the operation.
+        content: of the merge module that states it.
+        there: the markers of the one it moves to.
+
+    Returns:
+        The statement at column 0; empty if it shares its lines with another one.
+    """
+    text = Module(move.operation.file, content)
+    node = statement_at(text, move.operation.line)
+    first, end = first_line(node), node.end_lineno or node.lineno
+    for one in text.siblings(node):
+        if one is not node and first_line(one) <= end and (one.end_lineno or one.lineno) >= node.lineno:
+            return ""
+    if not text.begins_line(node):
+        return ""
+    while first > 1 and text.lines(first - 1, first - 1).startswith(f"{text.indentation(node)}#"):
+        first -= 1
+    lines = reindent(text.lines(first, end), old=text.indentation(node), new="").replace("\r\n", "\n")
+    own, leaf = Module("", f"{lines.rstrip()}\n".encode()), leaf_of(move.symbol)
+    (node,) = own.tree.body
+    mark = Markers(text.tree).mark(node)
+    exchanged: list[tuple[ast.expr, str]] = [(mark.func, there.name(move.operation.action))]
+    if move.operation.action == "deleted":
+        exchanged.append((mark.args[0], json.dumps(leaf)))
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+        exchanged.append((node.targets[0] if isinstance(node, ast.Assign) else node.target, leaf))
+    splices = _selecting(own, mark, move.result)
+    for part, new in exchanged:
+        start, end = own.span(part)
+        splices.append(Splice(start=start, end=end, text=new, where=""))
+    written = renamed(splice(own.content, splices, newline="\n").decode(), leaf)
+    if move.operation.action == "wrapped":
+        written = _with_name(written, move.operation.upstream_name, there.name("upstream"))
+    return written
+
+
+def _selecting(own: Module, mark: ast.Call, result: Operation) -> list[Splice]:
+    """Return what makes a marker say which of several definitions is meant."""
+    selecting = where(replace(result, text="" if result.kind == "attribute" else result.text))
+    for one in mark.keywords:
+        if one.arg == "where":
+            start, end = own.span(one.value)
+            return [Splice(start=start, end=end, text=selecting or '""', where="")]
+    end = own.span(mark)[1] - 1
+    gap = " " if own.content[:end].rstrip().endswith(b",") else ", "
+    return [Splice(start=end, end=end, text=f"{gap}where={selecting}", where="")] if selecting else []

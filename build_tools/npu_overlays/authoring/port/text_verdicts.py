@@ -1,0 +1,161 @@
+"""Text verdicts: substitutions, patches and added files, and another state of upstream → the verdict on each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from npu_overlays.authoring.port.absorption import is_substituted
+from npu_overlays.authoring.port.verdicts import Verdict
+from npu_overlays.authoring.snapshots import Snapshot, tree_of
+from npu_overlays.contracts.surroundings import surroundings
+from npu_overlays.errors import OverlayError
+from npu_overlays.merging.patches import apply_patch
+from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
+from npu_overlays.overlay.patches import read_patch
+from npu_overlays.overlay.said import OverlayFile, SourcedEdit
+from npu_overlays.tree import PatchedTree
+
+# With more lines above it than that, a text is no longer told apart by what it belongs to.
+_LONGEST_LEAD = 12
+
+
+class SubstitutionVerdicts:
+    """Judges substitutions; verdicts are cached by blob.
+
+    Args:
+        base: upstream where the overlay was locked.
+    """
+
+    def __init__(self, base: Snapshot) -> None:
+        self._base = base
+        self._known: dict[tuple[str, str], list[Verdict]] = {}
+
+    def verdicts(self, edits: Iterable[SourcedEdit], now: Snapshot) -> Iterator[tuple[SourcedEdit, Verdict]]:
+        """Yield the verdict on each substitution; those in one file are made one after another."""
+        by_path: dict[str, list[SourcedEdit]] = {}
+        for edit in edits:
+            by_path.setdefault(edit.path, []).append(edit)
+        for path, together in by_path.items():
+            if path not in now:
+                gone = self._without_file(path, by_path.keys(), now)
+                yield from ((edit, gone) for edit in together)
+                continue
+            key = (path, now.blob(path))
+            if key not in self._known:
+                before = self._base.read(path) if path in self._base else b""
+                self._known[key] = list(_verdicts(together, now.read(path), before))
+            yield from zip(together, self._known[key], strict=True)
+
+    def _without_file(self, path: str, edited: Iterable[str], now: Snapshot) -> Verdict:
+        top, slash, _ = path.partition("/")
+        if top in now.top_folders or not slash:
+            return Verdict(kind="retired", evidence=f"{path} is gone")
+        evidence, there = f"upstream has no {top}/ any more", now.relocated_file(path, self._base)
+        # If the overlay changes that file already, it knows the file.
+        if there and there not in edited:
+            return Verdict(kind="left", evidence=f"{evidence}, but {there}, which is new, may be where its file went")
+        return Verdict(kind="left", proposal="drop", evidence=evidence)
+
+
+def _verdicts(edits: list[SourcedEdit], now: bytes, before: bytes) -> Iterator[Verdict]:
+    """Yield the verdict on each substitution of a file, which is made in what those before it leave."""
+    for sourced in edits:
+        edit, path = sourced.edit, sourced.path
+        find, replace = edit.find.encode(), edit.replace.encode()
+        count, made = now.count(find), before.replace(find, replace)
+        if count == edit.count:
+            after = now.replace(find, replace)
+            if repeated := _repeated_keys(path, now, after):
+                yield _taken(repeated, is_same=is_substituted(path, before, made, now))
+                continue
+            yield _fitting(path, edit.find, before, now)
+            now, before = after, made
+        elif count == 0 and replace.strip() and is_substituted(path, before, made, now):
+            evidence = "what it looks for is gone, and what it puts there stands in its place"
+            yield Verdict(kind="absorbed", proposal="drop", evidence=evidence)
+            before = made
+        elif count > edit.count:
+            yield _ambiguous(edit.count, count, _lead(find, before, now) if edit.count == 1 else b"")
+        else:
+            yield Verdict(kind="find gone", evidence=f"what it looks for occurs {count} times, expected {edit.count}")
+
+
+def _repeated_keys(path: str, before: bytes, after: bytes) -> list[str]:
+    """Return the keys that a substitution repeats in YAML, where the last one counts, or nothing can be read."""
+    if not path.endswith(ENDINGS):
+        return []
+    return repeated_keys(before.decode(errors="replace"), after.decode(errors="replace"))
+
+
+def _taken(repeated: list[str], *, is_same: bool) -> Verdict:
+    """Return the verdict on a substitution that adds keys which upstream has now, with the same values or others."""
+    named = ", ".join(f"`{key}`" for key in repeated)
+    if is_same:
+        return Verdict(kind="absorbed", proposal="drop", evidence=f"upstream has {named} now, as it adds it")
+    return Verdict(kind="taken", evidence=f"upstream has {named} now, and other than it adds it")
+
+
+def _fitting(path: str, find: str, before: bytes, now: bytes) -> Verdict:
+    """Return that a substitution fits, and whether what it looks for belongs to something else now."""
+    old, new = surroundings(path, before, find), surroundings(path, now, find)
+    if not old or old == new:
+        return Verdict(kind="fits", applies=True)
+    evidence = "the lines around what it looks for changed"
+    if "keys" in new:
+        evidence = f"what it looks for stands under `{new['keys']}`, and stood under `{old['keys']}`"
+    return Verdict(kind="body changed", applies=True, evidence=evidence)
+
+
+def _ambiguous(expected: int, count: int, lead: bytes) -> Verdict:
+    evidence = f"what it looks for occurs {count} times, expected {expected}"
+    if not lead:
+        return Verdict(kind="ambiguous", evidence=evidence)
+    lines = lead.count(b"\n")
+    evidence += f"; with the {lines} line{'' if lines == 1 else 's'} that stood above it, once"
+    return Verdict(kind="ambiguous", proposal="retarget", lead=lead.decode("utf-8", "replace"), evidence=evidence)
+
+
+def _lead(find: bytes, before: bytes, now: bytes) -> bytes:
+    """Return the fewest lines above the text that was meant with which it occurs once now; empty if none do."""
+    above = before.partition(find)[0].splitlines(keepends=True) if find in before else []
+    for number in range(1, min(len(above), _LONGEST_LEAD) + 1):
+        lead = b"".join(above[-number:])
+        if now.count(lead + find) == 1:
+            return lead
+    return b""
+
+
+def patch_verdicts(files: Sequence[OverlayFile], now: Snapshot) -> Iterator[tuple[OverlayFile, Verdict]]:
+    """Yield the verdict on each patch, tried on the tree that those before it leave."""
+    patches = list(map(read_patch, files))
+    paths: set[str] = set()
+    for patch in patches:
+        paths.update(patch.paths)
+    state = PatchedTree(upstream=tree_of(now, paths))
+    failed: dict[str, str] = {}
+    for file, patch in zip(files, patches, strict=True):
+        try:
+            made = apply_patch(patch, state, absent=frozenset())
+        except OverlayError as error:
+            evidence = "; ".join(problem.what for problem in error.problems)
+            if evidence == "is already upstream":
+                evidence = "taken back, it applies: all of it is upstream"
+                yield file, Verdict(kind="absorbed", proposal="drop", evidence=evidence)
+                continue
+            if earlier := list(filter(None, map(failed.get, patch.paths))):
+                evidence = f"it is made for what {earlier[0]} leaves, which does not fit: {evidence}"
+            failed |= dict.fromkeys(patch.paths, file.path)
+            is_gone = any(state.after(path) is None for path in patch.paths)
+            yield file, Verdict(kind="retired" if is_gone else "does not fit", evidence=evidence)
+        else:
+            state = state.changed_by(made.changed, made.executable)
+            yield file, Verdict(kind="fits", applies=True)
+
+
+def file_verdict(file: OverlayFile, now: Snapshot) -> Verdict:
+    """Return the verdict on an added file."""
+    if file.path not in now:
+        return Verdict(kind="fits", applies=True)
+    if now.read(file.path) == file.content:
+        return Verdict(kind="absorbed", proposal="drop", evidence="upstream has the same file")
+    return Verdict(kind="taken", evidence="upstream has another file of that name")

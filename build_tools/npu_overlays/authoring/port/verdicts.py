@@ -1,0 +1,78 @@
+"""Verdicts: what happened to a part of an overlay on another state of upstream, with evidence and proposal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
+
+Kind = Literal[
+    "fits",
+    "body changed",
+    "reads changed",
+    "user changed",
+    "signature changed",
+    "renamed",
+    "moved",
+    "already gone",
+    "other value",
+    "absorbed",
+    "left",
+    "retired",
+    "taken",
+    "ambiguous",
+    "find gone",
+    "does not fit",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Proposal = Literal["", "drop", "retarget", "relock"]
+
+MEANINGS: dict[Kind, str] = {
+    "fits": "nothing it depends on changed",
+    "body changed": "upstream's definition is another one now",
+    "reads changed": "what its code reads upstream is another now",
+    "user changed": "it is added for an operation of which one of the other lines is true",
+    "signature changed": "upstream's parameters, decorators or kind are others now",
+    "renamed": "the same definition stands in the same file under another name",
+    "moved": "the same definition stands in another file, class or function",
+    "already gone": "it deletes what is not there any more, or changes an import or a statement that is not",
+    "other value": "it deletes an assignment, of which only the value changed",
+    "absorbed": "upstream seems to do it itself now",
+    "left": "the package it is in left the repository",
+    "retired": "its file or class is gone, and nothing like it was found",
+    "taken": "upstream has another definition, file or key under the name it adds",
+    "ambiguous": "its target is there more than once, or under a condition",
+    "find gone": "a text it looks for does not occur as often as it says",
+    "does not fit": "it cannot be applied, for the reason given",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What happened to one operation, substitution, patch or added file.
+
+    Args:
+        kind: in a word or two; `MEANINGS` has a sentence for each.
+        applies: whether it can be applied as it is, and nothing that it needs changed.
+        proposal: what to do, if the evidence alone decides it; empty if a person has to.
+        to: for ``retarget``, the new target: ``path:symbol``.
+        lead: for an ambiguous substitution, the text above the one that is meant, with which it occurs once.
+        likeness: of the new target to the old one, from 0 to 1; None if nothing was compared.
+        evidence: in a sentence.
+        landed: the commit with which the forwarded change landed.
+    """
+
+    kind: Kind
+    applies: bool = False
+    proposal: Proposal = ""
+    to: str = ""
+    lead: str = ""
+    likeness: float | None = None
+    evidence: str = ""
+    landed: UpstreamCommit | None = None
+
+    @property
+    def resolved(self) -> bool:
+        """Whether nobody has to write anything: it applies, or there is a proposal."""
+        return self.applies or bool(self.proposal)

@@ -1,0 +1,142 @@
+"""Snapshots: one state of upstream's tree, asked for files, for parsed modules, and for where a name is defined.
+
+A file's content is asked for by its blob id: an answer that is cached by blob holds for every commit with that file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from npu_overlays.errors import MergeError
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
+from npu_overlays.tree import FileEntry, Source, SourceTree, blob_id
+
+_PARSED = 24
+
+
+class DefinedNames:
+    """Which of the wanted names each module defines as a function or class, cached by blob."""
+
+    def __init__(self, wanted: Iterable[str]) -> None:
+        names = sorted(map(str.encode, set(wanted)))
+        self._pattern = re.compile(rb"\b(?:def|class)[ \t]+(" + b"|".join(map(re.escape, names)) + rb")\b")
+        self._is_empty = not names
+        self._by_blob: dict[str, frozenset[str]] = {}
+
+    def note(self, blob: str, content: bytes) -> None:
+        """Scan a module, unless its blob was scanned before."""
+        if blob not in self._by_blob:
+            found = () if self._is_empty else self._pattern.findall(content)
+            self._by_blob[blob] = frozenset(map(bytes.decode, found))
+
+    def unknown(self, blobs: Iterable[str]) -> list[str]:
+        """Return the blobs that were not scanned yet, each once."""
+        return [blob for blob in dict.fromkeys(blobs) if blob not in self._by_blob]
+
+    def of(self, blob: str) -> frozenset[str]:
+        """Return the wanted names that a scanned module defines."""
+        return self._by_blob.get(blob, frozenset())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """One state of upstream's tree.
+
+    Args:
+        entries: the blob id of every file, by repository path.
+        contents: the bytes of the blobs that are asked for.
+        names: which names the modules define.
+    """
+
+    entries: Mapping[str, str]
+    contents: Mapping[str, bytes] = field(repr=False, compare=False)
+    names: DefinedNames = field(repr=False, compare=False)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.entries
+
+    def blob(self, path: str) -> str:
+        """Return the blob id of a path; empty if there is no such file."""
+        return self.entries.get(path, "")
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file; raises `KeyError` if there is none."""
+        return self.contents[self.entries[path]]
+
+    def module(self, path: str) -> Module | None:
+        """Return a parsed module; None if there is no such file, or it is not Python that can be read."""
+        return _parsed(path, self.read(path)) if path in self.entries else None
+
+    def definition(self, path: str, symbol: str) -> Definition | None:
+        """Return the one definition of a symbol; None if there is none, several, or only an import of it."""
+        module = self.module(path)
+        found = chosen(module, symbol) if module else []
+        return found[0] if len(found) == 1 and found[0].kind != "import" else None
+
+    @cached_property
+    def _defining(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path, blob in self.entries.items():
+            for name in self.names.of(blob):
+                found.setdefault(name, []).append(path)
+        return found
+
+    def defining(self, name: str) -> list[str]:
+        """Return the paths of the modules that define a function or class of that name, at any depth."""
+        return self._defining.get(name, [])
+
+    @cached_property
+    def _by_file_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.entries:
+            found.setdefault(path.rpartition("/")[2], []).append(path)
+        return found
+
+    def relocated_file(self, path: str, base: Snapshot) -> str:
+        """Return the only new file with the same path below its top folder; empty if there is none, or several.
+
+        A file directly in the top folder has a name that says too little.
+        """
+        inner = path.partition("/")[2]
+        found: list[str] = []
+        for one in self._by_file_name.get(path.rpartition("/")[2], ()):
+            if "/" in inner and one not in base and one.endswith(f"/{inner}"):
+                found.append(one)
+        return found[0] if len(found) == 1 else ""
+
+    @cached_property
+    def top_folders(self) -> frozenset[str]:
+        """The folders at the root of the repository."""
+        return frozenset(path.partition("/")[0] for path in self.entries if "/" in path)
+
+
+@lru_cache(maxsize=_PARSED)
+def _parsed(path: str, content: bytes) -> Module | None:
+    try:
+        return Module(path, content)
+    except MergeError:
+        return None
+
+
+def snapshot_of(tree: SourceTree, names: DefinedNames) -> Snapshot:
+    """Return a source tree as a snapshot, with its modules scanned for names."""
+    entries: dict[str, str] = {}
+    contents: dict[str, bytes] = {}
+    for path, entry in tree.entries.items():
+        entries[path] = entry.blob
+        contents[entry.blob] = tree.content[path]
+        if path.endswith(".py"):
+            names.note(entry.blob, tree.content[path])
+    return Snapshot(entries=entries, contents=contents, names=names)
+
+
+def tree_of(snapshot: Snapshot, paths: Iterable[str]) -> SourceTree:
+    """Return a source tree with some of a snapshot's files."""
+    content = {path: snapshot.read(path) for path in paths if path in snapshot}
+    entries = {path: FileEntry(blob=blob_id(data)) for path, data in content.items()}
+    return SourceTree(entries=entries, content=content, source=Source(kind="git", repository="", commit=""))

@@ -1,0 +1,132 @@
+"""Amendments: an operation as it is written, and as it is wanted → the splices that change its statement.
+
+Arguments that stay the same keep their text, with the comments in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from npu_overlays.authoring.writer.argument_comments import comments
+from npu_overlays.authoring.writer.marker_imports import Markers
+from npu_overlays.authoring.writer.statements import edit_text, literal, statement, uses, where
+from npu_overlays.model.definitions import first_line
+from npu_overlays.model.module import Module
+from npu_overlays.model.splices import Splice
+from npu_overlays.model.texts import reindent, renamed
+from npu_overlays.overlay.operations import Edit, Operation
+
+_STEP = "    "
+
+
+def amended(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> list[Splice]:
+    """Return what makes a statement say something else.
+
+    Args:
+        text: the merge module.
+        node: the statement.
+        known: what it says.
+        wanted: what it is to say.
+    """
+    found: list[Splice] = []
+    for part in _parts(text, node, known, wanted):
+        if part is None:
+            start, end = text.offset(first_line(node)), text.line_end(node.end_lineno or node.lineno)
+            return [Splice(start=start, end=end, text=_anew(text, node, known, wanted), where=known.where)]
+        found += part
+    return found
+
+
+def _parts(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> Iterator[list[Splice] | None]:
+    """Yield what changes in each part of a statement; None where it is to be written anew."""
+    alike = replace(known, text=wanted.text, edits=wanted.edits, imports=wanted.imports, where=wanted.where)
+    if alike != wanted or len(known.edits) != len(wanted.edits) or wanted.action == "deleted":
+        yield None
+        return
+    mark = Markers(text.tree).mark(node)
+    yield _edits(text, mark, known, wanted)
+    yield _uses(text, mark, known, wanted)
+    yield _text(text, node, mark, known, wanted)
+
+
+def _edits(text: Module, mark: ast.Call, known: Operation, wanted: Operation) -> list[Splice] | None:
+    pairs = [pair for pair in zip(mark.args, known.edits, wanted.edits, strict=False) if pair[1] != pair[2]]
+    if not all(isinstance(one, ast.Tuple) for one, _, _ in pairs):
+        return None
+    return [one for each, before, after in pairs for one in _edit(text, each, before, after)]
+
+
+def _edit(text: Module, node: ast.expr, before: Edit, after: Edit) -> Iterator[Splice]:
+    assert isinstance(node, ast.Tuple)  # noqa: S101  # the caller looked
+    if before.count != after.count:
+        yield _exchange(text, node, edit_text(after))
+        return
+    for part, old, new in zip(node.elts, (before.find, before.replace), (after.find, after.replace), strict=False):
+        if old != new:
+            yield _exchange(text, part, literal(new))
+
+
+def _uses(text: Module, mark: ast.Call, known: Operation, wanted: Operation) -> list[Splice] | None:
+    if uses(known) == uses(wanted):
+        return []
+    value = next((one.value for one in mark.keywords if one.arg == "uses"), None)
+    listed = uses(wanted)
+    return [_exchange(text, value, f"[{', '.join(listed)}]")] if value and listed else None
+
+
+def _text(text: Module, node: ast.stmt, mark: ast.Call, known: Operation, wanted: Operation) -> list[Splice] | None:
+    if known.text == wanted.text:
+        return []
+    if known.kind == "attribute":
+        return [_exchange(text, mark.args[0], wanted.text)] if mark.args else None
+    if first_line(node) != mark.lineno:  # another decorator is above the marker, and in the text
+        return None
+    start, end = text.line_end(mark.end_lineno or mark.lineno), text.line_end(node.end_lineno or node.lineno)
+    return [Splice(start=start, end=end, text=reindent(wanted.text, old="", new=text.indentation(node)), where="")]
+
+
+def _exchange(text: Module, node: ast.expr, new: str) -> Splice:
+    start, end = text.span(node)
+    margin = text.line_indentation(node.lineno)
+    return Splice(start=start, end=end, text=reindent(new, old="", new=margin).removeprefix(margin), where="")
+
+
+def _anew(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> str:
+    """Return the statement of an operation that becomes another, with the arguments that are written already."""
+    stub = _stub(text, node, known, wanted) if known.action == wanted.action == "edited" else ""
+    markers = Markers(text.tree)
+    mark = markers.mark(node)
+    last = node.lineno - 1 if stub else node.end_lineno if known.action == "edited" else mark.end_lineno
+    behind = text.line_end(last or node.lineno)
+    beside = comments(text, mark, known, wanted, behind=behind)
+    marker = markers.name(wanted.action)
+    arguments = _arguments(text, mark)
+    arguments.pop("where", None)
+    # Of a decorator that said it beside the marker, an edit leaves nothing.
+    arguments |= {"where": leading} if (leading := where(wanted)) else {}
+    new = statement(wanted, arguments, beside, marker=marker, shared=known.shared, stub=stub)
+    return reindent(new, old="", new=text.indentation(node))
+
+
+def _stub(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> str:
+    """Return what an edit's marker stands on, as it is written but for its name; empty for a value."""
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return ""
+    own = text.lines(node.lineno, node.end_lineno or node.lineno)
+    stub = reindent(own, old=text.indentation(node), new="").rstrip("\n") + "\n"
+    return renamed(stub, known.shared or wanted.leaf)
+
+
+def _arguments(text: Module, mark: ast.Call) -> dict[str, str]:
+    """Return the arguments of a marker that have names, as they are written."""
+    return {one.arg: _dedented(text.text(one.value)) for one in mark.keywords if one.arg}
+
+
+def _dedented(value: str) -> str:
+    """Return a value of several lines in parentheses, so that it can stand anywhere."""
+    if "\n" not in value or value.startswith(("(", "[", "{")):
+        return re.sub(r"\n[ \t]+", f"\n{_STEP}", value) if not re.search("\"{3}|'{3}", value) else value
+    return f"(\n{_STEP}" + re.sub(r"\n[ \t]+", f"\n{_STEP}", value) + "\n)"
