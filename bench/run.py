@@ -26,7 +26,7 @@ from figures import Figure, as_json
 from timing import Contender, function, interleaved, peak, seconds
 
 from environments import reason
-from npu_overlays.commands.running import collect_seldom
+from npu_overlays.commands.invocation import collect_seldom
 from npu_overlays.console import Console
 from npu_overlays.errors import OverlayError
 

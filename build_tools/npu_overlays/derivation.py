@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from npu_overlays import source
 from npu_overlays.acquisition import acquire, check_shape, upstream_metadata
-from npu_overlays.changes.patched import patch_contracts
-from npu_overlays.changes.series import ineffective
+from npu_overlays.changes.patch_contracts import patch_contracts
+from npu_overlays.changes.patch_series import ineffective
 from npu_overlays.choice import Choice
 from npu_overlays.contracts.contract_check import warnings
 from npu_overlays.contracts.contract_drift import carried_over, standing

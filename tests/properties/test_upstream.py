@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from npu_overlays.changes.compare import compare_trees
+from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.source import Mode
 from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 

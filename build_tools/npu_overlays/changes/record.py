@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedFile
+from npu_overlays.changes.reconciliation import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.contracts.lockfile import ArchiveRecord
 from npu_overlays.merging.results import Declared, NotApplied
 from npu_overlays.model.selectors import plain, selector

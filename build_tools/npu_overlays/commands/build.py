@@ -15,7 +15,7 @@ from npu_overlays.commands.selection import select, select_readable
 from npu_overlays.console import Console
 from npu_overlays.crew.cores import cores
 from npu_overlays.interrupts import undisguised
-from npu_overlays.wheels.results import Built, Failed, Outcome
+from npu_overlays.wheels.results import BuildOutcome, BuiltWheels, FailedBuild
 from npu_summary.changes import Changes
 
 _DESCRIPTION = """\
@@ -100,24 +100,28 @@ def _read(parsed: argparse.Namespace) -> Options:
 
 
 def _run(options: Options, console: Console) -> int:
-    from npu_overlays.wheels.building import Manner, build_all  # noqa: PLC0415  # hatchling takes a fifth of a second
+    from npu_overlays.wheels.batch_build import BuildPolicy, build_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
-    manner = Manner(force=options.force, jobs=options.jobs or 1, keep_going=options.keep_going, replace=options.replace)
+    manner = BuildPolicy(
+        force=options.force, jobs=options.jobs or 1, keep_going=options.keep_going, replace=options.replace
+    )
     with undisguised(f"nothing was written to {options.out}"):
         overlays, unread = select_readable(options.selection) if manner.keep_going else (select(options.selection), {})
         outcomes = build_all(overlays, options.selection.choice, options.out, manner)
-    outcomes += tuple(Failed(overlay=name, error=error) for name, error in unread.items())
+    outcomes += tuple(FailedBuild(overlay=name, error=error) for name, error in unread.items())
     if options.json:
-        console.json([_built_as_json(one) if isinstance(one, Built) else _failed_as_json(one) for one in outcomes])
+        console.json(
+            [_built_as_json(one) if isinstance(one, BuiltWheels) else _failed_as_json(one) for one in outcomes]
+        )
     else:
         _report(console, outcomes, table=options.selection.all or manner.keep_going or options.jobs is not None)
-    if errors := [one.error for one in outcomes if isinstance(one, Failed)]:
+    if errors := [one.error for one in outcomes if isinstance(one, FailedBuild)]:
         raise type(errors[0])([problem for error in errors for problem in error.problems])
     return 0
 
 
-def _report(console: Console, outcomes: Sequence[Outcome], *, table: bool) -> None:
-    built = [one for one in outcomes if isinstance(one, Built)]
+def _report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool) -> None:
+    built = [one for one in outcomes if isinstance(one, BuiltWheels)]
     for one in built:
         if one.instead_of:
             console.notice(_older(one.record, one.instead_of))
@@ -143,11 +147,11 @@ def _older(record: Changes, newer: Sequence[str]) -> str:
     return f'{what}; where that is installed: pip install "{name}=={version}" "{record["companion"]}=={version}"'
 
 
-def _cells(one: Outcome) -> tuple[str, ...]:
-    return one.overlay, one.state, f"{one.seconds:.1f}", str(one.wheel) if isinstance(one, Built) else ""
+def _cells(one: BuildOutcome) -> tuple[str, ...]:
+    return one.overlay, one.state, f"{one.seconds:.1f}", str(one.wheel) if isinstance(one, BuiltWheels) else ""
 
 
-def _built_as_json(built: Built) -> dict[str, object]:
+def _built_as_json(built: BuiltWheels) -> dict[str, object]:
     return {
         "overlay": built.overlay,
         "outcome": built.state,
@@ -162,7 +166,7 @@ def _built_as_json(built: Built) -> dict[str, object]:
     }
 
 
-def _failed_as_json(failed: Failed) -> dict[str, object]:
+def _failed_as_json(failed: FailedBuild) -> dict[str, object]:
     problems = [asdict(problem) for problem in failed.error.problems]
     return {
         "overlay": failed.overlay,

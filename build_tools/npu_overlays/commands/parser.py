@@ -57,32 +57,32 @@ environment:
   NO_COLOR                 no colours
   SOURCE_DATE_EPOCH        seconds since 1970 that a development build is dated by
 """
-# Names and modules, in the order of the help.
-_COMMANDS = {
-    "build": "build",
-    "sdist": "sdist",
-    "index": "index",
-    "site": "site",
-    "list": "listing",
-    "show": "show",
-    "check": "check",
-    "lock": "lock",
-    "revise": "revise",
-    "diff": "diff",
-    "checkout": "checkout",
-    "refresh": "refresh",
-    "export": "export",
-    "bisect": "bisect",
-    "summary": "summary",
-    "verify-wheel": "verify_wheel",
-    "reproduce": "reproduce",
-    "init": "init",
-    "import-patches": "import_patches",
-    "drift": "drift",
-    "port": "port",
-    "cache": "cache",
-    "matrix": "matrix",
-}
+# In the order of the help; each is a module of this package.
+_COMMANDS = (
+    "build",
+    "sdist",
+    "index",
+    "site",
+    "list",
+    "show",
+    "check",
+    "lock",
+    "revise",
+    "diff",
+    "checkout",
+    "refresh",
+    "export",
+    "bisect",
+    "summary",
+    "verify-wheel",
+    "reproduce",
+    "init",
+    "import-patches",
+    "drift",
+    "port",
+    "cache",
+    "matrix",
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -162,8 +162,8 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
 
 def _commands(arguments: Sequence[str]) -> list[Command[Any]]:
     wanted = [name for name in arguments[:1] if name in _COMMANDS]
-    modules = (import_module(f"npu_overlays.commands.{_COMMANDS[name]}") for name in wanted or _COMMANDS)
-    return [module.COMMAND for module in modules]
+    modules = [name.replace("-", "_") for name in wanted or _COMMANDS]
+    return [import_module(f"npu_overlays.commands.{module}").COMMAND for module in modules]
 
 
 def _common() -> _Parser:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from npu_overlays.source.members import Member, deflated, inflated
-from npu_overlays.wheels.contents import as_recorded
+from npu_overlays.wheels.wheel_reader import as_recorded
 
 
 @dataclass(frozen=True, kw_only=True)

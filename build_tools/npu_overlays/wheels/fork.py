@@ -27,8 +27,8 @@ from npu_overlays.pipeline import Prepared, each, joined, prepare
 from npu_overlays.progress import about, step
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import temporaries
+from npu_overlays.wheels.hatchling_archives import pack, written
 from npu_overlays.wheels.output_folder import earlier_builds, move_into, other_bytes, remove_superseded, workspace
-from npu_overlays.wheels.packing import pack, written
 from npu_overlays.wheels.parts import Parts, companion_parts, patched_parts
 from npu_overlays.wheels.statement import sha256
 

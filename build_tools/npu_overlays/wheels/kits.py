@@ -34,7 +34,7 @@ class Kit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class WheelPair:
     """The wheels of an overlay, and what is said of them.
 
     Args:

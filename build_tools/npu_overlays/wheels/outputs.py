@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from npu_overlays.errors import OutputError, Problem
-from npu_overlays.wheels.constraining import verify_constraints
+from npu_overlays.wheels.constraints_files import verify_constraints
+from npu_overlays.wheels.output_check import beside, verify_statement
 from npu_overlays.wheels.results import Verified
 from npu_overlays.wheels.statement import SUFFIX
-from npu_overlays.wheels.verification import verify_wheel
-from npu_overlays.wheels.vouching import beside, verify_statement
+from npu_overlays.wheels.wheel_check import verify_wheel
 
 
 def verify_output(file: Path) -> Verified:

@@ -9,9 +9,9 @@ from typing import Any
 from npu_overlays.overlay.compiled import PURE
 from npu_overlays.pipeline import Prepared
 from npu_overlays.wheels.assembly import WheelFile
-from npu_overlays.wheels.bill import bill, bill_name, facts
+from npu_overlays.wheels.bill_of_materials import bill, bill_name, facts
 from npu_overlays.wheels.core_metadata import core_metadata, metadata_version
-from npu_overlays.wheels.staging import companion_files, companion_table, project_table, wheel_files
+from npu_overlays.wheels.wheel_files import companion_files, companion_table, project_table, wheel_files
 from npu_summary.changes import Changes
 
 _SBOMS = "sboms"

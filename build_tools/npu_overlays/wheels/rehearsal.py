@@ -5,7 +5,7 @@ from __future__ import annotations
 from npu_overlays.loading import Loaded
 from npu_overlays.pipeline import Prepared, prepare
 from npu_overlays.progress import step
-from npu_overlays.wheels.packing import check_tables
+from npu_overlays.wheels.hatchling_archives import check_tables
 
 
 def rehearse(loaded: Loaded) -> Prepared:

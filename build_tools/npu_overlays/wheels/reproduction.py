@@ -21,12 +21,12 @@ from npu_overlays.overlay.project import Overlay, source_kind
 from npu_overlays.pipeline import prepare
 from npu_overlays.progress import about, step
 from npu_overlays.source import sources_of
-from npu_overlays.wheels.comparison import Difference, differences
-from npu_overlays.wheels.contents import WheelContents, not_ours, read_wheel
+from npu_overlays.wheels.changed_inputs import OtherInput, other_inputs
+from npu_overlays.wheels.comparison import MemberDifference, differences
+from npu_overlays.wheels.hatchling_archives import pack_companion, pack_wheel
 from npu_overlays.wheels.inspection import read_record
-from npu_overlays.wheels.origin import OtherInput, other_inputs
-from npu_overlays.wheels.packing import pack_companion, pack_wheel
-from npu_overlays.wheels.verification import is_patched
+from npu_overlays.wheels.wheel_check import is_patched
+from npu_overlays.wheels.wheel_reader import WheelContents, not_ours, read_wheel
 from npu_summary.versions import local_parts
 
 
@@ -48,7 +48,7 @@ class Reproduction:
     made: bytes
     name: str
     inputs: tuple[OtherInput, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[MemberDifference, ...]
 
 
 def reproduce(file: Path, root: Path, choice: Choice, overlay: Overlay | None = None) -> Reproduction:
@@ -117,7 +117,7 @@ def _revision(build: str) -> int:
     return int(build.partition(".")[0])
 
 
-def _differing(file: Path, name: str, made: bytes) -> Iterator[Difference]:
+def _differing(file: Path, name: str, made: bytes) -> Iterator[MemberDifference]:
     if file.name != name:
-        yield Difference(path="", how=f"it is called {file.name}, here {name}")
+        yield MemberDifference(path="", how=f"it is called {file.name}, here {name}")
     yield from differences(file.read_bytes(), made)

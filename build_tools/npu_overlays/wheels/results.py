@@ -12,7 +12,7 @@ from npu_summary.provenance import in_development
 
 
 @dataclass(frozen=True, kw_only=True)
-class Built:
+class BuiltWheels:
     """The files of one overlay.
 
     Args:
@@ -47,7 +47,7 @@ class Built:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failed:
+class FailedBuild:
     """An overlay that cannot be built.
 
     Args:
@@ -66,7 +66,7 @@ class Failed:
         return "failed"
 
 
-Outcome: TypeAlias = Built | Failed
+BuildOutcome: TypeAlias = BuiltWheels | FailedBuild
 
 
 @dataclass(frozen=True, kw_only=True)

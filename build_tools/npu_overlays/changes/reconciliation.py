@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.changes.compare import FileChange
-from npu_overlays.changes.modules import Change, ClassChange
-from npu_overlays.changes.rivals import lost_changes
-from npu_overlays.changes.series import remaining
+from npu_overlays.changes.lost_changes import lost_changes
+from npu_overlays.changes.module_comparison import ChangedClass, SymbolChange
+from npu_overlays.changes.patch_series import remaining
+from npu_overlays.changes.tree_comparison import ChangedFile
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.results import Applied, Declared
 from npu_overlays.model import fingerprint
@@ -31,7 +31,7 @@ _SHOWN_AS = {
 class Explained:
     """One derived change with the declarations that account for it: the first, and what else had a part in it."""
 
-    change: Change
+    change: SymbolChange
     declared: Declared
     also: tuple[Declared, ...] = ()
 
@@ -40,7 +40,7 @@ class Explained:
 class ExplainedClass:
     """A class that changed, its changes, and where the class came or went as a whole, why."""
 
-    entry: ClassChange
+    entry: ChangedClass
     changes: tuple[Explained, ...]
     whole: Explained | None = None
 
@@ -49,7 +49,7 @@ class ExplainedClass:
 class ExplainedFile:
     """A file that changed, with every change accounted for."""
 
-    file: FileChange
+    file: ChangedFile
     class_changes: tuple[ExplainedClass, ...]
     module_changes: tuple[Explained, ...]
 
@@ -74,7 +74,7 @@ def declarations(applied: Applied) -> tuple[Declared, ...]:
 
 
 def reconcile(
-    tree: PatchedTree, changes: tuple[FileChange, ...], declared: tuple[Declared, ...], *, overlay: str
+    tree: PatchedTree, changes: tuple[ChangedFile, ...], declared: tuple[Declared, ...], *, overlay: str
 ) -> tuple[ExplainedFile, ...]:
     """Pair every derived change with its declaration.
 
@@ -112,7 +112,7 @@ class _Ledger:
             self._by_place.setdefault((entry.path, entry.symbol), []).append(entry)
         self._private = {(entry.path, entry.private) for entry in declared if entry.private}
         self._seen: set[int] = set()
-        self.unexplained: list[tuple[str, Change]] = []
+        self.unexplained: list[tuple[str, SymbolChange]] = []
 
     def where(self, path: str, symbol: str) -> str:
         """Return where something is declared for a file, in the same class if anything is; empty where nothing is."""
@@ -120,10 +120,10 @@ class _Ledger:
         near = [entry for entry in found if entry.symbol.partition(".")[0] == symbol.partition(".")[0]]
         return next((entry.where for entry in near or found), "")
 
-    def is_private(self, path: str, change: Change) -> bool:
+    def is_private(self, path: str, change: SymbolChange) -> bool:
         return change.action == "added" and (path, plain(change.symbol)) in self._private
 
-    def explain(self, path: str, change: Change) -> Iterator[Explained]:
+    def explain(self, path: str, change: SymbolChange) -> Iterator[Explained]:
         """Yield the change with all that was declared for the innermost of the places it belongs to."""
         levels = [fitting for place in _places(change.symbol) if (fitting := self._fitting(path, place, change))]
         self._seen.update(id(entry) for fitting in levels for entry in fitting)
@@ -133,7 +133,7 @@ class _Ledger:
         else:
             self.unexplained.append((path, change))
 
-    def _fitting(self, path: str, place: str, change: Change) -> list[Declared]:
+    def _fitting(self, path: str, place: str, change: SymbolChange) -> list[Declared]:
         """Return the declarations for a place that a change there can come from."""
         places = [place, *(part for part in change.parts if part != place and place == change.symbol)]
         entries = [entry for one in places for entry in self._by_place.get((path, one), [])]
@@ -141,12 +141,12 @@ class _Ledger:
         patched = change.action == "added" and any(entry.operation == "patch" for entry in entries)
         return [one for one in entries if _fits(one, change) or (patched and one.operation == "edited")]
 
-    def formatting(self, file: FileChange) -> Iterator[Change]:
+    def formatting(self, file: ChangedFile) -> Iterator[SymbolChange]:
         """Yield what a patch changes between the symbols of a module, of which others change: comments or layout."""
         name = file.path.rpartition("/")[2]
         known = {change.symbol for change in file.module_changes}
         if name not in known and (file.path, name) in self._by_place:
-            yield Change(action="replaced", kind="text", symbol=name)
+            yield SymbolChange(action="replaced", kind="text", symbol=name)
 
     def ineffective(self, overlay: str) -> Iterator[Problem]:
         for entry in self._declared:
@@ -170,7 +170,7 @@ def _places(symbol: str) -> Iterator[str]:
     yield ""
 
 
-def _fits(entry: Declared, change: Change) -> bool:
+def _fits(entry: Declared, change: SymbolChange) -> bool:
     if entry.operation == "deleted" and not entry.symbol:
         return change.action == "deleted"  # what an emptied module holds goes, nothing comes
     if entry.symbol != change.symbol or entry.operation not in _SHOWN_AS:
@@ -178,12 +178,12 @@ def _fits(entry: Declared, change: Change) -> bool:
     return change.action in (_SHOWN_AS[entry.operation], "updated")
 
 
-def _explain_file(ledger: _Ledger, file: FileChange) -> ExplainedFile:
+def _explain_file(ledger: _Ledger, file: ChangedFile) -> ExplainedFile:
     classes = []
     for entry in file.class_changes:
         members = [change for change in entry.changes if not ledger.is_private(file.path, change)]
         explained = tuple(pair for change in members for pair in ledger.explain(file.path, change))
-        whole = Change(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
+        whole = SymbolChange(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
         reason = next(ledger.explain(file.path, whole), None) if entry.action != "updated" else None
         classes.append(ExplainedClass(entry=entry, changes=explained, whole=reason))
     module = [change for change in file.module_changes if not ledger.is_private(file.path, change)]

@@ -16,9 +16,9 @@ from npu_overlays.builds import EPOCH
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared
 from npu_overlays.wheels.core_metadata import core_metadata, explained
-from npu_overlays.wheels.kits import Kit, Pair
+from npu_overlays.wheels.kits import Kit, WheelPair
 from npu_overlays.wheels.parts import Parts, companion_parts, patched_parts
-from npu_overlays.wheels.staging import companion_table, project_table, sdist_files
+from npu_overlays.wheels.wheel_files import companion_table, project_table, sdist_files
 
 
 class _Wheel(WheelBuilder):
@@ -86,10 +86,10 @@ def pack_companion(prepared: Prepared, out: Path) -> Path:
     return pack(companion_parts(prepared), prepared.content.overlay, out)
 
 
-def kits(prepared: Prepared) -> Pair:
+def kits(prepared: Prepared) -> WheelPair:
     """Return what the wheels of an overlay are put together from; raises `OverlayError`."""
     overlay = prepared.content.overlay
-    return Pair(
+    return WheelPair(
         wheel=kit(patched_parts(prepared), overlay),
         companion=kit(companion_parts(prepared), overlay),
         version=prepared.version,

@@ -16,12 +16,12 @@ from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.progress import about
 from npu_overlays.source import ask_again
-from npu_overlays.wheels.constraining import write_constraints
+from npu_overlays.wheels.constraints_files import write_constraints
 from npu_overlays.wheels.freshness import fresh_wheels
 from npu_overlays.wheels.inspection import read_record
-from npu_overlays.wheels.making import Task, attempt
 from npu_overlays.wheels.output_folder import earlier_builds, move_into, remove_superseded, workspace
-from npu_overlays.wheels.results import Built, Failed, Outcome
+from npu_overlays.wheels.overlay_build import Task, attempt
+from npu_overlays.wheels.results import BuildOutcome, BuiltWheels, FailedBuild
 from npu_overlays.wheels.statement import statement_file
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manner:
+class BuildPolicy:
     """How several overlays are built.
 
     Args:
@@ -45,7 +45,7 @@ class Manner:
     replace: bool = False
 
 
-def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, manner: Manner) -> tuple[Outcome, ...]:
+def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, manner: BuildPolicy) -> tuple[BuildOutcome, ...]:
     """Build several overlays, each only where it is not up to date; nothing appears in `out` before all were tried.
 
     Args:
@@ -73,38 +73,38 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, manner: Ma
             _refuse(overlays, found)
         if folder:
             move_into(out, folder.glob("*/*"))
-    found = {name: _alone(one) if isinstance(one, Built) else one for name, one in found.items()}
-    wheels = {name: one.wheel for name, one in found.items() if isinstance(one, Built)}
+    found = {name: _alone(one) if isinstance(one, BuiltWheels) else one for name, one in found.items()}
+    wheels = {name: one.wheel for name, one in found.items() if isinstance(one, BuiltWheels)}
     write_constraints([one for one in loaded if one.overlay.folder in wheels], loader, wheels.values(), out)
     return tuple(found[overlay.folder] for overlay in overlays)
 
 
-def _alone(built: Built) -> Built:
+def _alone(built: BuiltWheels) -> BuiltWheels:
     """Remove the development builds in whose place one has come, also where it lay there already."""
     newer = remove_superseded((built.wheel, built.companion, statement_file(built.wheel)))
     return replace(built, instead_of=newer)
 
 
-def _load(overlays: Iterable[Overlay], loader: Loader, out: Path) -> tuple[list[Loaded], dict[Path, Outcome]]:
+def _load(overlays: Iterable[Overlay], loader: Loader, out: Path) -> tuple[list[Loaded], dict[Path, BuildOutcome]]:
     """Return the overlays that can be read whole, and by folder why the others cannot."""
     loaded: list[Loaded] = []
-    found: dict[Path, Outcome] = {}
+    found: dict[Path, BuildOutcome] = {}
     for overlay in overlays:
         try:
             one = loader.load(overlay)
             loaded.append(replace(one, earlier=earlier_builds(one, out)))
         except OverlayError as error:
-            found[overlay.folder] = Failed(overlay=overlay.name, error=error)
+            found[overlay.folder] = FailedBuild(overlay=overlay.name, error=error)
     return loaded, found
 
 
-def _fresh(loaded: Loaded, out: Path) -> Built | None:
+def _fresh(loaded: Loaded, out: Path) -> BuiltWheels | None:
     """Return the files of an earlier build where they need not be built again."""
     began = time.perf_counter()
     with about(loaded.name), suppress(OutputError):
         if fresh := fresh_wheels(loaded, out):
             wheel, companion, digest = fresh
-            return Built(
+            return BuiltWheels(
                 overlay=loaded.name,
                 wheel=wheel,
                 companion=companion,
@@ -116,7 +116,7 @@ def _fresh(loaded: Loaded, out: Path) -> Built | None:
     return None
 
 
-def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: Manner) -> dict[Path, Outcome]:
+def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: BuildPolicy) -> dict[Path, BuildOutcome]:
     """Return by folder what came of each overlay; of those that were only tried, why they cannot be built.
 
     Args:
@@ -125,7 +125,7 @@ def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: Manne
         out: where the files will lie.
         manner: how; where it is not to be kept going, what has not begun when one fails is only tried.
     """
-    found: dict[Path, Outcome] = {}
+    found: dict[Path, BuildOutcome] = {}
 
     def tasks() -> Iterator[Task]:
         for number, one in enumerate(stale):
@@ -133,8 +133,8 @@ def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: Manne
             place = folder / str(number) if folder and able else None
             yield Task(loaded=one, folder=place, out=out, replace=manner.replace, anew=manner.force)
 
-    def take(task: Task, outcome: Outcome | None) -> None:
-        if isinstance(outcome, Failed) and task.folder:
+    def take(task: Task, outcome: BuildOutcome | None) -> None:
+        if isinstance(outcome, FailedBuild) and task.folder:
             shutil.rmtree(task.folder, ignore_errors=True)
         if outcome:
             found[task.loaded.overlay.folder] = outcome
@@ -143,7 +143,7 @@ def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: Manne
         # Takes time, which a single wheel need not take.
         from npu_overlays.crew.together import Died, Work, together  # noqa: PLC0415
 
-        def hear(task: Task, outcome: Outcome | Died | None) -> None:
+        def hear(task: Task, outcome: BuildOutcome | Died | None) -> None:
             take(task, _died(task, outcome) if isinstance(outcome, Died) else outcome)
 
         together(Work(do=attempt, tasks=tasks(), number=len(stale), jobs=jobs), hear)
@@ -153,17 +153,19 @@ def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: Manne
     return found
 
 
-def _died(task: Task, died: Died) -> Failed:
+def _died(task: Task, died: Died) -> FailedBuild:
     what = f"the process that built it ended before it was done: {died.how}"
     fix = "build with fewer --jobs: memory may have run out"
-    return Failed(overlay=task.loaded.name, error=OverlayError(Problem(where=task.loaded.name, what=what, fix=fix)))
+    return FailedBuild(
+        overlay=task.loaded.name, error=OverlayError(Problem(where=task.loaded.name, what=what, fix=fix))
+    )
 
 
-def _failed(found: Mapping[Path, Outcome]) -> list[Failed]:
-    return [one for one in found.values() if isinstance(one, Failed)]
+def _failed(found: Mapping[Path, BuildOutcome]) -> list[FailedBuild]:
+    return [one for one in found.values() if isinstance(one, FailedBuild)]
 
 
-def _refuse(overlays: Sequence[Overlay], found: Mapping[Path, Outcome]) -> None:
+def _refuse(overlays: Sequence[Overlay], found: Mapping[Path, BuildOutcome]) -> None:
     """Raise the mistakes of all overlays where there are any, and where others have none, how to build those."""
     failed = _failed(found)
     if not failed:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
-from npu_overlays.changes.compare import compare_file
-from npu_overlays.changes.modules import Change
+from npu_overlays.changes.module_comparison import SymbolChange
+from npu_overlays.changes.tree_comparison import compare_file
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import Declared, PatchedFile
 from npu_overlays.model.definitions import Definition
@@ -27,7 +27,7 @@ _OF_FILES = ("file", "text")
 _Content = bytes | None
 
 
-class Place(NamedTuple):
+class SymbolPlace(NamedTuple):
     """A symbol of a file; for a change of the file as a whole, its name or an empty text."""
 
     path: str
@@ -47,13 +47,13 @@ class Effect:
 
     number: int
     one: PatchedFile
-    change: Change
+    change: SymbolChange
     whole: bool = False
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SymbolPlace:
         """Where it did that."""
-        return Place(self.one.path, self.change.symbol)
+        return SymbolPlace(self.one.path, self.change.symbol)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Remaining:
         effect: the effect.
     """
 
-    place: Place
+    place: SymbolPlace
     effect: Effect
 
     @property
@@ -97,9 +97,9 @@ class _Series:
 
     def __init__(self, patched: Sequence[PatchedFile]) -> None:
         self._texts = _Texts()
-        self._compared: dict[tuple[str, _Content, _Content], Mapping[str, tuple[Change, bool]]] = {}
+        self._compared: dict[tuple[str, _Content, _Content], Mapping[str, tuple[SymbolChange, bool]]] = {}
         self._files: dict[str, list[PatchedFile]] = {}
-        self._effects: dict[Place, tuple[Effect, ...]] = {}
+        self._effects: dict[SymbolPlace, tuple[Effect, ...]] = {}
         self._reverted: dict[str, dict[int, Effect]] = {}
         for one in patched:
             self._files.setdefault(one.path, []).append(one)
@@ -111,8 +111,8 @@ class _Series:
         found = [Remaining(place=place, effect=one) for place in self._effects for one in self._remaining_at(place)]
         explained = {one.place for one in found}
         for path in self._files:
-            if any(Place(path, symbol) not in explained for symbol in self._differences(path)):
-                found += [Remaining(place=Place(path, ""), effect=one) for one in self._unnamed(path)]
+            if any(SymbolPlace(path, symbol) not in explained for symbol in self._differences(path)):
+                found += [Remaining(place=SymbolPlace(path, ""), effect=one) for one in self._unnamed(path)]
         return sorted(found, key=lambda one: one.effect.number)
 
     def _effects_of(self, number: int, one: PatchedFile) -> Iterator[Effect]:
@@ -121,7 +121,7 @@ class _Series:
         for change, whole in found.values():
             yield Effect(number=number, one=one, change=change, whole=whole)
         if not found:
-            yield Effect(number=number, one=one, change=Change(action="replaced", kind="file", symbol=""))
+            yield Effect(number=number, one=one, change=SymbolChange(action="replaced", kind="file", symbol=""))
 
     def _append(self, effects: Sequence[Effect]) -> None:
         """Put the effects of one patch on all of its files behind the earlier ones at their places."""
@@ -170,7 +170,7 @@ class _Series:
             return first.one.before == last.one.after
         return last.change.symbol not in self._changes(last.one.path, first.one.before, last.one.after)
 
-    def _remaining_at(self, place: Place) -> tuple[Effect, ...]:
+    def _remaining_at(self, place: SymbolPlace) -> tuple[Effect, ...]:
         """Return the effects that remain at a place."""
         effects = self._effects[place]
         if any(not one.one.patch for one in effects):
@@ -198,12 +198,12 @@ class _Series:
         opaque = {one.number: one for one in here if _is_opaque(one)}
         return list((opaque | self._reverted[path]).values()) or list({one.number: one for one in here}.values())
 
-    def _differences(self, path: str) -> Mapping[str, tuple[Change, bool]]:
+    def _differences(self, path: str) -> Mapping[str, tuple[SymbolChange, bool]]:
         """Return how a file differs from upstream's at the end."""
         files = self._files[path]
         return self._changes(path, files[0].before, files[-1].after)
 
-    def _changes(self, path: str, before: _Content, after: _Content) -> Mapping[str, tuple[Change, bool]]:
+    def _changes(self, path: str, before: _Content, after: _Content) -> Mapping[str, tuple[SymbolChange, bool]]:
         """Return the changes between two contents of a file by symbol, and whether each is a whole class.
 
         A name with one definition more and another one less, as a statement that changed has, counts as replaced.
@@ -211,14 +211,14 @@ class _Series:
         key = (path, before, after)
         if key not in self._compared:
             difference = compare_file(path, before, after)
-            found: dict[str, tuple[Change, bool]] = {}
+            found: dict[str, tuple[SymbolChange, bool]] = {}
             for change in difference.symbols() if difference else ():
                 known = found.get(change.symbol)
                 mixed = known and known[0].action != change.action
                 found[change.symbol] = (replace(change, action="replaced") if mixed else change, False)
             for entry in difference.class_changes if difference else ():
                 if entry.changes and entry.action != "updated":
-                    whole = Change(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
+                    whole = SymbolChange(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
                     found[entry.name] = (whole, True)
             self._compared[key] = found
         return self._compared[key]
@@ -243,7 +243,7 @@ class _Texts:
 
     def __init__(self) -> None:
         self._modules: dict[tuple[str, bytes], Module | None] = {}
-        self._shapes: dict[tuple[_Content, Place], Shape] = {}
+        self._shapes: dict[tuple[_Content, SymbolPlace], Shape] = {}
 
     def edits(self, effect: Effect) -> list[_Edit]:
         """Return how an effect changes the text of its place, or of the file if that has no definition."""
@@ -263,7 +263,7 @@ class _Texts:
         after = self._text(last.one.after, last.place)
         return self._text(first.one.before, first.place) == [named.sub(lambda _: old, line) for line in after]
 
-    def shape(self, content: _Content, place: Place) -> Shape:
+    def shape(self, content: _Content, place: SymbolPlace) -> Shape:
         """Return the shape of a definition, or of the file if the place has none."""
         key = (content, place)
         if key not in self._shapes:
@@ -272,13 +272,13 @@ class _Texts:
             self._shapes[key] = shape(module, known[-1]) if module and known else lines
         return self._shapes[key]
 
-    def _text(self, content: _Content, place: Place) -> list[str]:
+    def _text(self, content: _Content, place: SymbolPlace) -> list[str]:
         module, known = self._definitions(content, place)
         if module and known:
             return "\n".join(module.text(one.node) for one in known).splitlines()
         return (content or b"").decode(errors="replace").splitlines()
 
-    def _definitions(self, content: _Content, place: Place) -> tuple[Module | None, list[Definition]]:
+    def _definitions(self, content: _Content, place: SymbolPlace) -> tuple[Module | None, list[Definition]]:
         """Return a module and the definitions at a place of it; None for what is no module, or cannot be parsed."""
         if content is None or not place.path.endswith(".py"):
             return None, []

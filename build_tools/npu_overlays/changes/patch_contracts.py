@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from npu_overlays.changes.compare import compare_file
-from npu_overlays.changes.modules import Change
+from npu_overlays.changes.module_comparison import SymbolChange
+from npu_overlays.changes.tree_comparison import compare_file
 from npu_overlays.contracts.contracts import Contract, ContractPlace
 from npu_overlays.contracts.surroundings import content_fingerprint
 from npu_overlays.errors import MergeError
@@ -46,7 +46,7 @@ def _symbols(patched: PatchedFile, source: bytes | None) -> Iterator[Contract]:
         )
 
 
-def _fingerprint(path: str, content: bytes | None, change: Change) -> str:
+def _fingerprint(path: str, content: bytes | None, change: SymbolChange) -> str:
     """Return the fingerprint of a changed symbol in a file, or of the file for a change of it as a whole."""
     if content is None:
         return ""

@@ -12,10 +12,10 @@ from npu_overlays.loading import Loaded
 from npu_overlays.overlay.inputs import inputs_digest
 from npu_overlays.progress import about
 from npu_overlays.reproducible import writing
-from npu_overlays.wheels.kits import Pair
+from npu_overlays.wheels.kits import WheelPair
+from npu_overlays.wheels.merge_cache import kits
 from npu_overlays.wheels.output_folder import other_bytes
-from npu_overlays.wheels.remembering import kits
-from npu_overlays.wheels.results import Built, Failed, Outcome
+from npu_overlays.wheels.results import BuildOutcome, BuiltWheels, FailedBuild
 from npu_overlays.wheels.statement import write_statement
 
 
@@ -38,7 +38,7 @@ class Task:
     anew: bool
 
 
-def attempt(task: Task) -> Outcome | None:
+def attempt(task: Task) -> BuildOutcome | None:
     """Build an overlay and return what came of that; None where it was only tried, and can be built."""
     began, name = time.perf_counter(), task.loaded.name
     try:
@@ -46,10 +46,10 @@ def attempt(task: Task) -> Outcome | None:
             made = kits(task.loaded, anew=task.anew)
             return _written(task, made, task.folder, began) if task.folder else None
     except OverlayError as error:
-        return Failed(overlay=name, error=error, seconds=time.perf_counter() - began)
+        return FailedBuild(overlay=name, error=error, seconds=time.perf_counter() - began)
 
 
-def _written(task: Task, made: Pair, folder: Path, began: float) -> Built:
+def _written(task: Task, made: WheelPair, folder: Path, began: float) -> BuiltWheels:
     """Write the files of an overlay into `folder` and return them as they will lie in the output folder."""
     loaded, out = task.loaded, task.out
     # What was read, not what may lie there by now.
@@ -62,7 +62,7 @@ def _written(task: Task, made: Pair, folder: Path, began: float) -> Built:
         problems = [*other_bytes((wheel, companion), out, loaded.name, used)]
         if problems:
             raise OutputError(problems)
-    return Built(
+    return BuiltWheels(
         overlay=loaded.name,
         wheel=out / wheel.name,
         companion=out / companion.name,

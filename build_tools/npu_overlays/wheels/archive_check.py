@@ -11,8 +11,8 @@ from email.parser import HeaderParser
 
 from npu_overlays.archives import unaccounted
 from npu_overlays.errors import Problem, listing
-from npu_overlays.wheels.bill import bill_name
-from npu_overlays.wheels.contents import WheelContents
+from npu_overlays.wheels.bill_of_materials import bill_name
+from npu_overlays.wheels.wheel_reader import WheelContents
 
 COMMANDS = "entry_points.txt"
 _HEADER = {"Wheel-Version", "Generator", "Root-Is-Purelib", "Tag"}

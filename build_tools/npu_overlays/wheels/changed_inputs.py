@@ -15,10 +15,10 @@ from email.parser import HeaderParser
 from npu_overlays.builds import INPUT_NAMES, wheel_inputs
 from npu_overlays.overlay.inputs import Input
 from npu_overlays.pipeline import Prepared
-from npu_overlays.wheels.contents import WheelContents
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.statement import SUFFIX, inputs_of, material, sha256
-from npu_overlays.wheels.verification import is_patched
+from npu_overlays.wheels.wheel_check import is_patched
+from npu_overlays.wheels.wheel_reader import WheelContents
 from npu_summary.changes import Changes
 
 # In the order of a report.

@@ -43,7 +43,7 @@ from npu_overlays.source.members import (
 )
 from npu_overlays.tree import Source
 from npu_overlays.wheels.assembly import WheelFile
-from npu_overlays.wheels.kits import Kit, Pair
+from npu_overlays.wheels.kits import Kit, WheelPair
 
 # For front ends, which pass no options of ours on.
 VARIABLE = "NPU_OVERLAYS_ANEW"
@@ -51,7 +51,7 @@ VARIABLE = "NPU_OVERLAYS_ANEW"
 _WITH = ("packaging", "ruff")
 
 
-def kits(loaded: Loaded, *, anew: bool = False) -> Pair:
+def kits(loaded: Loaded, *, anew: bool = False) -> WheelPair:
     """Return what the wheels of an overlay are put together from; raises `OverlayError`.
 
     Args:
@@ -75,7 +75,7 @@ def _key(loaded: Loaded, inputs: tuple[Input, ...]) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> Pair | None:
+def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> WheelPair | None:
     """Return what was made of the same inputs before; None where nothing was, or it cannot be used."""
     key = _key(loaded, inputs)
     pin = loaded.overlay.pin
@@ -92,18 +92,20 @@ def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> Pair | None:
         step(f"taking {loaded.overlay.distribution} {said['version']} as it was merged before")
         members = {**_by_digest(theirs), **own}
         wheel, companion = (_kit(one, members) for one in said["wheels"])
-        return Pair(wheel=wheel, companion=companion, version=said["version"], record=said["record"], inputs=inputs)
+        return WheelPair(
+            wheel=wheel, companion=companion, version=said["version"], record=said["record"], inputs=inputs
+        )
     return None
 
 
-def _made(loaded: Loaded) -> Pair:
+def _made(loaded: Loaded) -> WheelPair:
     """Return what is made of the inputs now; it is kept for them, unless somebody edits them meanwhile."""
     from npu_overlays.pipeline import prepare  # noqa: PLC0415  # what was merged before needs no merging
-    from npu_overlays.wheels import packing  # noqa: PLC0415  # nor hatchling, which takes a fifth of a second
+    from npu_overlays.wheels import hatchling_archives  # noqa: PLC0415  # nor hatchling, which takes a fifth of a second
 
     prepared = prepare(loaded)
     step(f"writing {loaded.overlay.distribution} {prepared.version}")
-    made = packing.kits(prepared)
+    made = hatchling_archives.kits(prepared)
     if _changed_meanwhile(loaded):
         return made
     key = _key(loaded, made.inputs)

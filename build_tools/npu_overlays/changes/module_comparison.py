@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
-from npu_overlays.changes.meanings import bases, decorators, meaning, order, owners, statements
+from npu_overlays.changes.syntax_meaning import bases, decorators, meaning, order, owners, statements
 from npu_overlays.model.definitions import Definition, SymbolKind
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import symbols_of
@@ -27,7 +27,7 @@ _Named: TypeAlias = tuple[str, Definition]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class SymbolChange:
     """One symbol that differs.
 
     Args:
@@ -50,23 +50,23 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassChange:
+class ChangedClass:
     """A class that differs, with its members that differ."""
 
     action: ChangeAction
     name: str
     line: int | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SymbolChange, ...] = ()
 
 
 @dataclass(kw_only=True)
 class _Comparison:
     before: Module
     after: Module
-    classes: dict[str, list[Change]] = field(default_factory=dict)
-    module: list[Change] = field(default_factory=list)
+    classes: dict[str, list[SymbolChange]] = field(default_factory=dict)
+    module: list[SymbolChange] = field(default_factory=list)
 
-    def note(self, parent: str, change: Change) -> None:
+    def note(self, parent: str, change: SymbolChange) -> None:
         if parent:
             self.classes.setdefault(parent, []).append(change)
         else:
@@ -75,7 +75,7 @@ class _Comparison:
 
 def compare_modules(
     before: Module, after: Module, *, code: bool = True
-) -> tuple[tuple[ClassChange, ...], tuple[Change, ...]]:
+) -> tuple[tuple[ChangedClass, ...], tuple[SymbolChange, ...]]:
     """Return the class changes and the module changes between two modules.
 
     Args:
@@ -108,7 +108,7 @@ def _compare_name(comparison: _Comparison, name: str) -> None:
             comparison.note(latest.parent, change)
 
 
-def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[Change]:
+def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[SymbolChange]:
     """Yield a change for each definition of a name that differs, or one for all where they cannot be told apart.
 
     As many as before are compared in order, whatever leads to them now. Any number of imports binds one package.
@@ -123,7 +123,7 @@ def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[Chan
             yield from _paired(name, old[first:last], new[start:end])
 
 
-def _paired(name: str, old: list[_Named], new: list[_Named]) -> Iterator[Change]:
+def _paired(name: str, old: list[_Named], new: list[_Named]) -> Iterator[SymbolChange]:
     """Yield the changes of definitions between two that stayed: in order, or by what leads to them."""
     if len(old) != len(new) and len({*dict(old)} & {*dict(new)}) < min(len(old), len(new)):
         yield _of_name(name, old, new)
@@ -136,12 +136,12 @@ def _paired(name: str, old: list[_Named], new: list[_Named]) -> Iterator[Change]
             yield _of_name(symbol, before, after)
 
 
-def _of_name(name: str, old: list[_Named], new: list[_Named]) -> Change:
+def _of_name(name: str, old: list[_Named], new: list[_Named]) -> SymbolChange:
     action: ChangeAction = "added" if not old else "deleted" if not new else "replaced"
     parts = tuple(dict.fromkeys(symbol for symbol, _ in (*old, *new)))
     (_, latest) = (new or old)[-1]
     line = latest.node.lineno if new else None
-    return Change(action=action, kind=_KINDS[latest.kind], symbol=name, parts=parts, line=line)
+    return SymbolChange(action=action, kind=_KINDS[latest.kind], symbol=name, parts=parts, line=line)
 
 
 def _is_untouched(comparison: _Comparison, old: list[Definition], new: list[Definition]) -> bool:
@@ -159,7 +159,7 @@ def _compare_class_headers(comparison: _Comparison, name: str, old: list[Definit
     for attribute, part in (("__bases__", bases), ("__decorators__", decorators)):
         if old and new and [part(entry.node) for entry in old] != [part(entry.node) for entry in new]:
             comparison.note(
-                name, Change(action="replaced", kind="attribute", symbol=f"{name}.{attribute}", line=_line(new))
+                name, SymbolChange(action="replaced", kind="attribute", symbol=f"{name}.{attribute}", line=_line(new))
             )
 
 
@@ -169,7 +169,7 @@ def _compare_docstring(comparison: _Comparison, scope: str) -> None:
     if old and new and [ast.get_docstring(node) for node in old] != [ast.get_docstring(node) for node in new]:
         symbol = f"{scope}.__doc__" if scope else "__doc__"
         line = getattr(new[-1], "lineno", 1)
-        comparison.note(scope, Change(action="replaced", kind="attribute", symbol=symbol, line=line))
+        comparison.note(scope, SymbolChange(action="replaced", kind="attribute", symbol=symbol, line=line))
 
 
 def _compare_statements(comparison: _Comparison, scope: str) -> None:
@@ -183,7 +183,7 @@ def _compare_statements(comparison: _Comparison, scope: str) -> None:
                 surplus[text] -= 1
                 at = line if action == "added" else None
                 symbol = f"{scope}.{first}" if scope else first
-                comparison.note(scope, Change(action=action, kind="statement", symbol=symbol, line=at))  # type: ignore[arg-type]  # two of the actions
+                comparison.note(scope, SymbolChange(action=action, kind="statement", symbol=symbol, line=at))  # type: ignore[arg-type]  # two of the actions
 
 
 def _compare_order(comparison: _Comparison, scope: str) -> None:
@@ -196,7 +196,7 @@ def _compare_order(comparison: _Comparison, scope: str) -> None:
     line = line or next(_moved_classes(comparison, scope), None)
     if line:
         symbol = f"{scope}.__order__" if scope else "__order__"
-        comparison.note(scope, Change(action="replaced", kind="order", symbol=symbol, line=line))
+        comparison.note(scope, SymbolChange(action="replaced", kind="order", symbol=symbol, line=line))
 
 
 def _moved_classes(comparison: _Comparison, scope: str) -> Iterator[int]:
@@ -208,14 +208,14 @@ def _moved_classes(comparison: _Comparison, scope: str) -> Iterator[int]:
             yield classes[1][0].node.lineno
 
 
-def _class_changes(comparison: _Comparison) -> Iterator[ClassChange]:
+def _class_changes(comparison: _Comparison) -> Iterator[ChangedClass]:
     before, after = comparison.before.definitions, comparison.after.definitions
     lines = {name: _line(after.get(name, [])) for name in comparison.classes}
     for name in sorted(comparison.classes, key=lambda name: (lines[name] is None, lines[name] or 0, name)):
         action: ChangeAction = (
             "updated" if name in before and name in after else "added" if name in after else "deleted"
         )
-        yield ClassChange(action=action, name=name, line=lines[name], changes=tuple(comparison.classes[name]))
+        yield ChangedClass(action=action, name=name, line=lines[name], changes=tuple(comparison.classes[name]))
 
 
 def _class_names(*modules: Module) -> list[str]:
