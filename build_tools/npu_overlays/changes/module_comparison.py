@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
-from npu_overlays.changes.syntax_meaning import bases, decorators, meaning, order, owners, statements
+from npu_overlays.changes.equivalence import bases, decorators, meaning, order, owners, statements
 from npu_overlays.model.definitions import Definition, SymbolKind
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import symbols_of
@@ -28,25 +28,20 @@ _Named: TypeAlias = tuple[str, Definition]
 
 @dataclass(frozen=True, kw_only=True)
 class SymbolChange:
-    """One symbol that differs.
+    """One symbol that differs."""
 
-    Args:
-        action: ``added``, ``replaced`` or ``deleted``; ``updated`` for a class or file of which parts differ.
-        kind: ``method`` for any function, as in the layout users know; ``import`` for a name that an import
-            binds; ``statement`` for code at module or class level that binds no name; ``order`` where what a
-            module or class body has in common with upstream's stands in another order or branch; ``text`` where
-            only comments or formatting differ; ``file`` where there is no syntax to compare.
-        symbol: qualified name, or the statement's first line, or the file's name; of one of several definitions with
-            what leads to it.
-        parts: the symbols of the definitions it is of: several where they cannot be told apart in both modules.
-        line: 1-based line in the patched file; None for what is no longer there.
-    """
-
-    action: ChangeAction
+    action: ChangeAction  # `added`, `replaced` or `deleted`; `updated` for a class or file of which parts differ
+    # `method` for any function, as in the layout users know; `import` for a name that an import binds; `statement`
+    # for code at module or class level that binds no name; `order` where what a module or class body has in common
+    # with upstream's stands in another order or branch; `text` where only comments or formatting differ; `file` where
+    # there is no syntax to compare
     kind: ChangeKind
+    # qualified name, or the statement's first line, or the file's name; of one of several definitions with what leads
+    # to it
     symbol: str
+    # the symbols of the definitions it is of: several where they cannot be told apart in both modules
     parts: tuple[str, ...] = ()
-    line: int | None = None
+    line: int | None = None  # 1-based line in the patched file; None for what is no longer there
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,18 +36,12 @@ class SymbolPlace(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What one patch or substitution did at one place.
+    """What one patch or substitution did at one place."""
 
-    Args:
-        number: its position in the series.
-        one: the patch or substitution, with the file before and after it.
-        change: what it did.
-        whole: whether that is a class that was added or deleted with members, which have effects of their own.
-    """
-
-    number: int
-    one: PatchedFile
-    change: SymbolChange
+    number: int  # its position in the series
+    one: PatchedFile  # the patch or substitution, with the file before and after it
+    change: SymbolChange  # what it did
+    # whether that is a class that was added or deleted with members, which have effects of their own
     whole: bool = False
 
     @property
@@ -58,15 +52,10 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Remaining:
-    """An effect that has a part in how a place differs from upstream at the end.
+    """An effect that has a part in how a place differs from upstream at the end."""
 
-    Args:
-        place: that place; another one than the effect's where a later patch renamed or moved it.
-        effect: the effect.
-    """
-
-    place: SymbolPlace
-    effect: Effect
+    place: SymbolPlace  # that place; another one than the effect's where a later patch renamed or moved it
+    effect: Effect  # the effect
 
     @property
     def declared(self) -> Declared:

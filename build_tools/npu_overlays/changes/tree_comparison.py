@@ -18,23 +18,14 @@ from npu_overlays.tree import PatchedTree
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedFile:
-    """A file that differs.
+    """A file that differs."""
 
-    Args:
-        path: repository path.
-        action: ``added``, ``updated`` or ``deleted``.
-        before: sha256 of upstream's content, hex; None where upstream has no such file.
-        after: sha256 of the shipped content, hex; None where none is shipped.
-        class_changes: in order of the patched file.
-        module_changes: likewise.
-    """
-
-    path: str
-    action: ChangeAction
-    before: str | None
-    after: str | None
-    class_changes: tuple[ChangedClass, ...] = ()
-    module_changes: tuple[SymbolChange, ...] = ()
+    path: str  # repository path
+    action: ChangeAction  # `added`, `updated` or `deleted`
+    before: str | None  # sha256 of upstream's content, hex; None where upstream has no such file
+    after: str | None  # sha256 of the shipped content, hex; None where none is shipped
+    class_changes: tuple[ChangedClass, ...] = ()  # in order of the patched file
+    module_changes: tuple[SymbolChange, ...] = ()  # likewise
 
     def symbols(self) -> Iterator[SymbolChange]:
         """Yield every change once, a class without differing members as a change of kind ``class``."""

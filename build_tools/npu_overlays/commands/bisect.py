@@ -43,17 +43,11 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlay, and where its upstream is to come from.
-        words: the command.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    words: tuple[str, ...]
-    json: bool
+    selection: Selection  # which overlay, and where its upstream is to come from
+    words: tuple[str, ...]  # the command
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

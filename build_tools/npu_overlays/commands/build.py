@@ -44,25 +44,15 @@ _HEADINGS = ("overlay", "outcome", "seconds", "wheel")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlays, and where their upstreams are to come from.
-        out: folder for the wheels.
-        force: whether to build those too that are up to date.
-        jobs: how many at once; None where nothing is said of it.
-        keep_going: whether one that cannot be built leaves the others as they are.
-        replace: whether a wheel may take the place of one of its version with other bytes.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    out: Path
-    force: bool
-    jobs: int | None
-    keep_going: bool
-    replace: bool
-    json: bool
+    selection: Selection  # which overlays, and where their upstreams are to come from
+    out: Path  # folder for the wheels
+    force: bool  # whether to build those too that are up to date
+    jobs: int | None  # how many at once; None where nothing is said of it
+    keep_going: bool  # whether one that cannot be built leaves the others as they are
+    replace: bool  # whether a wheel may take the place of one of its version with other bytes
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -60,19 +60,12 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlays, and where their upstreams are to come from.
-        due: whether to fail where something has met its own condition to go.
-        strict: whether to fail where something dangerous is not accepted.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    due: bool
-    strict: bool
-    json: bool
+    selection: Selection  # which overlays, and where their upstreams are to come from
+    due: bool  # whether to fail where something has met its own condition to go
+    strict: bool  # whether to fail where something dangerous is not accepted
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

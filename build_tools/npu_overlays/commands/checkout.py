@@ -44,17 +44,11 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlay, and where its upstream is to come from.
-        folder: where to write.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    folder: Path
-    json: bool
+    selection: Selection  # which overlay, and where its upstream is to come from
+    folder: Path  # where to write
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,27 +16,16 @@ OptionsT = TypeVar("OptionsT")
 
 @dataclass(frozen=True, kw_only=True)
 class Command(Generic[OptionsT]):
-    """One sub-command.
+    """One sub-command."""
 
-    Args:
-        name: as it is typed.
-        summary: what it does, in one line without a full stop, for the list of commands.
-        description: what its own help teaches, in lines of at most 80 characters.
-        arguments: adds its arguments to a parser.
-        read: makes its options of what was parsed; raises `OverlayError`.
-        run: does the work, reports, and returns the exit code; raises `OverlayError`.
-        untried: the exit code of every failure, where the codes of its own say what it found.
-        tidy: whether its temporary files lie in one folder, which is gone afterwards.
-    """
-
-    name: str
-    summary: str
-    description: str
-    arguments: Callable[[argparse.ArgumentParser], None]
-    read: Callable[[argparse.Namespace], OptionsT]
-    run: Callable[[OptionsT, Console], int]
-    untried: int | None = None
-    tidy: bool = True
+    name: str  # as it is typed
+    summary: str  # what it does, in one line without a full stop, for the list of commands
+    description: str  # what its own help teaches, in lines of at most 80 characters
+    arguments: Callable[[argparse.ArgumentParser], None]  # adds its arguments to a parser
+    read: Callable[[argparse.Namespace], OptionsT]  # makes its options of what was parsed; raises `OverlayError`
+    run: Callable[[OptionsT, Console], int]  # does the work, reports, and returns the exit code; raises `OverlayError`
+    untried: int | None = None  # the exit code of every failure, where the codes of its own say what it found
+    tidy: bool = True  # whether its temporary files lie in one folder, which is gone afterwards
 
     def __call__(self, parsed: argparse.Namespace, console: Console) -> int:
         """Run the command with what was parsed and return the exit code; raises `OverlayError`."""

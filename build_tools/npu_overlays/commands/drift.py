@@ -50,25 +50,15 @@ _CHANGES = ("applies", "with rules", "action", "target", "at the end", "first br
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlay, and where its upstream is to come from.
-        first: where to begin; empty for the pin.
-        last: where to end.
-        step: look at every so many commits.
-        html: the page to write, or None.
-        patches: whether line patches are tried beside it.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    first: str
-    last: str
-    step: int
-    html: Path | None
-    patches: bool
-    json: bool
+    selection: Selection  # which overlay, and where its upstream is to come from
+    first: str  # where to begin; empty for the pin
+    last: str  # where to end
+    step: int  # look at every so many commits
+    html: Path | None  # the page to write, or None
+    patches: bool  # whether line patches are tried beside it
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -42,23 +42,14 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlay, and where its upstream is to come from.
-        names: what of it; empty for all.
-        style: how.
-        out: where to write; None for a folder called after the overlay.
-        notices: whether comments mark the changed places, as in a wheel.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    names: tuple[str, ...]
-    style: Style
-    out: Path | None
-    notices: bool
-    json: bool
+    selection: Selection  # which overlay, and where its upstream is to come from
+    names: tuple[str, ...]  # what of it; empty for all
+    style: Style  # how
+    out: Path | None  # where to write; None for a folder called after the overlay
+    notices: bool  # whether comments mark the changed places, as in a wheel
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -64,31 +64,18 @@ _HEADINGS = ("finding", "what", "listed", "found", "where")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        folder: of the patches.
-        summary: the hand-written summary, or None.
-        only: the sets that are meant; empty for all.
-        kind: the form in which the patches are kept.
-        request: what is said of the new overlays.
-        root: the folder of overlays.
-        why: the reason of all that has none; empty to ask.
-        only_shipped: whether hunks for files that no wheel has are left out.
-        dry_run: whether to write nothing.
-        json: whether the report is JSON.
-    """
-
-    folder: Path
-    summary: Path | None
-    only: tuple[str, ...]
-    kind: Kind
-    request: Request
-    root: Path
-    why: str
-    only_shipped: bool
-    dry_run: bool
-    json: bool
+    folder: Path  # of the patches
+    summary: Path | None  # the hand-written summary, or None
+    only: tuple[str, ...]  # the sets that are meant; empty for all
+    kind: Kind  # the form in which the patches are kept
+    request: Request  # what is said of the new overlays
+    root: Path  # the folder of overlays
+    why: str  # the reason of all that has none; empty to ask
+    only_shipped: bool  # whether hunks for files that no wheel has are left out
+    dry_run: bool  # whether to write nothing
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

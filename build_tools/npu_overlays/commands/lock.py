@@ -35,15 +35,10 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlays, and where their upstreams are to come from.
-        check: whether to write nothing, and fail where a lock would change.
-    """
-
-    selection: Selection
-    check: bool
+    selection: Selection  # which overlays, and where their upstreams are to come from
+    check: bool  # whether to write nothing, and fail where a lock would change
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

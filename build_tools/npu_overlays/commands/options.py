@@ -21,23 +21,14 @@ REPLACE = "take the place of files of the same version with other bytes, which n
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which overlays a command line names, and where their upstreams are to come from.
+    """Which overlays a command line names, and where their upstreams are to come from."""
 
-    Args:
-        root: the folder of overlays.
-        names: names, tags or folders.
-        stack: name of a stack, or empty.
-        all: whether every overlay is meant.
-        clones: the projects of which it names a clone; each must be the upstream of one of them.
-        choice: where upstreams are to come from.
-    """
-
-    root: Path
-    names: tuple[str, ...] = ()
-    stack: str = ""
-    all: bool = False
-    clones: tuple[str, ...] = ()
-    choice: Choice
+    root: Path  # the folder of overlays
+    names: tuple[str, ...] = ()  # names, tags or folders
+    stack: str = ""  # name of a stack, or empty
+    all: bool = False  # whether every overlay is meant
+    clones: tuple[str, ...] = ()  # the projects of which it names a clone; each must be the upstream of one of them
+    choice: Choice  # where upstreams are to come from
 
 
 def folder(text: str) -> Path:

@@ -59,23 +59,14 @@ _HEADINGS = ("became", "proposal", "action", "target", "where to", "commit", "ev
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: the overlay, and where its upstream is to come from.
-        to: what to port it to; empty to go on with a port that is under way.
-        decisions: what is accepted and dropped.
-        show: the part to show both versions of, or empty.
-        abort: whether to give the port up.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    to: str
-    decisions: Decisions
-    show: str
-    abort: bool
-    json: bool
+    selection: Selection  # the overlay, and where its upstream is to come from
+    to: str  # what to port it to; empty to go on with a port that is under way
+    decisions: Decisions  # what is accepted and dropped
+    show: str  # the part to show both versions of, or empty
+    abort: bool  # whether to give the port up
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

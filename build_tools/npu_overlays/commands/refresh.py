@@ -51,25 +51,15 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlay, and where its upstream is to come from.
-        folder: the checkout.
-        why: the reason of all that is new; empty to ask.
-        into: the layer that takes what is new; empty for the pin's own folder.
-        as_patch: whether a patch may take the place of the pin's own operations, where they cannot stay.
-        dry_run: whether to write nothing.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    folder: Path
-    why: str
-    into: str
-    as_patch: bool
-    dry_run: bool
-    json: bool
+    selection: Selection  # which overlay, and where its upstream is to come from
+    folder: Path  # the checkout
+    why: str  # the reason of all that is new; empty to ask
+    into: str  # the layer that takes what is new; empty for the pin's own folder
+    as_patch: bool  # whether a patch may take the place of the pin's own operations, where they cannot stay
+    dry_run: bool  # whether to write nothing
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

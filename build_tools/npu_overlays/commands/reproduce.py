@@ -39,23 +39,14 @@ _MOST = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        wheel: the file to make again.
-        root: the folder of overlays.
-        overlay: name or folder of the overlay to make it of; empty for the one that it names.
-        choice: of which clones commits are taken.
-        out: a folder for the wheel made here, or None.
-        json: whether the report is JSON.
-    """
-
-    wheel: Path
-    root: Path
-    overlay: str
-    choice: Choice
-    out: Path | None
-    json: bool
+    wheel: Path  # the file to make again
+    root: Path  # the folder of overlays
+    overlay: str  # name or folder of the overlay to make it of; empty for the one that it names
+    choice: Choice  # of which clones commits are taken
+    out: Path | None  # a folder for the wheel made here, or None
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

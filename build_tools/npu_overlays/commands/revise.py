@@ -45,21 +45,13 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        root: the folder of overlays.
-        names: overlays and layers.
-        all: whether every overlay is meant that is not as its last revision.
-        why: what is new.
-        json: whether the report is JSON.
-    """
-
-    root: Path
-    names: tuple[str, ...]
-    all: bool
-    why: str
-    json: bool
+    root: Path  # the folder of overlays
+    names: tuple[str, ...]  # overlays and layers
+    all: bool  # whether every overlay is meant that is not as its last revision
+    why: str  # what is new
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -28,19 +28,12 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlays.
-        out: the folder for their sources.
-        replace: whether one may take the place of another of its version with other bytes.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    out: Path
-    replace: bool
-    json: bool
+    selection: Selection  # which overlays
+    out: Path  # the folder for their sources
+    replace: bool  # whether one may take the place of another of its version with other bytes
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,21 +24,13 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        wheel: the file.
-        style: ``text``, ``yaml`` or ``json``.
-        why: whether to add the reason of every change.
-        diff: whether to print the diff instead.
-        html: the file to write a page to instead, if any.
-    """
-
-    wheel: Path
-    style: Literal["text", "yaml", "json"]
-    why: bool
-    diff: bool
-    html: Path | None
+    wheel: Path  # the file
+    style: Literal["text", "yaml", "json"]  # `text`, `yaml` or `json`
+    why: bool  # whether to add the reason of every change
+    diff: bool  # whether to print the diff instead
+    html: Path | None  # the file to write a page to instead, if any
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,19 +21,12 @@ from npu_overlays.wheels.wheel_reader import as_recorded
 
 @dataclass(frozen=True, kw_only=True)
 class WheelFile:
-    """One file of a wheel.
+    """One file of a wheel."""
 
-    Args:
-        place: its path in the wheel.
-        content: its bytes; empty where the member is known.
-        executable: whether it is to be installed so.
-        member: how a wheel holds these bytes, where that is known already.
-    """
-
-    place: str
-    content: bytes = b""
-    executable: bool = False
-    member: Member | None = None
+    place: str  # its path in the wheel
+    content: bytes = b""  # its bytes; empty where the member is known
+    executable: bool = False  # whether it is to be installed so
+    member: Member | None = None  # how a wheel holds these bytes, where that is known already
 
     def read(self) -> bytes:
         """Return the file's bytes."""

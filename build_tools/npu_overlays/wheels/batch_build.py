@@ -30,19 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class BuildPolicy:
-    """How several overlays are built.
+    """How several overlays are built."""
 
-    Args:
-        force: those too that are up to date, and repositories are asked again that were silent lately.
-        jobs: how many at once.
-        keep_going: whether those that can be built are, where others cannot be; else none is.
-        replace: whether a wheel may take the place of one of its version with other bytes.
-    """
-
-    force: bool = False
-    jobs: int = 1
-    keep_going: bool = False
-    replace: bool = False
+    force: bool = False  # those too that are up to date, and repositories are asked again that were silent lately
+    jobs: int = 1  # how many at once
+    keep_going: bool = False  # whether those that can be built are, where others cannot be; else none is
+    replace: bool = False  # whether a wheel may take the place of one of its version with other bytes
 
 
 def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, manner: BuildPolicy) -> tuple[BuildOutcome, ...]:

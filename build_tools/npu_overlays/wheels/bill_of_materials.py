@@ -38,23 +38,14 @@ Value = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What METADATA says of a wheel.
+    """What METADATA says of a wheel."""
 
-    Args:
-        name: the distribution.
-        version: its version.
-        summary: what it is, in a line.
-        licence: its licence as an SPDX expression, or in words; empty where nothing is said.
-        expression: whether it is such an expression.
-        requires: what it requires, each as it is stated.
-    """
-
-    name: str
-    version: str
-    summary: str
-    licence: str
-    expression: bool
-    requires: tuple[str, ...]
+    name: str  # the distribution
+    version: str  # its version
+    summary: str  # what it is, in a line
+    licence: str  # its licence as an SPDX expression, or in words; empty where nothing is said
+    expression: bool  # whether it is such an expression
+    requires: tuple[str, ...]  # what it requires, each as it is stated
 
 
 def facts(metadata: str) -> Facts:

@@ -27,17 +27,11 @@ _NAMES = {"upstream": "upstream's bytes", **INPUT_NAMES, "zlib": "zlib"}
 
 @dataclass(frozen=True, kw_only=True)
 class OtherInput:
-    """Something a wheel was made of that is another here.
+    """Something a wheel was made of that is another here."""
 
-    Args:
-        name: what it is.
-        then: what it was; empty where there was none.
-        here: what it is here; likewise.
-    """
-
-    name: str
-    then: str
-    here: str
+    name: str  # what it is
+    then: str  # what it was; empty where there was none
+    here: str  # what it is here; likewise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,17 +20,11 @@ _TEXT = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class MemberDifference:
-    """One way in which two wheels differ.
+    """One way in which two wheels differ."""
 
-    Args:
-        path: of the member; empty where it is of the archive as a whole.
-        how: in words, of the one wheel and of the other.
-        diff: of two texts the first lines of their unified diff.
-    """
-
-    path: str
-    how: str
-    diff: tuple[str, ...] = ()
+    path: str  # of the member; empty where it is of the archive as a whole
+    how: str  # in words, of the one wheel and of the other
+    diff: tuple[str, ...] = ()  # of two texts the first lines of their unified diff
 
 
 @dataclass(frozen=True, kw_only=True)

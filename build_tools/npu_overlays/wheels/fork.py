@@ -49,19 +49,12 @@ class TagHook(BuildHookInterface):
 
 @dataclass(frozen=True, kw_only=True)
 class Fork:
-    """The source distributions of one overlay.
+    """The source distributions of one overlay."""
 
-    Args:
-        overlay: its name.
-        sdist: makes the patched wheel.
-        companion: makes its companion.
-        sha256: of the first, hex.
-    """
-
-    overlay: str
-    sdist: Path
-    companion: Path
-    sha256: str
+    overlay: str  # its name
+    sdist: Path  # makes the patched wheel
+    companion: Path  # makes its companion
+    sha256: str  # of the first, hex
 
 
 def fork_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, anyway: bool = False) -> tuple[Fork, ...]:

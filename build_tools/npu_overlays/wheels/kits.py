@@ -14,17 +14,11 @@ from npu_summary.changes import Changes
 
 @dataclass(frozen=True, kw_only=True)
 class Kit:
-    """All that is put together to one wheel.
+    """All that is put together to one wheel."""
 
-    Args:
-        name: the wheel's file name.
-        metadata: a wheel of hatchling's, with metadata alone.
-        files: what else it holds, in hatchling's order.
-    """
-
-    name: str
-    metadata: bytes
-    files: Sequence[WheelFile]
+    name: str  # the wheel's file name
+    metadata: bytes  # a wheel of hatchling's, with metadata alone
+    files: Sequence[WheelFile]  # what else it holds, in hatchling's order
 
     def put_together(self, out: Path) -> Path:
         """Write the wheel into a folder and return it; raises `OutputError`."""
@@ -35,18 +29,10 @@ class Kit:
 
 @dataclass(frozen=True, kw_only=True)
 class WheelPair:
-    """The wheels of an overlay, and what is said of them.
+    """The wheels of an overlay, and what is said of them."""
 
-    Args:
-        wheel: the patched one.
-        companion: the one that goes with it.
-        version: of both.
-        record: the content of the patched one's ``changes.json``.
-        inputs: the files of the overlay they were made of.
-    """
-
-    wheel: Kit
-    companion: Kit
-    version: str
-    record: Changes
-    inputs: tuple[Input, ...]
+    wheel: Kit  # the patched one
+    companion: Kit  # the one that goes with it
+    version: str  # of both
+    record: Changes  # the content of the patched one's `changes.json`
+    inputs: tuple[Input, ...]  # the files of the overlay they were made of

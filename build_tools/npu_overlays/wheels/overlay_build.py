@@ -21,21 +21,13 @@ from npu_overlays.wheels.statement import write_statement
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One overlay to be built.
+    """One overlay to be built."""
 
-    Args:
-        loaded: the overlay, and what belongs to it.
-        folder: where its files are written; None where it is only tried.
-        out: where they will lie.
-        replace: whether they may take the place of other bytes of their version.
-        anew: whether it is merged although it was before.
-    """
-
-    loaded: Loaded
-    folder: Path | None
-    out: Path
-    replace: bool
-    anew: bool
+    loaded: Loaded  # the overlay, and what belongs to it
+    folder: Path | None  # where its files are written; None where it is only tried
+    out: Path  # where they will lie
+    replace: bool  # whether they may take the place of other bytes of their version
+    anew: bool  # whether it is merged although it was before
 
 
 def attempt(task: Task) -> BuildOutcome | None:

@@ -19,23 +19,15 @@ _SBOMS = "sboms"
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What one wheel is made of.
+    """What one wheel is made of."""
 
-    Args:
-        table: the ``[project]`` table.
-        files: what it holds beside its metadata, in hatchling's order.
-        beside: files that belong into its metadata, by their path in the project: licences, bills of materials.
-        sboms: which of these are bills of materials.
-        tag: for which Pythons and platforms it is.
-        pure: whether it belongs among pure Python.
-    """
-
-    table: dict[str, Any]
-    files: Sequence[WheelFile]
+    table: dict[str, Any]  # the `[project]` table
+    files: Sequence[WheelFile]  # what it holds beside its metadata, in hatchling's order
+    # files that belong into its metadata, by their path in the project: licences, bills of materials
     beside: Mapping[str, bytes] = field(default_factory=dict)
-    sboms: tuple[str, ...] = ()
-    tag: str = PURE
-    pure: bool = True
+    sboms: tuple[str, ...] = ()  # which of these are bills of materials
+    tag: str = PURE  # for which Pythons and platforms it is
+    pure: bool = True  # whether it belongs among pure Python
 
     @property
     def target(self) -> dict[str, str]:

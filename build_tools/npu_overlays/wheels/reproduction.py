@@ -32,23 +32,14 @@ from npu_summary.versions import local_parts
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """A wheel made again.
+    """A wheel made again."""
 
-    Args:
-        wheel: the file it was to be.
-        overlay: what it was made of here.
-        made: the bytes made here.
-        name: the name they have here, the version in it.
-        inputs: what it was made of that is another here; empty where the bytes are the same.
-        differences: where the bytes differ, of the name first.
-    """
-
-    wheel: Path
-    overlay: Overlay
-    made: bytes
-    name: str
-    inputs: tuple[OtherInput, ...]
-    differences: tuple[MemberDifference, ...]
+    wheel: Path  # the file it was to be
+    overlay: Overlay  # what it was made of here
+    made: bytes  # the bytes made here
+    name: str  # the name they have here, the version in it
+    inputs: tuple[OtherInput, ...]  # what it was made of that is another here; empty where the bytes are the same
+    differences: tuple[MemberDifference, ...]  # where the bytes differ, of the name first
 
 
 def reproduce(file: Path, root: Path, choice: Choice, overlay: Overlay | None = None) -> Reproduction:

@@ -26,23 +26,14 @@ REBUILD = "build the wheel again, or fetch it again from where it was published"
 
 @dataclass(frozen=True, kw_only=True)
 class WheelContents:
-    """A wheel read whole.
+    """A wheel read whole."""
 
-    Args:
-        file: the wheel.
-        members: every file's content by its path.
-        info: name of its metadata folder.
-        name: its distribution, as METADATA says.
-        version: likewise.
-        requires: likewise, each requirement in its normal spelling.
-    """
-
-    file: Path
-    members: Mapping[str, bytes]
-    info: str
-    name: str
-    version: str
-    requires: tuple[str, ...]
+    file: Path  # the wheel
+    members: Mapping[str, bytes]  # every file's content by its path
+    info: str  # name of its metadata folder
+    name: str  # its distribution, as METADATA says
+    version: str  # likewise
+    requires: tuple[str, ...]  # likewise, each requirement in its normal spelling
 
     @property
     def content(self) -> dict[str, bytes]:

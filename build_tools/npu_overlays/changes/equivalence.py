@@ -1,4 +1,4 @@
-"""Meanings: definitions and scopes → texts, equal where the code means the same."""
+"""Equivalence: definitions and scopes → texts, equal where the code means the same."""
 
 from __future__ import annotations
 
