@@ -16,7 +16,7 @@ _IMPORTED = (
     "npu_overlays.commands.invocation",
     "npu_overlays.wheels.batch_build",
     "npu_overlays.wheels.inspection",
-    "npu_overlays.wheels.outputs",
+    "npu_overlays.wheels.output_check",
     "npu_overlays.wheels.hatchling_archives",
     "build.env",
     "httpx2",

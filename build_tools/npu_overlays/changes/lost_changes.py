@@ -1,4 +1,4 @@
-"""Rivals: changes of patches and substitutions → those that an operation or a later substitution undoes.
+"""Lost changes: changes of patches and substitutions → those that an operation or a later substitution undoes.
 
 A summary that gives the reason of a change that is not in the wheel would be worse than none.
 """

@@ -1,4 +1,4 @@
-"""Modules: two texts of one Python module → the classes and symbols that differ."""
+"""Module comparison: two texts of one Python module → the classes and symbols that differ."""
 
 from __future__ import annotations
 

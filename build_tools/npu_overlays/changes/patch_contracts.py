@@ -1,4 +1,4 @@
-"""Patched symbols: what patches did to files → a contract with upstream for every symbol they changed."""
+"""Patch contracts: what patches did to files → a contract with upstream for every symbol they changed."""
 
 from __future__ import annotations
 

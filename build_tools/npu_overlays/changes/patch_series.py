@@ -1,4 +1,4 @@
-"""Series: patches and substitutions in their order → the changes that remain at the end, and who made each.
+"""Patch series: patches and substitutions in their order → the changes that remain at the end, and who made each.
 
 Each patch is compared with the tree that it was applied to. A change that a later patch reverts does not remain. A
 change that a later patch renames or moves keeps the reasons of the patches that made it.

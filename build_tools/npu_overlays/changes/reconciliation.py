@@ -1,4 +1,4 @@
-"""Reconcile: what the trees show against what the overlay declared; they must be the same."""
+"""Reconciliation: what the trees show against what the overlay declared; they must be the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes: two trees → what differs between them, by syntax.
+"""Tree comparison: two trees → what differs between them, by syntax.
 
 Reads only the trees, never the overlay, so that it is an independent witness
 of what an overlay says about itself.

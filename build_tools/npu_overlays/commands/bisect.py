@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from npu_overlays.checkout.bisecting import bisect
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_json, add_one, read_one
+from npu_overlays.commands.command import Command, Selection, add_json, add_one
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
@@ -46,7 +45,7 @@ class Options:
     """What was asked for."""
 
     selection: Selection  # which overlay, and where its upstream is to come from
-    words: tuple[str, ...]  # the command
+    words: list[str]  # the command
     json: bool  # whether the report is JSON
 
 
@@ -54,10 +53,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     add_json(parser)
     parser.add_argument("words", nargs="+", metavar="-- COMMAND", help="what fails with the overlay, and its arguments")
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_one(parsed), words=tuple(parsed.words), json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -104,6 +99,6 @@ COMMAND = Command(
     summary="find the fewest operations of an overlay that make a command fail",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import REPLACE, Command, Selection, add_json, add_selection, folder
 from npu_overlays.commands.notes import count_of, source_notes
-from npu_overlays.commands.options import REPLACE, Selection, add_json, add_selection, folder, read_selection
 from npu_overlays.commands.selection import select, select_readable
 from npu_overlays.console import Console
 from npu_overlays.crew.cores import cores
@@ -75,18 +74,6 @@ def _jobs(text: str) -> int:
         msg = f"`{text}` is neither a number from 1 on nor auto"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(
-        selection=read_selection(parsed),
-        out=parsed.out,
-        force=parsed.force,
-        jobs=parsed.jobs,
-        keep_going=parsed.keep_going,
-        replace=parsed.replace,
-        json=parsed.json,
-    )
 
 
 def _run(options: Options, console: Console) -> int:
@@ -171,6 +158,6 @@ COMMAND = Command(
     summary="build wheels",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

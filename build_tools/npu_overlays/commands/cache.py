@@ -6,8 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import add_json
+from npu_overlays.commands.command import Command, add_json
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.console import Console
 from npu_overlays.overlay.lookup import load_all
@@ -44,10 +43,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--prune", action="store_true", help="remove what none of the overlays is pinned to")
     group.add_argument("--clear", action="store_true", help="remove all of it")
     add_json(parser)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(root=parsed.overlays, prune=parsed.prune, clear=parsed.clear, json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -90,7 +85,7 @@ COMMAND = Command(
     summary="list the upstream sources that are kept, or give them back",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
     tidy=False,
 )

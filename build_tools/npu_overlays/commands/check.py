@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.coherence.environment import Side
 from npu_overlays.coherence.found import incoherent
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, Selection, add_json, add_selection
 from npu_overlays.commands.notes import count_of, source_notes
-from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.contracts.contract_drift import carried_over, lasting
@@ -75,10 +74,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_selection(parsed), due=parsed.due, strict=parsed.strict, json=parsed.json)
-
-
 def _run(options: Options, console: Console) -> int:
     overlays = select(options.selection)
     loader = Loader(overlays, options.selection.choice)
@@ -109,7 +104,7 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _tried(overlay: Overlay, loader: Loader) -> tuple[Prepared, Looked]:
-    from npu_overlays.wheels.rehearsal import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
+    from npu_overlays.wheels.hatchling_archives import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     prepared = rehearse(loader.load(overlay))
     if problems := [*idle(overlay, loader.lock), *unproven(prepared.content, load_fired(overlay.folder))]:
@@ -194,6 +189,6 @@ COMMAND = Command(
     summary="do all that a build does, except writing a wheel",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

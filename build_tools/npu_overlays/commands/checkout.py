@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from npu_overlays.checkout.folder import check_out, refuse_present
 from npu_overlays.checkout.repository import BRANCH, UPSTREAM
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
+from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
@@ -57,10 +56,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_one(parsed), folder=parsed.folder, json=parsed.json)
-
-
 def _run(options: Options, console: Console) -> int:
     refuse_present(options.folder)
     (overlay,) = select(options.selection)
@@ -102,6 +97,6 @@ COMMAND = Command(
     summary="make a git work tree of an overlay, with one commit for each change, to edit there",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from npu_overlays.changes.record import unified_diff
 from npu_overlays.choice import Choice
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_selection, read_selection
+from npu_overlays.commands.command import Command, Selection, add_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.loading import Loader
@@ -29,9 +28,16 @@ examples:
 """
 
 
-def _run(selection: Selection, console: Console) -> int:
-    overlays = select(selection)
-    work = _Patching(loader=Loader(overlays, selection.choice), choice=selection.choice, console=console)
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for."""
+
+    selection: Selection  # which overlays, and where their upstreams are to come from
+
+
+def _run(options: Options, console: Console) -> int:
+    overlays, choice = select(options.selection), options.selection.choice
+    work = _Patching(loader=Loader(overlays, choice), choice=choice, console=console)
     diffs, errors = each(overlays, lambda overlay: unified_diff(work.patched(overlay)))
     if errors:
         raise joined(errors)
@@ -61,6 +67,6 @@ COMMAND = Command(
     summary="print the unified diff between upstream and what the wheel holds",
     description=_DESCRIPTION,
     arguments=add_selection,
-    read=read_selection,
+    options=Options,
     run=_run,
 )

@@ -12,8 +12,7 @@ from npu_overlays.authoring.port.drift_report import Curve, as_json, change_rows
 from npu_overlays.authoring.port.history import BlobCache, UpstreamHistory
 from npu_overlays.authoring.port.line_patches import LinePatches, try_patches
 from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
+from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
 from npu_overlays.commands.selection import find_named
 from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
@@ -66,11 +65,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--range", required=True, metavar="A..B", help="the commits to walk; ..B begins at the pin")
     parser.add_argument("--step", type=int, default=1, metavar="N", help="look at every Nth commit only")
     parser.add_argument("--html", type=folder, metavar="FILE", help="write one page with the curves drawn, too")
-    parser.add_argument("--no-patches", action="store_true", help="do not try the same changes as line patches")
+    parser.add_argument(
+        "--no-patches", dest="patches", action="store_false", help="do not try the same changes as line patches"
+    )
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
+def _check(parsed: argparse.Namespace) -> None:
+    """Split the range; raises `UsageError` where there is no range or no step to walk."""
     first, dots, last = parsed.range.partition("..")
     if not dots or not last or last.startswith("."):
         what = f"`{parsed.range}` is no range"
@@ -78,15 +80,7 @@ def _read(parsed: argparse.Namespace) -> Options:
     if parsed.step < 1:
         what, options = f"counts from 1, not {parsed.step}", (("--step", "10"),)
         raise UsageError(Problem(where="--step", what=what, fix="to try each tenth", options=options))
-    return Options(
-        selection=read_one(parsed),
-        first=first,
-        last=last,
-        step=parsed.step,
-        html=parsed.html,
-        patches=not parsed.no_patches,
-        json=parsed.json,
-    )
+    parsed.first, parsed.last = first, last
 
 
 def _run(options: Options, console: Console) -> int:
@@ -168,6 +162,7 @@ COMMAND = Command(
     summary="say on how many upstream commits an overlay still applies, and what breaks it",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
 )

@@ -11,8 +11,7 @@ from npu_overlays.checkout.exporting import Style, export
 from npu_overlays.checkout.folder import refuse_present
 from npu_overlays.checkout.series import Series, series
 from npu_overlays.checkout.units import Unit, only, units_of
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
+from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem
@@ -45,7 +44,7 @@ class Options:
     """What was asked for."""
 
     selection: Selection  # which overlay, and where its upstream is to come from
-    names: tuple[str, ...]  # what of it; empty for all
+    names: list[str]  # what of it; empty for all
     style: Style  # how
     out: Path | None  # where to write; None for a folder called after the overlay
     notices: bool  # whether comments mark the changed places, as in a wheel
@@ -55,23 +54,14 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     text = "what to export, instead of all: path:Symbol, Symbol, path, or the name of a patch"
-    parser.add_argument("operation", nargs="*", metavar="OPERATION", help=text)
-    parser.add_argument("--format", choices=["git-am", "patch-dir"], default="git-am", help="default: git-am")
+    parser.add_argument("names", nargs="*", metavar="OPERATION", help=text)
+    parser.add_argument(
+        "--format", dest="style", choices=["git-am", "patch-dir"], default="git-am", help="default: git-am"
+    )
     parser.add_argument("--out", type=folder, metavar="DIR", help="default: OVERLAY.patches; not there yet, or empty")
     text = "leave out the comments that mark the changed places, for a pull request to upstream"
-    parser.add_argument("--without-notices", action="store_true", help=text)
+    parser.add_argument("--without-notices", dest="notices", action="store_false", help=text)
     add_json(parser)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(
-        selection=read_one(parsed),
-        names=tuple(parsed.operation),
-        style=parsed.format,
-        out=parsed.out,
-        notices=not parsed.without_notices,
-        json=parsed.json,
-    )
 
 
 def _run(options: Options, console: Console) -> int:
@@ -121,6 +111,6 @@ COMMAND = Command(
     summary="write what an overlay changes as patches of upstream, as mails or as a folder of patches",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

@@ -7,9 +7,8 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder, one_line
 from npu_overlays.commands.notes import as_typed
-from npu_overlays.commands.options import add_clones, add_json, choice_of, folder
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, OverlayError
@@ -68,7 +67,7 @@ class Options:
 
     folder: Path  # of the patches
     summary: Path | None  # the hand-written summary, or None
-    only: tuple[str, ...]  # the sets that are meant; empty for all
+    only: list[str]  # the sets that are meant; empty for all
     kind: Kind  # the form in which the patches are kept
     request: Request  # what is said of the new overlays
     root: Path  # the folder of overlays
@@ -88,7 +87,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only-shipped", action="store_true", help="leave out hunks for files that no wheel has, and list them"
     )
-    parser.add_argument("--why", default="", metavar="TEXT", help="the reason of all that gives none itself")
+    parser.add_argument(
+        "--why", type=one_line, default="", metavar="TEXT", help="the reason of all that gives none itself"
+    )
     parser.add_argument("--suffix", default="", metavar="WORD", help="the wheels are called PROJECT-WORD")
     parser.add_argument("--label", default="", metavar="WORD", help="tells them from other overlays on that pin")
     parser.add_argument("--repository", default="", metavar="URL", help="where git has the commit")
@@ -109,9 +110,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    root: Path = parsed.overlays
-    request = Request(
+def _check(parsed: argparse.Namespace) -> None:
+    """Collect what is said of the new overlays."""
+    root: Path = parsed.root
+    parsed.request = Request(
         name="",
         repository=parsed.repository,
         suffix=parsed.suffix,
@@ -122,18 +124,6 @@ def _read(parsed: argparse.Namespace) -> Options:
         choice=choice_of(None, dict(parsed.upstream)),
         elsewhere="tell it apart with --label WORD, or name another place with --out",
     )
-    return Options(
-        folder=parsed.folder,
-        summary=parsed.summary,
-        only=tuple(parsed.only),
-        kind=parsed.kind,
-        request=request,
-        root=root,
-        why=" ".join(parsed.why.split()),
-        only_shipped=parsed.only_shipped,
-        dry_run=parsed.dry_run,
-        json=parsed.json,
-    )
 
 
 def _run(options: Options, console: Console) -> int:
@@ -141,7 +131,7 @@ def _run(options: Options, console: Console) -> int:
         Asked(
             folder=options.folder,
             summary=options.summary,
-            only=options.only,
+            only=tuple(options.only),
             kind=options.kind,
             request=options.request,
             root=options.root,
@@ -216,6 +206,7 @@ COMMAND = Command(
     summary="make overlays of a folder of patches, and say where its hand-written summary is wrong",
     description=_DESCRIPTION + _EPILOG,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
 )

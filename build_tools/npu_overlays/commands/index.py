@@ -11,9 +11,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_json, folder
 from npu_overlays.commands.notes import index_notes
-from npu_overlays.commands.options import add_json, folder
 from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import undisguised
@@ -63,7 +62,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
+def _check(parsed: argparse.Namespace) -> None:
+    """Collect what is asked of the index; raises `UsageError` with everything that is wrong with it."""
     from npu_overlays.publish.availability import Yank  # noqa: PLC0415  # read for the help of all commands, and needed for one
     from npu_overlays.publish.index_update import IndexRequest  # noqa: PLC0415  # likewise
 
@@ -77,8 +77,8 @@ def _read(parsed: argparse.Namespace) -> Options:
     ]
     if problems:
         raise UsageError(problems)
-    request = IndexRequest(folders=tuple(parsed.folders), out=parsed.out, yanks=tuple(yanks), replace=parsed.replace)
-    return Options(request=request, json=parsed.json)
+    folders = tuple(parsed.folders)
+    parsed.request = IndexRequest(folders=folders, out=parsed.out, yanks=tuple(yanks), replace=parsed.replace)
 
 
 def _contradictions(parsed: argparse.Namespace) -> Iterator[Problem]:
@@ -162,6 +162,7 @@ COMMAND = Command(
     summary="write an index of wheels that pip and uv install from",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
 )

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.choice import choice_from
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_json, folder
 from npu_overlays.commands.notes import as_typed
-from npu_overlays.commands.options import add_json, folder
 from npu_overlays.console import Console
 from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.overlay.project import CONFIG_FILE
@@ -93,9 +92,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    root: Path = parsed.overlays
-    request = Request(
+def _check(parsed: argparse.Namespace) -> None:
+    """Collect what is said of the new overlay."""
+    root: Path = parsed.root
+    parsed.request = Request(
         name=parsed.project,
         release=parsed.release or "",
         archive=parsed.archive or "",
@@ -110,7 +110,6 @@ def _read(parsed: argparse.Namespace) -> Options:
         folder=parsed.folder,
         choice=choice_from(os.environ),
     )
-    return Options(request=request, json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -187,6 +186,7 @@ COMMAND = Command(
     summary="start an overlay of any project, in a folder of its own",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
 )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import add_json
+from npu_overlays.commands.command import Command, add_json
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.console import Console
 from npu_overlays.contracts.lockfile import upstream_version
@@ -37,10 +35,6 @@ class _Row:
     overlay: Overlay
     upstream: str
     stacks: list[str]
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(root=parsed.overlays, json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -84,7 +78,7 @@ COMMAND = Command(
     summary="list the overlays and stacks",
     description=_DESCRIPTION,
     arguments=add_json,
-    read=_read,
+    options=Options,
     run=_run,
     tidy=False,
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_selection, read_selection
+from npu_overlays.commands.command import Command, Selection, add_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.contracts.lockfile import render_lock, write_lock
@@ -44,10 +43,6 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a lock would change")
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_selection(parsed), check=parsed.check)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -91,6 +86,6 @@ COMMAND = Command(
     summary="write overlay.lock: what each operation depends on in the pinned upstream",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

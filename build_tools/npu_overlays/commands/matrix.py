@@ -46,11 +46,7 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=["json", "github", "gitlab"], default="json", help=_FORMATS)
     text = "leave only what is touched by what is otherwise than there: a branch, a tag or a commit"
-    parser.add_argument("--changed-since", default="", metavar="REV", help=text)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(root=parsed.overlays, since=parsed.changed_since, format=parsed.format)
+    parser.add_argument("--changed-since", dest="since", default="", metavar="REV", help=text)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -81,7 +77,7 @@ COMMAND = Command(
     summary="print CI's matrix, one cell for each overlay and Python",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
     tidy=False,
 )

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from npu_overlays import version
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, folder
 from npu_overlays.commands.completion import answer
-from npu_overlays.commands.options import folder
 from npu_overlays.overlay.lookup import overlay_folders
 
 _DESCRIPTION = """\
@@ -170,7 +169,7 @@ def _common() -> _Parser:
     """Return the arguments that every command takes."""
     common = _Parser(add_help=False)
     text = "folder of overlays (default: overlays, or else this one, where overlays lie here)"
-    common.add_argument("--overlays", type=folder, default=_usual_root(), metavar="DIR", help=text)
+    common.add_argument("--overlays", dest="root", type=folder, default=_usual_root(), metavar="DIR", help=text)
     common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
     return common
 

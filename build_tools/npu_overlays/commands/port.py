@@ -15,8 +15,7 @@ from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.port import Port, evaluate, examine
 from npu_overlays.authoring.port.start import StartedPort, start
 from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_json, add_one, read_one
+from npu_overlays.commands.command import Command, Selection, add_json, add_one
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem, UsageError
@@ -72,9 +71,13 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("--to", metavar="REV", help="a tag, branch, commit or version of upstream to port it to")
+    group.add_argument(
+        "--to", default="", metavar="REV", help="a tag, branch, commit or version of upstream to port it to"
+    )
     group.add_argument("--continue", dest="going_on", action="store_true", help="go on with the port in OVERLAY")
-    group.add_argument("--show", metavar="NAME", help="print upstream's old and new definition side by side")
+    group.add_argument(
+        "--show", default="", metavar="NAME", help="print upstream's old and new definition side by side"
+    )
     group.add_argument("--abort", action="store_true", help="remove OVERLAY, whose port is not finished")
     parser.add_argument("--accept", action="append", default=[], metavar="KIND|NAME", help="do what is proposed")
     parser.add_argument("--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="leave it out")
@@ -89,19 +92,13 @@ def _dropped(text: str) -> tuple[str, str]:
     return found[1].strip(), found[2].strip()
 
 
-def _read(parsed: argparse.Namespace) -> Options:
+def _check(parsed: argparse.Namespace) -> None:
+    """Collect what is decided; raises `UsageError` where a decision stands beside what takes none."""
     if (parsed.abort or parsed.show) and (parsed.accept or parsed.drop):
         what = "decide something, and nothing is decided with --abort or --show"
         fix, options = "use them with --to or --continue", (("--continue", ""),)
         raise UsageError(Problem(where="--accept, --drop", what=what, fix=fix, options=options))
-    return Options(
-        selection=read_one(parsed),
-        to=parsed.to or "",
-        decisions=Decisions(accept=tuple(parsed.accept), drop=dict(parsed.drop)),
-        show=parsed.show or "",
-        abort=parsed.abort,
-        json=parsed.json,
-    )
+    parsed.decisions = Decisions(accept=tuple(parsed.accept), drop=dict(parsed.drop))
 
 
 def _run(options: Options, console: Console) -> int:
@@ -220,6 +217,7 @@ COMMAND = Command(
     summary="make an overlay for another commit or release, and say what became of everything it says",
     description=_DESCRIPTION + "".join(f"  {kind:<18} {MEANINGS[kind]}\n" for kind in KINDS) + _EPILOG,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
 )

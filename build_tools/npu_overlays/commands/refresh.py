@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
+from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder, one_line
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.selection import find_named, select
 from npu_overlays.errors import listing
@@ -65,7 +64,7 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     parser.add_argument("folder", type=folder, metavar="DIR", help="a work tree made by `npu-overlays checkout`")
-    parser.add_argument("--why", default="", metavar="TEXT", help="the reason of all that is new")
+    parser.add_argument("--why", type=one_line, default="", metavar="TEXT", help="the reason of all that is new")
     parser.add_argument(
         "--into", default="", metavar="LAYER", help="the layer that takes what is new (default: the pin)"
     )
@@ -76,18 +75,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dry-run", action="store_true", help="prove and report, and write nothing")
     add_json(parser)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(
-        selection=read_one(parsed),
-        folder=parsed.folder,
-        why=" ".join(parsed.why.split()),
-        into=parsed.into,
-        as_patch=parsed.as_patch,
-        dry_run=parsed.dry_run,
-        json=parsed.json,
-    )
 
 
 def _run(options: Options, console: Console) -> int:
@@ -196,6 +183,6 @@ COMMAND = Command(
     summary="turn what was edited in a checkout back into its overlay",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

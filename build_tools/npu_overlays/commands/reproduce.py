@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_overlays.choice import Choice
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import add_clones, add_json, choice_of, folder
+from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.console import Console
 from npu_overlays.reproducible import write_atomically
@@ -57,15 +56,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(
-        wheel=parsed.wheel,
-        root=parsed.overlays,
-        overlay=parsed.overlay,
-        choice=choice_of("auto", dict(parsed.upstream)),
-        out=parsed.out,
-        json=parsed.json,
-    )
+def _check(parsed: argparse.Namespace) -> None:
+    """Take commits of the clones that are named; the wheel says which kind of source it is."""
+    parsed.choice = choice_of("auto", dict(parsed.upstream))
 
 
 def _run(options: Options, console: Console) -> int:
@@ -116,7 +109,8 @@ COMMAND = Command(
     summary="make a wheel again and compare the bytes",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
     untried=2,
 )

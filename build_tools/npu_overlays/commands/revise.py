@@ -9,9 +9,8 @@ from pathlib import Path
 
 from npu_overlays.builds import is_revision, revision_digest
 from npu_overlays.choice import Choice
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_json
 from npu_overlays.commands.completion import offer, overlays
-from npu_overlays.commands.options import add_json
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.console import Console
 from npu_overlays.errors import OverlayError, Problem, UsageError
@@ -48,7 +47,7 @@ class Options:
     """What was asked for."""
 
     root: Path  # the folder of overlays
-    names: tuple[str, ...]  # overlays and layers
+    overlay: list[str]  # overlays and layers
     all: bool  # whether every overlay is meant that is not as its last revision
     why: str  # what is new
     json: bool  # whether the report is JSON
@@ -58,24 +57,24 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "an overlay, as every command takes it, or a layer"
     offer(parser.add_argument("overlay", nargs="*", metavar="OVERLAY", help=text), overlays)
     parser.add_argument("--all", action="store_true", help="every overlay that changed since its last revision")
-    parser.add_argument("--why", required=True, metavar="TEXT", help="what is new, in a sentence for users")
+    parser.add_argument(
+        "--why", type=str.strip, required=True, metavar="TEXT", help="what is new, in a sentence for users"
+    )
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
+def _check(parsed: argparse.Namespace) -> None:
+    """Refuse a call that names no overlay and not all, or both, or gives no reason; raises `UsageError`."""
     problems = []
     if bool(parsed.overlay) == parsed.all:
         fix, options = "name overlays or layers, or say --all", () if parsed.all else (("--all", ""),)
         problems.append(
             Problem(where="npu-overlays revise", what="which overlays are meant is not clear", fix=fix, options=options)
         )
-    if not parsed.why.strip():
+    if not parsed.why:
         problems.append(Problem(where="--why", what="is empty", fix="say what is new, in a sentence for users"))
     if problems:
         raise UsageError(problems)
-    return Options(
-        root=parsed.overlays, names=tuple(parsed.overlay), all=parsed.all, why=parsed.why.strip(), json=parsed.json
-    )
 
 
 def _run(options: Options, console: Console) -> int:
@@ -97,7 +96,7 @@ def _named(options: Options) -> list[Overlay]:
     """Return the overlays that are named, and the pins of layers that are; raises `ConfigError`, all at once."""
     found: dict[Path, Overlay] = {}
     errors = []
-    for name in options.names:
+    for name in options.overlay:
         try:
             found |= {one.folder: one for one in _meant(options.root, name)}
         except OverlayError as error:
@@ -176,7 +175,8 @@ COMMAND = Command(
     summary="give out the next revision of overlays, and note why",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
     tidy=False,
 )

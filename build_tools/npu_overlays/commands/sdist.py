@@ -6,8 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import REPLACE, Selection, add_json, add_selection, folder, read_selection
+from npu_overlays.commands.command import REPLACE, Command, Selection, add_json, add_selection, folder
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.interrupts import undisguised
@@ -43,10 +42,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_selection(parsed), out=parsed.out, replace=parsed.replace, json=parsed.json)
-
-
 def _run(options: Options, console: Console) -> int:
     from npu_overlays.wheels.fork import fork_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
@@ -71,6 +66,6 @@ COMMAND = Command(
     summary="write source distributions that need only hatchling",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

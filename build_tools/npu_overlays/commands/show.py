@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import add_json, add_overlay
+from npu_overlays.commands.command import Command, add_json, add_overlay
 from npu_overlays.commands.selection import find_named
 from npu_overlays.console import Console
 from npu_overlays.contracts.lockfile import stated_version
@@ -36,7 +35,7 @@ class Options:
     """What was asked for: the folder of overlays, one of them, and whether the report is JSON."""
 
     root: Path
-    name: str
+    overlay: str
     json: bool
 
 
@@ -45,12 +44,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(root=parsed.overlays, name=parsed.overlay, json=parsed.json)
-
-
 def _run(options: Options, console: Console) -> int:
-    overlay = find_named(options.root, options.name)
+    overlay = find_named(options.root, options.overlay)
     content = load_content(overlay, stated_version(overlay))
     if options.json:
         console.json(_as_json(content))
@@ -188,7 +183,7 @@ COMMAND = Command(
     summary="show an overlay's pin, and every operation with its reason",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
     tidy=False,
 )

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_json, folder
 from npu_overlays.commands.notes import index_notes
-from npu_overlays.commands.options import add_json, folder
 from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import undisguised
@@ -59,21 +58,21 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
+def _check(parsed: argparse.Namespace) -> None:
+    """Collect what is asked of the site; raises `UsageError` where its address is none."""
     from npu_overlays.publish.site import SiteRequest  # noqa: PLC0415  # read for the help of all commands
 
     url = parsed.index_url
     if url and not (urlsplit(url).scheme in {"http", "https"} and urlsplit(url).netloc and url.isprintable()):
         fix = "give the whole address: https://pypi.example.com/simple/"
         raise UsageError(Problem(where="--index-url", what=f"{url!r} is no address of a web server", fix=fix))
-    request = SiteRequest(
+    parsed.request = SiteRequest(
         folders=tuple(parsed.folders),
         documents=parsed.documents,
         out=parsed.out,
         index_url=f"{url.rstrip('/')}/" if url else "",
         drift=tuple(parsed.drift),
     )
-    return Options(request=request, json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -106,6 +105,7 @@ COMMAND = Command(
     summary="write a site: documents, what is patched, how to install it, the index",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
 )

@@ -36,14 +36,10 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("wheel", type=Path, metavar="WHEEL")
     shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--format", choices=["text", "yaml", "json"], default="text", help="default: text")
+    shown.add_argument("--format", dest="style", choices=["text", "yaml", "json"], default="text", help="default: text")
     parser.add_argument("--why", action="store_true", help="add the reason of every change")
     shown.add_argument("--diff", action="store_true", help="print the diff the wheel carries")
     shown.add_argument("--html", type=Path, metavar="FILE", help="write reasons and diff as one page for a browser")
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(wheel=parsed.wheel, style=parsed.format, why=parsed.why, diff=parsed.diff, html=parsed.html)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -61,7 +57,7 @@ COMMAND = Command(
     summary="print what a wheel says of itself, without installing it",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
     tidy=False,
 )

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import add_json
+from npu_overlays.commands.command import Command, add_json
 from npu_overlays.console import Console
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.progress import step
@@ -46,17 +45,13 @@ _NO_STATEMENT = "no statement beside it names these bytes; only its own RECORD s
 class Options:
     """What was asked for: the files to check, and whether the report is JSON."""
 
-    files: tuple[Path, ...]
+    files: list[Path]
     json: bool
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("wheel", type=Path, nargs="+", metavar="FILE", help="a wheel, a statement or constraints")
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a wheel, a statement or constraints")
     add_json(parser)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(files=tuple(parsed.wheel), json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -76,7 +71,7 @@ def _run(options: Options, console: Console) -> int:
 
 def _verified(files: Iterable[Path]) -> list[Verified]:
     """Return what each file is; raises `OutputError` with everything that is wrong with any of them."""
-    from npu_overlays.wheels.outputs import verify_output  # noqa: PLC0415  # only needed here
+    from npu_overlays.wheels.output_check import verify_output  # noqa: PLC0415  # only needed here
 
     verified = []
     problems: list[Problem] = []
@@ -103,6 +98,6 @@ COMMAND = Command(
     summary="check that wheels are whole and say the same everywhere, without installing them",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

@@ -1,4 +1,4 @@
-"""Closure: a wheel → what lies in its archive and its metadata folder and cannot be as built, and what may not be.
+"""Archive check: a wheel → where archive, RECORD, name and metadata are not as a build writes them.
 
 Whoever changes these can write RECORD to fit, and nothing else in the wheel speaks of them.
 """
@@ -6,17 +6,66 @@ Whoever changes these can write RECORD to fit, and nothing else in the wheel spe
 from __future__ import annotations
 
 import configparser
+import csv
+import io
 from collections.abc import Iterator
 from email.parser import HeaderParser
+
+from packaging.tags import parse_tag
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from npu_overlays.archives import unaccounted
 from npu_overlays.errors import Problem, listing
 from npu_overlays.wheels.bill_of_materials import bill_name
-from npu_overlays.wheels.wheel_reader import WheelContents
+from npu_overlays.wheels.wheel_reader import WheelContents, record_digest
 
 COMMANDS = "entry_points.txt"
 _HEADER = {"Wheel-Version", "Generator", "Root-Is-Purelib", "Tag"}
 _CHECKED = {"RECORD", "WHEEL"}
+
+
+def check_record(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield files that RECORD lacks, has too many, or gives another digest or size."""
+    own = f"{wheel.info}/RECORD"
+    rows = _rows(wheel.members.get(own, b""))
+    for path in sorted(wheel.members.keys() | rows.keys()):
+        if path not in rows:
+            yield wheel.problem("RECORD", f"does not list {path}")
+        elif path not in wheel.members:
+            yield wheel.problem("RECORD", f"lists {path}, which the wheel does not hold")
+        elif path != own and rows[path] != [record_digest(wheel.members[path]), str(len(wheel.members[path]))]:
+            yield wheel.problem("RECORD", f"gives another digest or size than {path} has")
+
+
+def _rows(record: bytes) -> dict[str, list[str]]:
+    return {row[0]: row[1:] for row in csv.reader(io.StringIO(record.decode())) if row}
+
+
+def check_tags(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield where the name claims other Pythons and platforms than WHEEL does."""
+    header = HeaderParser().parsestr(wheel.members.get(f"{wheel.info}/WHEEL", b"").decode(errors="replace"))
+    tags = {tag for text in header.get_all("Tag", []) for tag in parse_tag(str(text))}
+    try:
+        named = parse_wheel_filename(wheel.file.name)[3]
+    except InvalidWheelFilename:
+        return  # told by `check_names`
+    if tags != named:
+        yield wheel.problem("WHEEL", f"says it is for {', '.join(sorted(map(str, tags)))}, its name says otherwise")
+
+
+def check_names(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield where file name, metadata folder and metadata do not name the same distribution."""
+    own = (canonicalize_name(wheel.name), wheel.version)
+    try:
+        name, version, _, _ = parse_wheel_filename(wheel.file.name)
+    except InvalidWheelFilename as error:
+        yield wheel.problem("its name", str(error))
+        return
+    if (name, str(version)) != own:
+        yield wheel.problem("METADATA", f"says {wheel.name} {wheel.version}, the file's name {name} {version}")
+    folder = wheel.info.removesuffix(".dist-info").partition("-")
+    if (canonicalize_name(folder[0]), folder[2]) != own:
+        yield wheel.problem(wheel.info, f"does not belong to {wheel.name} {wheel.version}")
 
 
 def check_archive(wheel: WheelContents) -> Iterator[Problem]:

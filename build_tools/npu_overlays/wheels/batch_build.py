@@ -1,4 +1,4 @@
-"""Building: overlays → their wheels and companions, written by hatchling: all or none, or all that can be built."""
+"""Batch build: overlays → their wheels and companions, written by hatchling: all or none, or all that can be built."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.progress import about
 from npu_overlays.source import ask_again
 from npu_overlays.wheels.constraints_files import write_constraints
-from npu_overlays.wheels.freshness import fresh_wheels
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.output_folder import earlier_builds, move_into, remove_superseded, workspace
-from npu_overlays.wheels.overlay_build import Task, attempt
+from npu_overlays.wheels.overlay_build import Task, attempt, fresh_wheels
 from npu_overlays.wheels.results import BuildOutcome, BuiltWheels, FailedBuild
 from npu_overlays.wheels.statement import statement_file
 

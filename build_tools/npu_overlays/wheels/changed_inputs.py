@@ -1,4 +1,4 @@
-"""Origin: a wheel, and what its overlay gives here → the inputs that are others than they were.
+"""Changed inputs: a wheel, and its overlay as it is here → the inputs that differ from those the wheel was made of.
 
 The wheel itself says the digest of all that its overlay was, its upstream and which hatchling wrote it. The statement
 beside it, where it names these very bytes, says the rest, and the digest of each file of the overlay.

@@ -1,4 +1,4 @@
-"""Constraining: stacks and the wheels that lie in a folder → constraints files beside them, written and checked."""
+"""Constraints files: stacks, and the wheels in a folder → a constraints file of each stack, written and checked."""
 
 from __future__ import annotations
 

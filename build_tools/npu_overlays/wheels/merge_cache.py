@@ -1,4 +1,4 @@
-"""Remembering: an overlay → what its wheels are put together from, merged once for the same inputs.
+"""Merge cache: an overlay → what its wheels are put together from, merged once for the same inputs.
 
 To merge, to check what came of that and to have its metadata written takes
 longer than all else. All of it follows from the inputs that a statement names,
@@ -42,8 +42,7 @@ from npu_overlays.source.members import (
     upstream_members,
 )
 from npu_overlays.tree import Source
-from npu_overlays.wheels.assembly import WheelFile
-from npu_overlays.wheels.kits import Kit, WheelPair
+from npu_overlays.wheels.assembly import Kit, WheelFile, WheelPair
 
 # For front ends, which pass no options of ours on.
 VARIABLE = "NPU_OVERLAYS_ANEW"

@@ -1,19 +1,38 @@
-"""Vouching: a statement and the wheels beside it → what it says that is not so, and of which it speaks."""
+"""Output check: a file that a build wrote, of whatever kind → everything that is wrong with it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.overlay.inputs import inputs_digest
+from npu_overlays.wheels.constraints_files import verify_constraints
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.neighbours import neighbour, statements
 from npu_overlays.wheels.results import Verified
-from npu_overlays.wheels.statement import BUILD_TYPE, inputs_of, material, sha256, statement_file
+from npu_overlays.wheels.statement import BUILD_TYPE, SUFFIX, inputs_of, material, sha256, statement_file
+from npu_overlays.wheels.wheel_check import verify_wheel
+
+
+def verify_output(file: Path) -> Verified:
+    """Check a wheel, a statement or a constraints file; raises `OutputError` where it is none of these."""
+    if file.name.endswith(SUFFIX):
+        return verify_statement(file)
+    if found := verify_constraints(file):
+        return found
+    if file.is_file() and file.suffix != ".whl":
+        what = "neither a wheel nor a statement nor the constraints of a stack"
+        raise OutputError(Problem(where=str(file), what=what, fix="leave it out"))
+    found = verify_wheel(file)
+    stated, problems = beside(file)
+    problems = (*found.problems, *problems)
+    return replace(found, problems=problems, unproven=() if stated else found.unproven)
+
 
 _OURS = "name a file that `npu-overlays build` wrote"
 _FIX = "build the wheel again, or fetch both again from where they were published"

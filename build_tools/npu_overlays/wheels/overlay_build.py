@@ -1,4 +1,4 @@
-"""Making: one overlay that was read → its wheel, companion and statement in a folder, or why there are none."""
+"""Overlay build: one overlay that was read → its wheel, companion and statement, of an earlier build or in a folder."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.builds import wheel_inputs
+from npu_overlays.acquisition import acquire
+from npu_overlays.builds import wheel_inputs, wheel_version
 from npu_overlays.errors import OutputError, OverlayError
 from npu_overlays.loading import Loaded
-from npu_overlays.overlay.inputs import inputs_digest
-from npu_overlays.progress import about
+from npu_overlays.overlay.inputs import input_files, inputs_digest
+from npu_overlays.progress import about, step
 from npu_overlays.reproducible import writing
-from npu_overlays.wheels.kits import WheelPair
+from npu_overlays.source import Mode, git_answers, sources_of
+from npu_overlays.wheels.assembly import WheelPair
 from npu_overlays.wheels.merge_cache import kits
-from npu_overlays.wheels.output_folder import other_bytes
+from npu_overlays.wheels.output_folder import other_bytes, wheels_of
 from npu_overlays.wheels.results import BuildOutcome, BuiltWheels, FailedBuild
-from npu_overlays.wheels.statement import write_statement
+from npu_overlays.wheels.statement import states, write_statement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,3 +65,29 @@ def _written(task: Task, made: WheelPair, folder: Path, began: float) -> BuiltWh
         rebuilt=True,
         seconds=time.perf_counter() - began,
     )
+
+
+def fresh_wheels(loaded: Loaded, out: Path) -> tuple[Path, Path, str] | None:
+    """Return a wheel, its companion and the wheel's sha256 of an earlier build where nothing has changed, else None."""
+    overlay = loaded.overlay
+    try:
+        mode = _mode(loaded)
+        digest = inputs_digest(input_files(overlay))
+        versions = [(source, wheel_version(loaded, source, digest)) for source in sources_of(overlay.pin, mode)]
+        there = [(source, files) for source, version in versions if (files := wheels_of(overlay, version, out))]
+        used = wheel_inputs(loaded, digest)
+        for source, files in there:
+            if digest := states(*files, used):
+                # From the commit is best; what an archive gave is up to date while git still has no answer.
+                best = mode != "auto" or source.kind == "git" or not git_answers(overlay.pin, progress=step)
+                return (*files, digest) if best else None
+    except OverlayError:
+        pass  # preparing it will fail for the same reason, and say so beside all the others
+    return None
+
+
+def _mode(loaded: Loaded) -> Mode:
+    if loaded.clone is None:
+        return loaded.mode
+    acquire(loaded.overlay, loaded.mode, loaded.clone)  # the clone is looked at whenever it is named
+    return "git"

@@ -1,4 +1,4 @@
-"""Agreement: a patched wheel → where its summary, its manifest or its diff say something else than its files are."""
+"""Summary check: a patched wheel → where its summary, manifest or diff contradict its files."""
 
 from __future__ import annotations
 

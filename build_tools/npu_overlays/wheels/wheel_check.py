@@ -1,4 +1,4 @@
-"""Verification: a wheel → everything in it that contradicts something else in it; it is not installed for that.
+"""Wheel check: a wheel → everything in it that contradicts something else in it, without installing it.
 
 A wheel of ours says the same thing several times over: RECORD, the manifest, the
 summary, the diff, the metadata, the bill of materials and the companion beside it. Here each is
@@ -16,14 +16,23 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from npu_overlays.errors import OutputError, Problem, listing
-from npu_overlays.wheels.archive_check import check_archive, check_commands, check_companion, check_header, unproven
+from npu_overlays.wheels.archive_check import (
+    check_archive,
+    check_commands,
+    check_companion,
+    check_header,
+    check_names,
+    check_record,
+    check_tags,
+    unproven,
+)
 from npu_overlays.wheels.bill_of_materials import bill, bill_name, facts
 from npu_overlays.wheels.explanation import explanation, explanations
 from npu_overlays.wheels.neighbours import neighbour
 from npu_overlays.wheels.requirements import of_extras
 from npu_overlays.wheels.results import Verified
 from npu_overlays.wheels.summary_check import disagreements, unsafe_names
-from npu_overlays.wheels.wheel_reader import REBUILD, WheelContents, check_names, check_record, check_tags, read_wheel
+from npu_overlays.wheels.wheel_reader import REBUILD, WheelContents, read_wheel
 from npu_summary import changes, provenance
 from npu_summary.verify.companions import suffix_of
 
