@@ -17,106 +17,120 @@ _BINDING_STATEMENTS = (
     ast.ImportFrom,
     ast.Pass,
 )
+# Everything else of a statement with branches stands before its first colon.
+_BRANCH_FIELDS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
-def meaning(definitions: list[Definition]) -> list[tuple[str, tuple[str, ...], str]]:
-    """Return what the definitions of one name mean, in order: kind, the branches they stand in, their syntax."""
+def meaning(definitions: Iterable[Definition]) -> list[tuple[str, tuple[str, ...], str]]:
+    """Return kind, enclosing branches and syntax of each definition of a name, in order."""
     return [(definition.kind, definition.branch, _definition_dump(definition)) for definition in definitions]
 
 
 def _definition_dump(definition: Definition) -> str:
-    """Return what a definition means; of an import, only the name in question."""
+    """Return the syntax of a definition; of an import, that of the name in question alone."""
     node = definition.node
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        leaf = definition.name.rpartition(".")[2]
-        names = [alias for alias in node.names if leaf in (alias.asname, alias.name, alias.name.partition(".")[0])]
-        module = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else "import"
-        return module + "".join(fingerprint.dump(alias) for alias in names)
-    # What stands in a class is compared member by member.
-    return bases(node) + decorators(node) if isinstance(node, ast.ClassDef) else fingerprint.dump(node)
+    if isinstance(node, ast.ClassDef):  # its body is compared member by member
+        return bases(node) + decorators(node)
+    if not isinstance(node, (ast.Import, ast.ImportFrom)):
+        return fingerprint.dump(node)
+    text = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else "import"
+    leaf = definition.name.rpartition(".")[2]
+    for alias in node.names:
+        if leaf in (alias.asname, alias.name, alias.name.partition(".")[0]):
+            text += fingerprint.dump(alias)
+    return text
 
 
 def bases(node: ast.stmt) -> str:
-    """Return what stands in a class's parentheses."""
+    """Return the syntax of a class's bases, keywords and type parameters."""
     fields = [*getattr(node, "bases", []), *getattr(node, "keywords", []), *getattr(node, "type_params", [])]
     return "".join(map(fingerprint.dump, fields))
 
 
 def decorators(node: ast.stmt) -> str:
-    """Return a definition's decorators."""
+    """Return the syntax of a definition's decorators."""
     return "".join(map(fingerprint.dump, getattr(node, "decorator_list", [])))
 
 
 def statements(module: Module, scope: str) -> list[tuple[str, int, str]]:
     """Return (meaning, line, first line of source) of the statements in a scope that bind no name."""
     found = []
-    for node in (statement for owner in owners(module, scope) for statement in owner.body):
-        skeleton = "" if _is_text(node) else _skeleton(node)
-        if skeleton:
-            first = " ".join(module.lines(node.lineno, node.lineno).split())
-            found.append((skeleton, node.lineno, first[:60]))
+    for owner in owners(module, scope):
+        for node in owner.body:
+            skeleton = "" if _is_text(node) else _skeleton(node)
+            if skeleton:
+                first = " ".join(module.lines(node.lineno, node.lineno).split())
+                found.append((skeleton, node.lineno, first[:60]))
     return found
 
 
 def _skeleton(node: ast.stmt) -> str:
-    """Return the meaning of a statement less the definitions in it; empty for a definition."""
+    """Return the meaning of a statement without the definitions in it; empty for a definition."""
     if any(block for _, block in blocks(node)):
         return "".join(_branches(node))
     if isinstance(node, ast.ImportFrom) and node.module == "__future__":
         return fingerprint.dump(node)
-    if isinstance(node, _BINDING_STATEMENTS):
+    if isinstance(node, _BINDING_STATEMENTS) or any(stored_names(node)):
         return ""
-    return "" if any(stored_names(node)) else fingerprint.dump(node)
+    return fingerprint.dump(node)
 
 
 def _branches(node: ast.stmt) -> Iterator[str]:
     """Yield the parts of an ``if``, ``try``, … that bind no name: its head, its handlers, the statements in it."""
-    yield from _head(node)
+    yield _head(node)
     for handler in getattr(node, "handlers", []):
         yield fingerprint.dump(handler.type) + str(handler.name) if handler.type else "except"
     for case in getattr(node, "cases", []):
         yield fingerprint.dump(case.pattern) + (fingerprint.dump(case.guard) if case.guard else "")
     for branch, block in blocks(node):
-        yield from (f"{branch}:{text}" for child in block if (text := _skeleton(child)))
+        for text in filter(None, map(_skeleton, block)):
+            yield f"{branch}:{text}"
 
 
-def _head(node: ast.stmt) -> Iterator[str]:
-    """Yield what a statement with branches is, and what stands between it and its first colon."""
-    yield type(node).__name__
+def _head(node: ast.stmt) -> str:
+    """Return the type of a statement with branches, and the syntax before its first colon."""
+    head = type(node).__name__
     for name, value in ast.iter_fields(node):
-        if name not in ("body", "orelse", "finalbody", "handlers", "cases"):
-            yield from (fingerprint.dump(part) for part in (value if isinstance(value, list) else [value]))
+        if name not in _BRANCH_FIELDS:
+            head += "".join(map(fingerprint.dump, value if isinstance(value, list) else [value]))
+    return head
 
 
 def owners(module: Module, scope: str) -> list[ast.Module | ast.ClassDef]:
     """Return the module itself, or every definition of one of its classes."""
-    nodes = [definition.node for definition in module.definitions.get(scope, [])] if scope else [module.tree]
-    return [node for node in nodes if isinstance(node, (ast.Module, ast.ClassDef))]
+    if not scope:
+        return [module.tree]
+    nodes = (definition.node for definition in module.definitions.get(scope, []))
+    return [node for node in nodes if isinstance(node, ast.ClassDef)]
 
 
 def order(module: Module, scope: str) -> list[tuple[str, int]]:
-    """Return (what happens, line) in the body of a module or class, in order.
+    """Return (event, line) in the body of a module or class, in order.
 
-    What happens is a name that is bound, a statement that binds none, or the beginning or end of a branch.
+    An event is a name that is bound, a statement that binds none, or the beginning or end of a branch.
     """
-    return [entry for owner in owners(module, scope) for entry in _happening(module, owner.body)]
+    events: list[tuple[str, int]] = []
+    for owner in owners(module, scope):
+        events += _events(module, owner.body)
+    return events
 
 
-def _happening(module: Module, body: Iterable[ast.stmt], within: str = "") -> Iterator[tuple[str, int]]:
-    """Yield what `order` returns; a statement is another one in another branch, a name is the same."""
+def _events(module: Module, body: Iterable[ast.stmt], within: str = "") -> Iterator[tuple[str, int]]:
+    """Yield the events of a body; a statement is another event in another branch, a name is the same one."""
     for node in body:
-        yield from ((f"name {name}", node.lineno) for name in sorted(module.names(node)))
+        for name in sorted(module.names(node)):
+            yield f"name {name}", node.lineno
         branches = [(field, block) for field, block in blocks(node) if block]
-        head = "".join(_head(node)) if branches else ""
-        for field, block in branches:
-            yield f"{within}{field} {head}", node.lineno
-            yield from _happening(module, block, f"{within}{field} {head} ")
         if branches:
+            head = _head(node)
+            for field, block in branches:
+                yield f"{within}{field} {head}", node.lineno
+                yield from _events(module, block, f"{within}{field} {head} ")
             yield f"{within}end {head}", node.end_lineno or node.lineno
         elif not _is_text(node) and (text := _skeleton(node)):
             yield within + text, node.lineno
 
 
 def _is_text(node: ast.stmt) -> bool:
-    """Return whether a statement is a docstring, or as good as one."""
+    """Return whether a statement is a docstring or another bare constant."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

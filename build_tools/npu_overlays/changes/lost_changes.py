@@ -1,6 +1,6 @@
 """Lost changes: changes of patches and substitutions → those that an operation or a later substitution undoes.
 
-A summary that gives the reason of a change that is not in the wheel would be worse than none.
+A summary must not give the reason of a change that is not in the wheel.
 """
 
 from __future__ import annotations
@@ -29,16 +29,20 @@ def lost_changes(applied: Applied, patched: Sequence[tuple[PatchedFile, SymbolCh
     for number, (one, change) in enumerate(patched):
         rival = _overwriting(applied.declared, one, change)
         if not rival and change.symbol and _is_lost(one, change, applied):
-            later = (_declared(other, same) for other, same in patched[number + 1 :] if not other.patch)
-            rival = next((other for other in (*later, *applied.declared) if _same_place(other, one, change)), None)
+            later = [_declared(other, same) for other, same in patched[number + 1 :] if not other.patch]
+            suspects = (other for other in (*later, *applied.declared) if _same_place(other, one, change))
+            rival = next(suspects, None)
         if rival:
             yield _problem(one, change, rival)
 
 
 def _overwriting(declared: Iterable[Declared], one: PatchedFile, change: SymbolChange) -> Declared | None:
-    """Return the operation that puts its own text, or none, where a patch changed something."""
-    around = (entry for entry in declared if entry.path == one.path and entry.operation in ("replaced", "deleted"))
-    return next((entry for entry in around if f"{change.symbol}.".startswith(f"{entry.symbol}.")), None)
+    """Return the operation that replaces or deletes what a patch changed; None where there is none."""
+    for entry in declared:
+        around = f"{change.symbol}.".startswith(f"{entry.symbol}.")
+        if around and entry.path == one.path and entry.operation in ("replaced", "deleted"):
+            return entry
+    return None
 
 
 def _same_place(entry: Declared, one: PatchedFile, change: SymbolChange) -> bool:
@@ -74,18 +78,17 @@ def _label(one: Declared | PatchedFile) -> str:
 def _is_lost(one: PatchedFile, change: SymbolChange, applied: Applied) -> bool:
     """Return whether a change is gone from the tree that was there when all patches had been applied."""
     source, last = applied.tree.before(one.path), applied.tree.after(one.path)
-    patched = (
-        next(other.after for other in reversed(applied.patched) if other.path == one.path and other.patch)
-        if one.patch
-        else one.after
-    )
+    patched = one.after
+    if one.patch:
+        later = (other for other in reversed(applied.patched) if other.path == one.path and other.patch)
+        patched = next(later).after
     return _is_gone(one, change, source, last) and not _is_gone(one, change, source, patched)
 
 
 def _is_gone(one: PatchedFile, change: SymbolChange, source: bytes | None, now: bytes | None) -> bool:
-    """Return whether none of the words that a patch put into a symbol is there; if it put in none, took out.
+    """Return whether a text has none of the words that a patch put into a symbol; if it put in none, all it took out.
 
-    Of comments and layout it is the lines: their words are everywhere.
+    Comments and layout are compared by lines: their words are everywhere.
     """
     texts = [_words(content, one.path, change) for content in (one.before, one.after, source, now)]
     if any(text is None for text in texts):
@@ -109,4 +112,9 @@ def _words(content: bytes | None, path: str, change: SymbolChange) -> Counter[st
     except MergeError:
         return None
     known = chosen(module, change.symbol)
-    return Counter(word for one in known for word in _WORD.findall(module.text(one.node))) if known else None
+    if not known:
+        return None
+    words: Counter[str] = Counter()
+    for one in known:
+        words.update(_WORD.findall(module.text(one.node)))
+    return words

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple
 
 from npu_overlays.changes.equivalence import bases, decorators, meaning, order, owners, statements
 from npu_overlays.model.definitions import Definition, SymbolKind
@@ -22,25 +22,25 @@ _KINDS: dict[SymbolKind, ChangeKind] = {
     "attribute": "attribute",
     "import": "import",
 }
-# A definition and the symbol that means it in its module.
-_Named: TypeAlias = tuple[str, Definition]
+
+
+class _Named(NamedTuple):
+    symbol: str  # what means this definition alone in its module
+    definition: Definition
 
 
 @dataclass(frozen=True, kw_only=True)
 class SymbolChange:
     """One symbol that differs."""
 
-    action: ChangeAction  # `added`, `replaced` or `deleted`; `updated` for a class or file of which parts differ
-    # `method` for any function, as in the layout users know; `import` for a name that an import binds; `statement`
-    # for code at module or class level that binds no name; `order` where what a module or class body has in common
-    # with upstream's stands in another order or branch; `text` where only comments or formatting differ; `file` where
-    # there is no syntax to compare
+    action: ChangeAction  # `updated` for a class or file of which parts differ
+    # `method` is any function, as in the layout users know; `import` a name that an import binds; `statement` code at
+    # module or class level that binds no name; `order` what both bodies of a module or class have, in another order or
+    # branch; `text` a difference in comments or formatting alone; `file` one where there is no syntax to compare
     kind: ChangeKind
-    # qualified name, or the statement's first line, or the file's name; of one of several definitions with what leads
-    # to it
+    # the qualified name, with a selector for one of several definitions; or a statement's first line, or a file's name
     symbol: str
-    # the symbols of the definitions it is of: several where they cannot be told apart in both modules
-    parts: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()  # the symbols of its definitions: several where they cannot be told apart
     line: int | None = None  # 1-based line in the patched file; None for what is no longer there
 
 
@@ -54,20 +54,6 @@ class ChangedClass:
     changes: tuple[SymbolChange, ...] = ()
 
 
-@dataclass(kw_only=True)
-class _Comparison:
-    before: Module
-    after: Module
-    classes: dict[str, list[SymbolChange]] = field(default_factory=dict)
-    module: list[SymbolChange] = field(default_factory=list)
-
-    def note(self, parent: str, change: SymbolChange) -> None:
-        if parent:
-            self.classes.setdefault(parent, []).append(change)
-        else:
-            self.module.append(change)
-
-
 def compare_modules(
     before: Module, after: Module, *, code: bool = True
 ) -> tuple[tuple[ChangedClass, ...], tuple[SymbolChange, ...]]:
@@ -76,31 +62,115 @@ def compare_modules(
     Args:
         before: one module.
         after: the other.
-        code: whether code and docstrings that bind no name count; of a file that came or went as a whole,
+        code: whether code and docstrings that bind no name count; of a file that is added or deleted as a whole,
             the definitions say enough.
     """
-    comparison = _Comparison(before=before, after=after)
-    names = [*after.definitions, *(name for name in before.definitions if name not in after.definitions)]
-    for name in names:
-        _compare_name(comparison, name)
-    for scope in ("", *_class_names(before, after)) if code else ():
-        _compare_docstring(comparison, scope)
-        _compare_statements(comparison, scope)
-        _compare_order(comparison, scope)
-    return tuple(_class_changes(comparison)), tuple(comparison.module)
+    comparison = _Comparison(before, after)
+    for name in dict.fromkeys([*after.definitions, *before.definitions]):
+        comparison.compare_name(name)
+    if code:
+        for scope in ("", *_class_names(before, after)):
+            comparison.compare_docstring(scope)
+            comparison.compare_statements(scope)
+            comparison.compare_order(scope)
+    return tuple(comparison.changed_classes()), tuple(comparison.module)
 
 
-def _compare_name(comparison: _Comparison, name: str) -> None:
-    old = comparison.before.definitions.get(name, [])
-    new = comparison.after.definitions.get(name, [])
-    latest = (new or old)[-1]
-    if latest.kind == "class" and all(definition.kind == "class" for definition in (*old, *new)):
-        _compare_class_headers(comparison, name, old, new)
-        return
-    if not _is_untouched(comparison, old, new) and meaning(old) != meaning(new):
-        then, now = (symbols_of(module, name) for module in (comparison.before, comparison.after))
-        for change in _differing(name, [*zip(then, old, strict=True)], [*zip(now, new, strict=True)]):
-            comparison.note(latest.parent, change)
+class _Comparison:
+    """Two modules, and the changes that were found so far: by class, and of the module itself."""
+
+    def __init__(self, before: Module, after: Module) -> None:
+        self._before = before
+        self._after = after
+        self._classes: dict[str, list[SymbolChange]] = {}
+        self.module: list[SymbolChange] = []
+
+    def _note(self, parent: str, change: SymbolChange) -> None:
+        changes = self._classes.setdefault(parent, []) if parent else self.module
+        changes.append(change)
+
+    def _note_attribute(self, scope: str, attribute: str, line: int | None, kind: ChangeKind = "attribute") -> None:
+        """Note that something of a module or class differs that has no definition."""
+        symbol = f"{scope}.{attribute}" if scope else attribute
+        self._note(scope, SymbolChange(action="replaced", kind=kind, symbol=symbol, line=line))
+
+    def compare_name(self, name: str) -> None:
+        """Note how the definitions of a name differ; of a class only its header, since its members have names too."""
+        old, new = self._before.definitions.get(name, []), self._after.definitions.get(name, [])
+        latest = (new or old)[-1]
+        if all(definition.kind == "class" for definition in (latest, *old, *new)):
+            self._compare_class_headers(name, old, new)
+        elif not self._is_untouched(old, new) and meaning(old) != meaning(new):
+            for change in _differing(name, _named(self._before, name, old), _named(self._after, name, new)):
+                self._note(latest.parent, change)
+
+    def _is_untouched(self, old: list[Definition], new: list[Definition]) -> bool:
+        """Return whether a name has one definition each, of the same text in the same branch."""
+        if len(old) != 1 or len(new) != 1 or (old[0].kind, old[0].branch) != (new[0].kind, new[0].branch):
+            return False
+        return self._before.whole_text(old[0].node) == self._after.whole_text(new[0].node)
+
+    def _compare_class_headers(self, name: str, old: list[Definition], new: list[Definition]) -> None:
+        """Note a class that is added or deleted, or has other bases, keywords or decorators."""
+        if not old or not new:
+            self._classes.setdefault(name, [])
+            return
+        for attribute, part in (("__bases__", bases), ("__decorators__", decorators)):
+            if [part(entry.node) for entry in old] != [part(entry.node) for entry in new]:
+                self._note_attribute(name, attribute, _line(new))
+
+    def compare_docstring(self, scope: str) -> None:
+        """Note another docstring of the module, or of a class that both modules have."""
+        old, new = owners(self._before, scope), owners(self._after, scope)
+        if old and new and list(map(ast.get_docstring, old)) != list(map(ast.get_docstring, new)):
+            self._note_attribute(scope, "__doc__", getattr(new[-1], "lineno", 1))
+
+    def compare_statements(self, scope: str) -> None:
+        """Note the statements of a module or class body that bind no name and are added or deleted."""
+        old, new = statements(self._before, scope), statements(self._after, scope)
+        prefix = f"{scope}." if scope else ""
+        for _, line, first in _surplus(new, old):
+            self._note(scope, SymbolChange(action="added", kind="statement", symbol=prefix + first, line=line))
+        for _, _, first in _surplus(old, new):
+            self._note(scope, SymbolChange(action="deleted", kind="statement", symbol=prefix + first))
+
+    def compare_order(self, scope: str) -> None:
+        """Note once that what both bodies of a module or class have stands in another order or branch."""
+        old, new = order(self._before, scope), order(self._after, scope)
+        counts, counts_now = Counter(event for event, _ in old), Counter(event for event, _ in new)
+        # An event that is there more or less often is a change of its own, and stands in no order to the rest.
+        common = {event for event in counts if counts[event] == counts_now[event]}
+        then = (entry for entry in old if entry[0] in common)
+        now = (entry for entry in new if entry[0] in common)
+        moved = (there[1] for here, there in zip(then, now, strict=True) if here[0] != there[0])
+        line = next(moved, None) or next(self._moved_classes(scope), None)
+        if line:
+            self._note_attribute(scope, "__order__", line, "order")
+
+    def _moved_classes(self, scope: str) -> Iterator[int]:
+        """Yield the lines of the classes of a scope that stand in another branch than before."""
+        for name, definitions in self._after.definitions.items():
+            old, new = _classes_in(scope, self._before.definitions.get(name, [])), _classes_in(scope, definitions)
+            if old and new and [one.branch for one in old] != [one.branch for one in new]:
+                yield new[0].node.lineno
+
+    def changed_classes(self) -> Iterator[ChangedClass]:
+        """Yield the classes that differ in the order of the patched module, and then those that are gone."""
+        before, after = self._before.definitions, self._after.definitions
+        lines = {name: _line(after.get(name, [])) for name in self._classes}
+        for name in sorted(self._classes, key=lambda name: (lines[name] is None, lines[name] or 0, name)):
+            action: ChangeAction = "updated" if name in before else "added"
+            if name not in after:
+                action = "deleted"
+            yield ChangedClass(action=action, name=name, line=lines[name], changes=tuple(self._classes[name]))
+
+
+def _named(module: Module, name: str, definitions: Iterable[Definition]) -> list[_Named]:
+    return list(map(_Named, symbols_of(module, name), definitions))
+
+
+def _meaning(named: Iterable[_Named]) -> list[tuple[str, tuple[str, ...], str]]:
+    return meaning(one.definition for one in named)
 
 
 def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[SymbolChange]:
@@ -108,120 +178,58 @@ def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[Symb
 
     As many as before are compared in order, whatever leads to them now. Any number of imports binds one package.
     """
-    if {one.kind for _, one in (*old, *new)} == {"import"}:
+    if {one.definition.kind for one in (*old, *new)} == {"import"}:
         yield _of_name(name, old, new)
-        return
-    was, now = (meaning([one for _, one in listed]) for listed in (old, new))
-    codes = SequenceMatcher(None, was, now).get_opcodes() if len(old) != len(new) else [("", 0, len(old), 0, len(new))]
-    for tag, first, last, start, end in codes:
-        if tag != "equal":
-            yield from _paired(name, old[first:last], new[start:end])
+    elif len(old) == len(new):
+        yield from _paired(name, old, new)
+    else:
+        for tag, first, last, start, end in SequenceMatcher(None, _meaning(old), _meaning(new)).get_opcodes():
+            if tag != "equal":
+                yield from _paired(name, old[first:last], new[start:end])
 
 
 def _paired(name: str, old: list[_Named], new: list[_Named]) -> Iterator[SymbolChange]:
     """Yield the changes of definitions between two that stayed: in order, or by what leads to them."""
-    if len(old) != len(new) and len({*dict(old)} & {*dict(new)}) < min(len(old), len(new)):
+    if len(old) == len(new):
+        new = [_Named(was.symbol, now.definition) for was, now in zip(old, new, strict=True)]
+    elif len(dict(old).keys() & dict(new).keys()) < min(len(old), len(new)):
         yield _of_name(name, old, new)
         return
-    if len(old) == len(new):
-        new = [(symbol, one) for (symbol, _), (_, one) in zip(old, new, strict=True)]
     for symbol in dict.fromkeys([*dict(old), *dict(new)]):
-        before, after = ([one for one in listed if one[0] == symbol] for listed in (old, new))
-        if meaning([one for _, one in before]) != meaning([one for _, one in after]):
+        before = [one for one in old if one.symbol == symbol]
+        after = [one for one in new if one.symbol == symbol]
+        if _meaning(before) != _meaning(after):
             yield _of_name(symbol, before, after)
 
 
 def _of_name(name: str, old: list[_Named], new: list[_Named]) -> SymbolChange:
     action: ChangeAction = "added" if not old else "deleted" if not new else "replaced"
-    parts = tuple(dict.fromkeys(symbol for symbol, _ in (*old, *new)))
-    (_, latest) = (new or old)[-1]
+    parts = tuple(dict([*old, *new]))
+    latest = (new or old)[-1].definition
     line = latest.node.lineno if new else None
     return SymbolChange(action=action, kind=_KINDS[latest.kind], symbol=name, parts=parts, line=line)
 
 
-def _is_untouched(comparison: _Comparison, old: list[Definition], new: list[Definition]) -> bool:
-    """Return whether a name has one definition each, of the same text in the same branch: then it means the same."""
-    if len(old) != 1 or len(new) != 1 or (old[0].kind, old[0].branch) != (new[0].kind, new[0].branch):
-        return False
-    then, now = comparison.before.whole_text(old[0].node), comparison.after.whole_text(new[0].node)
-    return then == now
+def _surplus(mine: list[tuple[str, int, str]], other: list[tuple[str, int, str]]) -> Iterator[tuple[str, int, str]]:
+    """Yield the statements that another list lacks, or has fewer times."""
+    surplus = Counter(text for text, _, _ in mine) - Counter(text for text, _, _ in other)
+    for statement in mine:
+        if surplus[statement[0]] > 0:
+            surplus[statement[0]] -= 1
+            yield statement
 
 
-def _compare_class_headers(comparison: _Comparison, name: str, old: list[Definition], new: list[Definition]) -> None:
-    """Note the class itself where it came, went, or has other bases, keywords or decorators."""
-    if not old or not new:
-        comparison.classes.setdefault(name, [])
-    for attribute, part in (("__bases__", bases), ("__decorators__", decorators)):
-        if old and new and [part(entry.node) for entry in old] != [part(entry.node) for entry in new]:
-            comparison.note(
-                name, SymbolChange(action="replaced", kind="attribute", symbol=f"{name}.{attribute}", line=_line(new))
-            )
-
-
-def _compare_docstring(comparison: _Comparison, scope: str) -> None:
-    """Note another docstring of the module, or of a class that both modules have."""
-    old, new = (owners(module, scope) for module in (comparison.before, comparison.after))
-    if old and new and [ast.get_docstring(node) for node in old] != [ast.get_docstring(node) for node in new]:
-        symbol = f"{scope}.__doc__" if scope else "__doc__"
-        line = getattr(new[-1], "lineno", 1)
-        comparison.note(scope, SymbolChange(action="replaced", kind="attribute", symbol=symbol, line=line))
-
-
-def _compare_statements(comparison: _Comparison, scope: str) -> None:
-    """Note the statements of a module or class body that bind nothing and are new or gone."""
-    old = statements(comparison.before, scope)
-    new = statements(comparison.after, scope)
-    for action, mine, other in (("added", new, old), ("deleted", old, new)):
-        surplus = Counter(text for text, _, _ in mine) - Counter(text for text, _, _ in other)
-        for text, line, first in mine:
-            if surplus[text] > 0:
-                surplus[text] -= 1
-                at = line if action == "added" else None
-                symbol = f"{scope}.{first}" if scope else first
-                comparison.note(scope, SymbolChange(action=action, kind="statement", symbol=symbol, line=at))  # type: ignore[arg-type]  # two of the actions
-
-
-def _compare_order(comparison: _Comparison, scope: str) -> None:
-    """Note once that what both bodies of a module or class have stands in another order, or in another branch."""
-    old, new = (order(module, scope) for module in (comparison.before, comparison.after))
-    counts = [Counter(text for text, _ in entries) for entries in (old, new)]
-    # What is there more or less often is a change of its own, and stands in no order to the rest.
-    kept = [[entry for entry in entries if counts[0][entry[0]] == counts[1][entry[0]]] for entries in (old, new)]
-    line = next((now[1] for then, now in zip(*kept, strict=True) if then[0] != now[0]), None)
-    line = line or next(_moved_classes(comparison, scope), None)
-    if line:
-        symbol = f"{scope}.__order__" if scope else "__order__"
-        comparison.note(scope, SymbolChange(action="replaced", kind="order", symbol=symbol, line=line))
-
-
-def _moved_classes(comparison: _Comparison, scope: str) -> Iterator[int]:
-    """Yield the lines of the classes of a scope that stand in another branch than they did."""
-    for name, new in comparison.after.definitions.items():
-        old = comparison.before.definitions.get(name, [])
-        classes = [[one for one in each if one.kind == "class" and one.parent == scope] for each in (old, new)]
-        if all(classes) and [one.branch for one in classes[0]] != [one.branch for one in classes[1]]:
-            yield classes[1][0].node.lineno
-
-
-def _class_changes(comparison: _Comparison) -> Iterator[ChangedClass]:
-    before, after = comparison.before.definitions, comparison.after.definitions
-    lines = {name: _line(after.get(name, [])) for name in comparison.classes}
-    for name in sorted(comparison.classes, key=lambda name: (lines[name] is None, lines[name] or 0, name)):
-        action: ChangeAction = (
-            "updated" if name in before and name in after else "added" if name in after else "deleted"
-        )
-        yield ChangedClass(action=action, name=name, line=lines[name], changes=tuple(comparison.classes[name]))
+def _classes_in(scope: str, definitions: Iterable[Definition]) -> list[Definition]:
+    return [one for one in definitions if one.kind == "class" and one.parent == scope]
 
 
 def _class_names(*modules: Module) -> list[str]:
-    return sorted(
-        {
-            name
-            for module in modules
-            for name, known in module.definitions.items()
-            if any(definition.kind == "class" for definition in known)
-        }
-    )
+    names: set[str] = set()
+    for module in modules:
+        for name, known in module.definitions.items():
+            if any(definition.kind == "class" for definition in known):
+                names.add(name)
+    return sorted(names)
 
 
 def _line(definitions: list[Definition]) -> int | None:

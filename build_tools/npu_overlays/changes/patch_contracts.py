@@ -1,4 +1,4 @@
-"""Patch contracts: what patches did to files → a contract with upstream for every symbol they changed."""
+"""Patch contracts: files before and after each patch → a contract with upstream for every symbol that it changed."""
 
 from __future__ import annotations
 
@@ -27,15 +27,22 @@ def patch_contracts(patched: Iterable[PatchedFile]) -> list[Contract]:
         if not one.patch:
             continue
         source = upstream.setdefault(one.path, one.before)
-        entries = [entry for entry in _symbols(one, source) if (entry.path, entry.symbol) not in added]
-        found |= {entry.place: entry for entry in entries}
-        added |= {(entry.path, entry.symbol) for entry in entries if entry.change == "added" and not entry.body}
+        known = frozenset(added)
+        for entry in _contracts(one, source):
+            if (entry.path, entry.symbol) in known:
+                continue
+            found[entry.place] = entry
+            if entry.change == "added" and not entry.body:
+                added.add((entry.path, entry.symbol))
     return list(found.values())
 
 
-def _symbols(patched: PatchedFile, source: bytes | None) -> Iterator[Contract]:
+def _contracts(patched: PatchedFile, source: bytes | None) -> Iterator[Contract]:
+    """Yield a contract for each symbol that a patch changes in a file, whose upstream content is `source`."""
     difference = compare_file(patched.path, patched.before, patched.after)
-    for change in difference.symbols() if difference else ():
+    if difference is None:
+        return
+    for change in difference.symbols():
         yield Contract(
             path=patched.path,
             symbol=change.symbol,

@@ -9,13 +9,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
 from npu_overlays.changes.module_comparison import SymbolChange
-from npu_overlays.changes.tree_comparison import compare_file
+from npu_overlays.changes.tree_comparison import ChangedFile, compare_file
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import Declared, PatchedFile
 from npu_overlays.model.definitions import Definition
@@ -93,11 +93,16 @@ class _Series:
         for one in patched:
             self._files.setdefault(one.path, []).append(one)
         for _, group in groupby(enumerate(patched), lambda numbered: numbered[1].where):
-            self._append([effect for number, one in group for effect in self._effects_of(number, one)])
+            effects: list[Effect] = []
+            for number, one in group:
+                effects += self._effects_of(number, one)
+            self._append(effects)
 
     def remaining(self) -> list[Remaining]:
         """Return the effects that remain, in the order of the series."""
-        found = [Remaining(place=place, effect=one) for place in self._effects for one in self._remaining_at(place)]
+        found: list[Remaining] = []
+        for place in self._effects:
+            found += [Remaining(place=place, effect=one) for one in self._remaining_at(place)]
         explained = {one.place for one in found}
         for path in self._files:
             if any(SymbolPlace(path, symbol) not in explained for symbol in self._differences(path)):
@@ -115,13 +120,14 @@ class _Series:
     def _append(self, effects: Sequence[Effect]) -> None:
         """Put the effects of one patch on all of its files behind the earlier ones at their places."""
         gone = [one for one in effects if one.change.action == "deleted" and self._effects.get(one.place)]
-        moved = {one.place: self._moved_to(one, gone) for one in effects if gone and one.change.action == "added"}
+        added = [one for one in effects if gone and one.change.action == "added"]
+        moved = {one.place: self._moved_to(one, gone) for one in added}
         for one in effects:
-            earlier = {each.number: each for each in (*moved.get(one.place, ()), *self._effects.get(one.place, ()))}
+            earlier = _by_number([*moved.get(one.place, ()), *self._effects.get(one.place, ())])
             together = [*earlier.values(), one]
-            self._effects[one.place] = self._without_reverted(together)
-            reverted = self._reverted.setdefault(one.place.path, {})
-            reverted |= {each.number: each for each in together if each not in self._effects[one.place]}
+            kept = self._without_reverted(together)
+            self._effects[one.place] = kept
+            self._reverted.setdefault(one.place.path, {}).update(_by_number(e for e in together if e not in kept))
 
     def _moved_to(self, new: Effect, gone: Sequence[Effect]) -> tuple[Effect, ...]:
         """Return the earlier effects at the place that a patch renames or moves to a new one; none if it does not.
@@ -129,17 +135,20 @@ class _Series:
         Those that the patch reverts at the same time are left out.
         """
         now = self._texts.shape(new.one.after, new.place)
-        scored = [
-            (likeness(now, self._texts.shape(old.one.before, old.place)), old.place.symbol == new.place.symbol, old)
-            for old in gone
-            if old.change.kind == new.change.kind
-        ]
-        likest = max(scored, key=lambda one: one[:2], default=None)
-        if not likest or likest[0] < ENOUGH:
+        likest, best = None, (ENOUGH, False)
+        for old in gone:
+            if old.change.kind == new.change.kind:
+                alike = likeness(now, self._texts.shape(old.one.before, old.place))
+                score = (alike, old.place.symbol == new.place.symbol)
+                if score > best or (likest is None and score == best):
+                    likest, best = old, score
+        if likest is None:
             return ()
-        earlier = self._effects[likest[2].place]
-        reverted = (number for number, one in enumerate(earlier) if self._texts.is_back_renamed(one, new))
-        return earlier[: next(reverted, None)]
+        earlier = self._effects[likest.place]
+        for number, one in enumerate(earlier):
+            if self._texts.is_back_renamed(one, new):
+                return earlier[:number]
+        return earlier
 
     def _without_reverted(self, effects: Sequence[Effect]) -> tuple[Effect, ...]:
         """Return effects at a place without those that the last one reverts, and then without that one."""
@@ -166,8 +175,8 @@ class _Series:
             return effects
         if difference := self._differences(place.path).get(place.symbol):
             return effects[-1:] if difference[0].action == "deleted" else effects
-        of_file = (one for one in effects if one.change.kind in _OF_FILES and not _is_opaque(one))
-        return tuple(one for one in of_file if self._has_lines(one))
+        of_file = [one for one in effects if one.change.kind in _OF_FILES and not _is_opaque(one)]
+        return tuple(filter(self._has_lines, of_file))
 
     def _has_lines(self, effect: Effect) -> bool:
         """Return whether lines that a patch added to a file remain; if it added none, whether lines are gone."""
@@ -183,9 +192,12 @@ class _Series:
         An order that two patches change together is one. Those effects are the ones that found or left a text that
         cannot be parsed, and the ones that were reverted; if there are none, all.
         """
-        here = [one for place, effects in self._effects.items() if place.path == path for one in effects]
-        opaque = {one.number: one for one in here if _is_opaque(one)}
-        return list((opaque | self._reverted[path]).values()) or list({one.number: one for one in here}.values())
+        here: list[Effect] = []
+        for place, effects in self._effects.items():
+            if place.path == path:
+                here += effects
+        unnamed = _by_number(filter(_is_opaque, here)) | self._reverted[path]
+        return list((unnamed or _by_number(here)).values())
 
     def _differences(self, path: str) -> Mapping[str, tuple[SymbolChange, bool]]:
         """Return how a file differs from upstream's at the end."""
@@ -200,17 +212,25 @@ class _Series:
         key = (path, before, after)
         if key not in self._compared:
             difference = compare_file(path, before, after)
-            found: dict[str, tuple[SymbolChange, bool]] = {}
-            for change in difference.symbols() if difference else ():
-                known = found.get(change.symbol)
-                mixed = known and known[0].action != change.action
-                found[change.symbol] = (replace(change, action="replaced") if mixed else change, False)
-            for entry in difference.class_changes if difference else ():
-                if entry.changes and entry.action != "updated":
-                    whole = SymbolChange(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
-                    found[entry.name] = (whole, True)
-            self._compared[key] = found
+            self._compared[key] = _by_symbol(difference) if difference else {}
         return self._compared[key]
+
+
+def _by_symbol(difference: ChangedFile) -> dict[str, tuple[SymbolChange, bool]]:
+    found: dict[str, tuple[SymbolChange, bool]] = {}
+    for change in difference.symbols():
+        known = found.get(change.symbol)
+        mixed = known and known[0].action != change.action
+        found[change.symbol] = (replace(change, action="replaced") if mixed else change, False)
+    for entry in difference.class_changes:
+        if entry.changes and entry.action != "updated":
+            whole = SymbolChange(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
+            found[entry.name] = (whole, True)
+    return found
+
+
+def _by_number(effects: Iterable[Effect]) -> dict[int, Effect]:
+    return {one.number: one for one in effects}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +243,7 @@ class _Edit:
 
     def reverts(self, other: _Edit) -> bool:
         """Return whether this exchanges the lines back that another edit put there."""
-        same_place = any(one == same for one, same in zip(self.beside, other.beside, strict=True))
+        same_place = self.beside[0] == other.beside[0] or self.beside[1] == other.beside[1]
         return same_place and (self.removed, self.added) == (other.added, other.removed)
 
 
@@ -238,12 +258,12 @@ class _Texts:
         """Return how an effect changes the text of its place, or of the file if that has no definition."""
         old, new = (self._text(content, effect.place) for content in (effect.one.before, effect.one.after))
         around = ["", *old, ""]
-        opcodes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-        return [
-            _Edit(beside=(around[start], around[end + 1]), removed=old[start:end], added=new[first:behind])
-            for tag, start, end, first, behind in opcodes
-            if tag != "equal"
-        ]
+        edits = []
+        for tag, start, end, first, behind in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if tag != "equal":
+                beside = (around[start], around[end + 1])
+                edits.append(_Edit(beside=beside, removed=old[start:end], added=new[first:behind]))
+        return edits
 
     def is_back_renamed(self, first: Effect, last: Effect) -> bool:
         """Return whether a place has after one effect, but for its name, the text of another before an effect there."""

@@ -1,9 +1,9 @@
-"""Reconciliation: what the trees show against what the overlay declared; they must be the same."""
+"""Reconciliation: changes that the trees show, and what the overlay declared → every change with its declaration."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from npu_overlays.changes.lost_changes import lost_changes
@@ -65,10 +65,8 @@ def declarations(applied: Applied) -> tuple[Declared, ...]:
             undoes it.
     """
     left = remaining(applied.patched)
-    own = [
-        (one.effect.one, one.effect.change) for one in left if one.place == one.effect.place and not one.effect.whole
-    ]
-    if problems := list(lost_changes(applied, own)):
+    unmoved = [one.effect for one in left if one.place == one.effect.place and not one.effect.whole]
+    if problems := list(lost_changes(applied, [(effect.one, effect.change) for effect in unmoved])):
         raise MergeError(problems)
     return (*(one.declared for one in left), *applied.declared)
 
@@ -84,26 +82,14 @@ def reconcile(
     """
     ledger = _Ledger(declared)
     files = tuple(_explain_file(ledger, change) for change in changes)
-    problems = [
-        *(
-            Problem(
-                where=ledger.where(path, change.symbol) or f"{overlay}: {path}",
-                what=f"`{change.symbol}` was {change.action} but no operation says so",
-                fix="add an operation for it, or mend the one beside it that changes more than it names",
-                targets=(path,),
-            )
-            for path, change in ledger.unexplained
-        ),
-        *ledger.ineffective(overlay),
-        *_lost_originals(tree, declared, overlay),
-    ]
-    if problems:
+    undeclared, ineffective = ledger.undeclared(overlay), ledger.ineffective(overlay)
+    if problems := [*undeclared, *ineffective, *_lost_originals(tree, declared, overlay)]:
         raise MergeError(problems)
     return files
 
 
 class _Ledger:
-    """The declarations, by place, and which of them were seen in the trees."""
+    """The declarations, by place; which of them explain a change, and which changes none of them explains."""
 
     def __init__(self, declared: tuple[Declared, ...]) -> None:
         self._declared = declared
@@ -112,54 +98,78 @@ class _Ledger:
             self._by_place.setdefault((entry.path, entry.symbol), []).append(entry)
         self._private = {(entry.path, entry.private) for entry in declared if entry.private}
         self._seen: set[int] = set()
-        self.unexplained: list[tuple[str, SymbolChange]] = []
+        self._unexplained: list[tuple[str, SymbolChange]] = []
 
-    def where(self, path: str, symbol: str) -> str:
+    def undeclared(self, overlay: str) -> Iterator[Problem]:
+        """Yield a problem for each change that no declaration explained."""
+        for path, change in self._unexplained:
+            yield Problem(
+                where=self._where(path, change.symbol) or f"{overlay}: {path}",
+                what=f"`{change.symbol}` was {change.action} but no operation says so",
+                fix="add an operation for it, or mend the one beside it that changes more than it names",
+                targets=(path,),
+            )
+
+    def _where(self, path: str, symbol: str) -> str:
         """Return where something is declared for a file, in the same class if anything is; empty where nothing is."""
         found = [entry for entry in self._declared if entry.path == path and entry.where]
         near = [entry for entry in found if entry.symbol.partition(".")[0] == symbol.partition(".")[0]]
-        return next((entry.where for entry in near or found), "")
+        return (near or found)[0].where if found else ""
 
-    def is_private(self, path: str, change: SymbolChange) -> bool:
-        return change.action == "added" and (path, plain(change.symbol)) in self._private
+    def explain_all(self, path: str, changes: Iterable[SymbolChange]) -> tuple[Explained, ...]:
+        """Return the declared changes of a module or class, without the originals that wrapped symbols keep."""
+        found = []
+        for change in changes:
+            if change.action == "added" and (path, plain(change.symbol)) in self._private:
+                continue
+            if explained := self.explain(path, change):
+                found.append(explained)
+        return tuple(found)
 
-    def explain(self, path: str, change: SymbolChange) -> Iterator[Explained]:
-        """Yield the change with all that was declared for the innermost of the places it belongs to."""
-        levels = [fitting for place in _places(change.symbol) if (fitting := self._fitting(path, place, change))]
-        self._seen.update(id(entry) for fitting in levels for entry in fitting)
-        if levels:
-            first, *also = levels[0]
-            yield Explained(change=change, declared=first, also=tuple(also))
-        else:
-            self.unexplained.append((path, change))
+    def explain(self, path: str, change: SymbolChange) -> Explained | None:
+        """Return the change with all that was declared for the innermost of the places it belongs to, if anything."""
+        innermost: list[Declared] = []
+        for place in _places(change.symbol):
+            fitting = self._fitting(path, place, change)
+            self._seen.update(map(id, fitting))
+            innermost = innermost or fitting
+        if not innermost:
+            self._unexplained.append((path, change))
+            return None
+        first, *also = innermost
+        return Explained(change=change, declared=first, also=tuple(also))
 
     def _fitting(self, path: str, place: str, change: SymbolChange) -> list[Declared]:
         """Return the declarations for a place that a change there can come from."""
-        places = [place, *(part for part in change.parts if part != place and place == change.symbol)]
-        entries = [entry for one in places for entry in self._by_place.get((path, one), [])]
+        places = dict.fromkeys([place, *(change.parts if place == change.symbol else ())])
+        entries: list[Declared] = []
+        for one in places:
+            entries += self._by_place.get((path, one), [])
         # What a patch adds may be edited further, and is added then.
         patched = change.action == "added" and any(entry.operation == "patch" for entry in entries)
         return [one for one in entries if _fits(one, change) or (patched and one.operation == "edited")]
 
     def formatting(self, file: ChangedFile) -> Iterator[SymbolChange]:
-        """Yield what a patch changes between the symbols of a module, of which others change: comments or layout."""
+        """Yield the change of comments or layout that a patch makes beside changes of symbols."""
         name = file.path.rpartition("/")[2]
         known = {change.symbol for change in file.module_changes}
         if name not in known and (file.path, name) in self._by_place:
             yield SymbolChange(action="replaced", kind="text", symbol=name)
 
     def ineffective(self, overlay: str) -> Iterator[Problem]:
+        """Yield a problem for each declaration that explained no change."""
         for entry in self._declared:
-            if id(entry) not in self._seen:
-                name = f"`{entry.symbol}` is" if entry.symbol else "the file is"
-                what = f"{entry.operation}, but {name} the same as upstream"
-                fix = "delete the operation"
-                rivals = {other.operation for other in self._by_place[entry.path, entry.symbol]} - {entry.operation}
-                if "patch" in rivals:
-                    what = f"{entry.operation}, but a patch says what becomes of `{entry.symbol}`"
-                    fix = "write it with one of the two"
-                where = entry.where or f"{entry.layer or overlay}: {entry.path}"
-                yield Problem(where=where, what=what, fix=fix, targets=(entry.path,))
+            if id(entry) in self._seen:
+                continue
+            name = f"`{entry.symbol}` is" if entry.symbol else "the file is"
+            what = f"{entry.operation}, but {name} the same as upstream"
+            fix = "delete the operation"
+            rivals = {other.operation for other in self._by_place[entry.path, entry.symbol]} - {entry.operation}
+            if "patch" in rivals:
+                what = f"{entry.operation}, but a patch says what becomes of `{entry.symbol}`"
+                fix = "write it with one of the two"
+            where = entry.where or f"{entry.layer or overlay}: {entry.path}"
+            yield Problem(where=where, what=what, fix=fix, targets=(entry.path,))
 
 
 def _places(symbol: str) -> Iterator[str]:
@@ -181,35 +191,32 @@ def _fits(entry: Declared, change: SymbolChange) -> bool:
 def _explain_file(ledger: _Ledger, file: ChangedFile) -> ExplainedFile:
     classes = []
     for entry in file.class_changes:
-        members = [change for change in entry.changes if not ledger.is_private(file.path, change)]
-        explained = tuple(pair for change in members for pair in ledger.explain(file.path, change))
-        whole = SymbolChange(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
-        reason = next(ledger.explain(file.path, whole), None) if entry.action != "updated" else None
-        classes.append(ExplainedClass(entry=entry, changes=explained, whole=reason))
-    module = [change for change in file.module_changes if not ledger.is_private(file.path, change)]
-    module += ledger.formatting(file)
-    return ExplainedFile(
-        file=file,
-        class_changes=tuple(classes),
-        module_changes=tuple(pair for change in module for pair in ledger.explain(file.path, change)),
-    )
+        explained = ledger.explain_all(file.path, entry.changes)
+        whole = None
+        if entry.action != "updated":
+            change = SymbolChange(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
+            whole = ledger.explain(file.path, change)
+        classes.append(ExplainedClass(entry=entry, changes=explained, whole=whole))
+    module = ledger.explain_all(file.path, [*file.module_changes, *ledger.formatting(file)])
+    return ExplainedFile(file=file, class_changes=tuple(classes), module_changes=module)
 
 
 def _lost_originals(tree: PatchedTree, declared: tuple[Declared, ...], overlay: str) -> Iterator[Problem]:
     """Yield a problem for every wrapped symbol whose kept original differs from upstream's definition."""
     modules: dict[str, tuple[Module, Module]] = {}
     for entry in declared:
-        if entry.private:
-            if entry.path not in modules:
-                before, after = tree.before(entry.path), tree.after(entry.path)
-                modules[entry.path] = (Module(entry.path, before or b""), Module(entry.path, after or b""))
-            old, new = modules[entry.path]
-            kept = new.definitions.get(entry.private, [])
-            if [_body(one.node) for one in kept] != [_body(one.node) for one in chosen(old, entry.symbol)]:
-                what = f"the original of `{entry.symbol}` was not kept as upstream has it"
-                fix = "a patch changes it too: use one of the two"
-                where = entry.where or f"{overlay}: {entry.path}"
-                yield Problem(where=where, what=what, fix=fix, targets=(entry.path,))
+        if not entry.private:
+            continue
+        if entry.path not in modules:
+            before, after = tree.before(entry.path), tree.after(entry.path)
+            modules[entry.path] = (Module(entry.path, before or b""), Module(entry.path, after or b""))
+        old, new = modules[entry.path]
+        kept = new.definitions.get(entry.private, [])
+        if [_body(one.node) for one in kept] != [_body(one.node) for one in chosen(old, entry.symbol)]:
+            what = f"the original of `{entry.symbol}` was not kept as upstream has it"
+            fix = "a patch changes it too: use one of the two"
+            where = entry.where or f"{overlay}: {entry.path}"
+            yield Problem(where=where, what=what, fix=fix, targets=(entry.path,))
 
 
 def _body(node: ast.stmt) -> str:
