@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from npu_overlays.checkout.bisecting import bisect
 from npu_overlays.commands.command import Command, Selection, add_json, add_one
+from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
@@ -87,10 +88,7 @@ def _as_json(name: str, found: Bisected, options: Options) -> dict[str, object]:
         "code": found.ending.code,
         "output": found.ending.shown,
         "otherwise": {"code": found.whole.code, "output": found.whole.shown} if found.is_other else None,
-        "units": [
-            {"operation": unit.action, "targets": unit.targets, "file": unit.file, "why": unit.reason.why}
-            for unit in found.units
-        ],
+        "units": units_as_json(found.units),
     }
 
 

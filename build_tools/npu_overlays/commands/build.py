@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 from npu_overlays.commands.command import REPLACE, Command, Selection, add_json, add_selection, folder
@@ -79,21 +80,19 @@ def _jobs(text: str) -> int:
 def _run(options: Options, console: Console) -> int:
     from npu_overlays.wheels.batch_build import BuildPolicy, build_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
-    manner = BuildPolicy(
+    policy = BuildPolicy(
         force=options.force, jobs=options.jobs or 1, keep_going=options.keep_going, replace=options.replace
     )
     with undisguised(f"nothing was written to {options.out}"):
-        overlays, unread = select_readable(options.selection) if manner.keep_going else (select(options.selection), {})
-        outcomes = build_all(overlays, options.selection.choice, options.out, manner)
+        overlays, unread = select_readable(options.selection) if policy.keep_going else (select(options.selection), {})
+        outcomes = build_all(overlays, options.selection.choice, options.out, policy)
     outcomes += tuple(FailedBuild(overlay=name, error=error) for name, error in unread.items())
     if options.json:
-        console.json(
-            [_built_as_json(one) if isinstance(one, BuiltWheels) else _failed_as_json(one) for one in outcomes]
-        )
+        console.json(list(map(_as_json, outcomes)))
     else:
-        _report(console, outcomes, table=options.selection.all or manner.keep_going or options.jobs is not None)
+        _report(console, outcomes, table=options.selection.all or policy.keep_going or options.jobs is not None)
     if errors := [one.error for one in outcomes if isinstance(one, FailedBuild)]:
-        raise type(errors[0])([problem for error in errors for problem in error.problems])
+        raise type(errors[0])(chain.from_iterable(error.problems for error in errors))
     return 0
 
 
@@ -105,8 +104,8 @@ def _report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool) 
     if names := " ".join(one.overlay for one in built if one.development):
         console.notice(f'not as the last revision; to give out the next: npu-overlays revise {names} --why "…"')
     for one in built:
-        for note in source_notes(one.record, verb="built") if one.rebuilt else ():
-            console.notice(note)
+        if one.rebuilt:
+            console.notices(source_notes(one.record, verb="built"))
     if table:
         console.table(_HEADINGS, map(_cells, outcomes))
         counts = Counter(one.state for one in outcomes)
@@ -128,28 +127,19 @@ def _cells(one: BuildOutcome) -> tuple[str, ...]:
     return one.overlay, one.state, f"{one.seconds:.1f}", str(one.wheel) if isinstance(one, BuiltWheels) else ""
 
 
-def _built_as_json(built: BuiltWheels) -> dict[str, object]:
+def _as_json(one: BuildOutcome) -> dict[str, object]:
+    head = {"overlay": one.overlay, "outcome": one.state, "seconds": round(one.seconds, 3)}
+    if isinstance(one, FailedBuild):
+        return {**head, "problems": list(map(asdict, one.error.problems))}
     return {
-        "overlay": built.overlay,
-        "outcome": built.state,
-        "seconds": round(built.seconds, 3),
-        "wheel": str(built.wheel),
-        "companion": str(built.companion),
-        "sha256": built.sha256,
-        "rebuilt": built.rebuilt,
-        "development": built.development,
-        "source": built.record["upstream"]["source"],
-        "notes": list(source_notes(built.record, verb="built")),
-    }
-
-
-def _failed_as_json(failed: FailedBuild) -> dict[str, object]:
-    problems = [asdict(problem) for problem in failed.error.problems]
-    return {
-        "overlay": failed.overlay,
-        "outcome": failed.state,
-        "seconds": round(failed.seconds, 3),
-        "problems": problems,
+        **head,
+        "wheel": str(one.wheel),
+        "companion": str(one.companion),
+        "sha256": one.sha256,
+        "rebuilt": one.rebuilt,
+        "development": one.development,
+        "source": one.record["upstream"]["source"],
+        "notes": list(source_notes(one.record, verb="built")),
     }
 
 

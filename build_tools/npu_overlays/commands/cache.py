@@ -58,7 +58,7 @@ def _run(options: Options, console: Console) -> int:
         console.json([_as_json(one, users[one.path]) for one in shown])
         return 0
     if shown:
-        console.table(_HEADINGS, (_cells(one, users[one.path]) for one in shown))
+        console.table(_HEADINGS, [_cells(one, users[one.path]) for one in shown])
     said = "removed" if options.prune or options.clear else "kept"
     console.line(f"{folder}: {plural(len(shown), 'source')} {said}, {_megabytes(sum(one.size for one in shown))}")
     return 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.coherence.environment import Side
@@ -77,33 +78,41 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: Options, console: Console) -> int:
     overlays = select(options.selection)
     loader = Loader(overlays, options.selection.choice)
-    tried, errors = each(overlays, lambda overlay: _tried(overlay, loader))
-    prepared = [one for one, _ in tried]
-    met = {one.loaded.name: _due(one) for one in prepared}
-    looked = {one.loaded.name: seen for one, seen in tried}
-    dangerous = warnings(looked.values(), shared=_shared(prepared))
-    stacks = [incoherent(sides) for sides in _stacks(prepared)]
+    checked, errors = each(overlays, lambda overlay: _checked(overlay, loader))
+    prepared = [one.prepared for one in checked]
+    dangers = warnings([one.looked for one in checked], shared=_shared(prepared))
+    stacks = list(map(incoherent, _stacks(prepared)))
     if options.json:
-        console.json([{**one.record, "dangers": _as_json(looked[one.loaded.name])} for one in prepared])
+        console.json([{**one.prepared.record, "dangers": _as_json(one.looked)} for one in checked])
     else:
-        for one in prepared:
-            _report(console, one)
-            for problem in () if options.due else met[one.loaded.name]:
-                console.warning(problem)
-        for problem in () if options.strict else dangerous:
-            console.warning(problem)
-        for notice in dict.fromkeys(notice for stack in stacks for notice in stack.notices):
-            console.notice(notice)
-    problems = [problem for those in met.values() for problem in those] if options.due else []
-    problems += dangerous if options.strict else []
-    problems += [problem for stack in stacks for problem in stack.problems]
-    errors += [MergeError(dict.fromkeys(problems))] if problems else []
+        for one in checked:
+            _report(console, one, due=not options.due)
+        console.warnings(() if options.strict else dangers)
+        console.notices(dict.fromkeys(chain.from_iterable(stack.notices for stack in stacks)))
+    problems: list[Problem] = []
+    if options.due:
+        problems += chain.from_iterable(one.due for one in checked)
+    if options.strict:
+        problems += dangers
+    problems += chain.from_iterable(stack.problems for stack in stacks)
+    if problems:
+        errors.append(MergeError(dict.fromkeys(problems)))
     if errors:
         raise joined(errors)
     return 0
 
 
-def _tried(overlay: Overlay, loader: Loader) -> tuple[Prepared, Looked]:
+@dataclass(frozen=True, kw_only=True)
+class _Checked:
+    """An overlay that fits, what is dangerous in it, and what has met its own condition to go."""
+
+    prepared: Prepared
+    looked: Looked
+    due: Sequence[Problem]
+
+
+def _checked(overlay: Overlay, loader: Loader) -> _Checked:
+    """Return what is found of one overlay; raises `OverlayError` where a build would refuse it."""
     from npu_overlays.wheels.hatchling_archives import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     prepared = rehearse(loader.load(overlay))
@@ -113,7 +122,8 @@ def _tried(overlay: Overlay, loader: Loader) -> tuple[Prepared, Looked]:
     # Of all overlays together, what is known of their trees takes much memory.
     for model in (prepared.applied.before, prepared.applied.after):
         model.forget()
-    return replace(prepared, notices=(*prepared.notices, *news)), looked
+    prepared = replace(prepared, notices=(*prepared.notices, *news))
+    return _Checked(prepared=prepared, looked=looked, due=_due(prepared))
 
 
 def _news(prepared: Prepared, loader: Loader) -> Iterator[str]:
@@ -130,37 +140,43 @@ def _shared(prepared: list[Prepared]) -> frozenset[str]:
     """Return the layers that other pins are made of too than those that are checked, or may be."""
     checked = {one.loaded.overlay.folder.resolve() for one in prepared}
     found: set[str] = set()
-    for overlay in (one.loaded.overlay for one in prepared):
+    for one in prepared:
+        overlay = one.loaded.overlay
         for layer in overlay.layers:
             is_beside = layer.folder.resolve().parent == overlay.folder.resolve().parent
             others = {other.folder.resolve() for other in pins_on(layer, beside=overlay)}
-            found |= set() if is_beside and others <= checked else {layer.name}
+            if not (is_beside and others <= checked):
+                found.add(layer.name)
     return frozenset(found)
 
 
 def _stacks(prepared: list[Prepared]) -> list[list[Side]]:
     """Return the overlays that stacks put together, of those that are checked whole."""
     known = {one.loaded.name: one for one in prepared}
-    together = {frozenset({one.loaded.name, *(other.name for other in one.loaded.partners)}) for one in prepared}
+    together = set()
+    for one in prepared:
+        together.add(frozenset(overlay.name for overlay in (one.loaded.overlay, *one.loaded.partners)))
     whole = sorted(sorted(names) for names in together if len(names) > 1 and names <= known.keys())
-    return [
-        [Side(content=one.content, applied=one.applied) for one in map(known.__getitem__, names)] for names in whole
-    ]
+    sides = {name: Side(content=one.content, applied=one.applied) for name, one in known.items()}
+    return [list(map(sides.__getitem__, names)) for names in whole]
 
 
 def _as_json(looked: Looked) -> list[dict[str, object]]:
-    return [
-        {
-            "kind": one.kind,
-            "where": one.where,
-            "what": one.piece.does,
-            "target": one.piece.target,
-            "shown": one.shown,
-            "why": one.why,
-            "accepted": None if one.accepted is None else one.accepted.reason or one.piece.why,
-        }
-        for one in looked.dangers
-    ]
+    dangers: list[dict[str, object]] = []
+    for one in looked.dangers:
+        accepted = None if one.accepted is None else one.accepted.reason or one.piece.why
+        dangers.append(
+            {
+                "kind": one.kind,
+                "where": one.where,
+                "what": one.piece.does,
+                "target": one.piece.target,
+                "shown": one.shown,
+                "why": one.why,
+                "accepted": accepted,
+            }
+        )
+    return dangers
 
 
 def _due(prepared: Prepared) -> list[Problem]:
@@ -168,20 +184,20 @@ def _due(prepared: Prepared) -> list[Problem]:
     pin, version = prepared.content.overlay.pin, prepared.loaded.metadata.version
     past = kept(cache_root(), pin.project)
     history = UpstreamHistory(repository=past) if past.is_dir() and pin.commit else None
-    return list(
-        due(
-            prepared.content,
-            version,
-            prepared.tree.upstream,
-            lambda commit: history is not None and history.is_ancestor(commit, pin.commit),
-        )
-    )
+
+    def is_past(commit: str) -> bool:
+        return history is not None and history.is_ancestor(commit, pin.commit)
+
+    return list(due(prepared.content, version, prepared.tree.upstream, is_past))
 
 
-def _report(console: Console, prepared: Prepared) -> None:
-    for notice in (*source_notes(prepared.record, verb="would be built"), *prepared.notices):
-        console.notice(notice)
+def _report(console: Console, checked: _Checked, *, due: bool) -> None:
+    """Report one overlay, and what can go where that is no mistake."""
+    prepared = checked.prepared
+    console.notices((*source_notes(prepared.record, verb="would be built"), *prepared.notices))
     console.line(f"{prepared.loaded.name}: {count_of(prepared.record)}, as declared", style="green")
+    if due:
+        console.warnings(checked.due)
 
 
 COMMAND = Command(

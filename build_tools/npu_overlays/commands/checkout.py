@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from npu_overlays.checkout.folder import check_out, refuse_present
 from npu_overlays.checkout.repository import BRANCH, UPSTREAM
 from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
+from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
@@ -73,16 +74,7 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _as_json(found: Checkout, made: Series) -> dict[str, object]:
-    commits = [
-        {
-            "units": [
-                {"operation": unit.action, "targets": unit.targets, "file": unit.file, "why": unit.reason.why}
-                for unit in one.units
-            ],
-            "paths": sorted(one.changes),
-        }
-        for one in made.commits
-    ]
+    commits = [{"units": units_as_json(one.units), "paths": sorted(one.changes)} for one in made.commits]
     return {
         "overlay": found.overlay,
         "folder": str(found.folder),

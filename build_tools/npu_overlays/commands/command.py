@@ -81,6 +81,12 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def package(text: str) -> tuple[str, str]:
+    """Return the path of a package, and the name it is imported by where one is given."""
+    path, _, name = text.partition("=")
+    return path, name
+
+
 def add_overlay(parser: argparse.ArgumentParser, *, nargs: str | None = None) -> None:
     """Add the name of an overlay, or of several."""
     text = "verl@796871d, with a tag verl@v0.6.1, or a folder"

@@ -134,14 +134,20 @@ def _changed(content: Content, upstream: SourceTree) -> dict[str, tuple[bytes, b
     """Return the files that upstream has and the overlay changes, before and after."""
     step("making line patches of the same changes")
     tree = apply_part(written_out(content, upstream), upstream)
-    pairs = ((path, tree.before(path), tree.after(path)) for path in sorted(tree.changed))
-    return {path: (before, after) for path, before, after in pairs if before is not None and after is not None}
+    changed = {}
+    for path in sorted(tree.changed):
+        before, after = tree.before(path), tree.after(path)
+        if before is not None and after is not None:
+            changed[path] = (before, after)
+    return changed
 
 
 def _as_patches(found: Drift, changed: dict[str, tuple[bytes, bytes]], past: UpstreamHistory) -> LinePatches:
     step("trying the same changes as line patches")
     blobs = BlobCache(past.repository)
-    versions = {(path, state[path]) for state in found.states for path in changed if state.get(path)}
+    versions: set[tuple[str, str]] = set()
+    for state in found.states:
+        versions.update((path, state[path]) for path in changed if state.get(path))
     blobs.keep(blob for _, blob in versions)
     return try_patches(changed, {(path, blob): blobs[blob] for path, blob in sorted(versions)})
 

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder, one_line
+from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder, one_line, package
 from npu_overlays.commands.notes import as_typed
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.console import Console
@@ -94,7 +94,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--label", default="", metavar="WORD", help="tells them from other overlays on that pin")
     parser.add_argument("--repository", default="", metavar="URL", help="where git has the commit")
     parser.add_argument(
-        "--package", action="append", default=[], metavar="PATH[=NAME]", help="ship this folder or module, as NAME"
+        "--package",
+        action="append",
+        default=[],
+        type=package,
+        metavar="PATH[=NAME]",
+        help="ship this folder or module, as NAME",
     )
     parser.add_argument(
         "--not-built",
@@ -118,7 +123,7 @@ def _check(parsed: argparse.Namespace) -> None:
         repository=parsed.repository,
         suffix=parsed.suffix,
         label=parsed.label,
-        packages=tuple((path, name) for path, _, name in (text.partition("=") for text in parsed.package)),
+        packages=tuple(parsed.package),
         not_built=tuple(parsed.not_built),
         parent=parsed.out or (root if root.is_dir() else Path.cwd()),
         choice=choice_of(None, dict(parsed.upstream)),
@@ -158,8 +163,7 @@ def _report(console: Console, outcome: Outcome, options: Options) -> None:
 
 
 def _report_one(console: Console, one: Migrated, options: Options) -> None:
-    for notice in notices(one, options.kind):
-        console.notice(f"{one.patches.name}: {notice}")
+    console.notices(f"{one.patches.name}: {notice}" for notice in notices(one, options.kind))
     number = plural(len(one.patches.patches), "patch file")
     written = "would be written" if options.dry_run else "written"
     console.line(f"{one.overlay.folder}: {written}, from {number} of {one.patches.name}", style="green")
@@ -167,15 +171,14 @@ def _report_one(console: Console, one: Migrated, options: Options) -> None:
         console.line(f"  as {kind:<11} {_proof_line(one, kind)}{' (kept)' if kind == options.kind else ''}")
     if problems := unsound(one, options.kind):
         for problem in problems:
-            for line in str(problem).splitlines():
-                console.notice(line)
+            console.notices(str(problem).splitlines())
         console.line(f"  {plural(len(problems), 'problem')} to mend there, or a build refuses it", style="yellow")
     if not options.dry_run:
         console.line(f"  next: npu-overlays lock {shlex.quote(as_typed(one.overlay.folder))}")
 
 
 def _proof_line(one: Migrated, kind: Kind) -> str:
-    """Return what was seen of a form of a set of patches."""
+    """Return in a line whether a form of a set of patches was proven, and what it consists of."""
     proven = one.proven[kind]
     if isinstance(proven, OverlayError):
         return f"cannot be had: {'; '.join(f'{problem.where}: {problem.what}' for problem in proven.problems)}"

@@ -68,13 +68,12 @@ def _check(parsed: argparse.Namespace) -> None:
     from npu_overlays.publish.index_update import IndexRequest  # noqa: PLC0415  # likewise
 
     problems = list(_contradictions(parsed))
-    wanted = {"--yank": (parsed.yank, parsed.reason), "--unyank": (parsed.unyank, None)}
-    yanks = [
-        Yank(project=canonicalize_name(named.name), version=_version(named), reason=reason)
-        for option, (texts, reason) in wanted.items()
-        for text in texts
-        if (named := _pinned(option, text, problems))
-    ]
+    yanks = []
+    for option, texts, reason in (("--yank", parsed.yank, parsed.reason), ("--unyank", parsed.unyank, None)):
+        for text in texts:
+            if named := _pinned(option, text, problems):
+                project = canonicalize_name(named.name)
+                yanks.append(Yank(project=project, version=_version(named), reason=reason))
     if problems:
         raise UsageError(problems)
     folders = tuple(parsed.folders)
@@ -117,19 +116,19 @@ def _run(options: Options, console: Console) -> int:
     if options.json:
         console.json(_as_json(options.request, updated))
         return 0
-    for text in index_notes(updated):
-        console.notice(text)
+    console.notices(index_notes(updated))
     console.line(f"{options.request.out}", style="green")
     console.line(f"  {len(updated.added)} added, {updated.unchanged} unchanged: {', '.join(updated.projects)}")
-    for line in (line for one in updated.constraints for line in _repinned(one)):
-        console.line(f"  {line}")
+    for one in updated.constraints:
+        for line in _repinned(one):
+            console.line(f"  {line}")
     for yank in options.request.yanks:
         console.line(f"  {yank.name} is {'not yanked' if yank.reason is None else f'yanked: {yank.reason}'}")
     return 0
 
 
 def _repinned(one: ConstraintsUpdate) -> Iterator[str]:
-    """Yield what became of the constraints of a stack, where anything did."""
+    """Yield how the constraints of a stack have changed, if they have."""
     if one.after != one.before:
         yield f"{one.name} {'is changed:' if one.before else 'is new'}"
     if one.before:
@@ -138,6 +137,12 @@ def _repinned(one: ConstraintsUpdate) -> Iterator[str]:
 
 
 def _as_json(request: IndexRequest, updated: UpdatedIndex) -> dict[str, object]:
+    constraints, refused = {}, {}
+    for one in updated.constraints:
+        if one.after != one.before:
+            constraints[one.name] = {"added": list(one.added), "removed": list(one.removed)}
+        for file, pins in one.refused:
+            refused[str(file)] = list(pins)
     return {
         "index": str(request.out),
         "projects": list(updated.projects),
@@ -145,12 +150,8 @@ def _as_json(request: IndexRequest, updated: UpdatedIndex) -> dict[str, object]:
         "unchanged": updated.unchanged,
         "dropped": list(updated.dropped),
         "removed": list(updated.removed),
-        "constraints": {
-            one.name: {"added": list(one.added), "removed": list(one.removed)}
-            for one in updated.constraints
-            if one.after != one.before
-        },
-        "not_taken": {str(file): list(pins) for one in updated.constraints for file, pins in one.refused},
+        "constraints": constraints,
+        "not_taken": refused,
         "warnings": list(updated.warnings),
         "yanked": {yank.name: yank.reason for yank in request.yanks if yank.reason is not None},
         "unyanked": [yank.name for yank in request.yanks if yank.reason is None],

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.choice import choice_from
-from npu_overlays.commands.command import Command, add_json, folder
-from npu_overlays.commands.notes import as_typed
+from npu_overlays.commands.command import Command, add_json, folder, package
+from npu_overlays.commands.notes import archives_as_json, as_typed, pinned
 from npu_overlays.console import Console
 from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.overlay.project import CONFIG_FILE
@@ -79,6 +79,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--package",
         action="append",
         default=[],
+        type=package,
         metavar="PATH[=NAME]",
         help="ship this folder or module, imported as NAME (default: what upstream installs)",
     )
@@ -104,7 +105,7 @@ def _check(parsed: argparse.Namespace) -> None:
         suffix=parsed.suffix or "",
         label=parsed.label or "",
         layers=tuple(parsed.layer),
-        packages=tuple((path, name) for path, _, name in (text.partition("=") for text in parsed.package)),
+        packages=tuple(parsed.package),
         not_built=tuple(parsed.not_built),
         parent=parsed.folder.parent if parsed.folder else root if root.is_dir() else Path.cwd(),
         folder=parsed.folder,
@@ -145,8 +146,7 @@ def _ask(project: str) -> str:
 def _report(console: Console, started: Started) -> None:
     overlay, pin = started.overlay, started.overlay.pin
     console.line(f"{overlay.folder}", style="green")
-    pinned = f"commit {pin.commit}" if pin.commit else f"{pin.archives[0].file}, sha256 {pin.archives[0].sha256}"
-    console.line(f"  pins {pinned}")
+    console.line(f"  pins {f'commit {pin.commit}' if pin.commit else pinned(pin)}")
     for sentence in sentences(started.offer):
         console.line(f"  {sentence}")
     if overlay.layers:
@@ -169,7 +169,7 @@ def _as_json(started: Started) -> dict[str, object]:
         "folder": str(overlay.folder),
         "distribution": overlay.distribution,
         "commit": overlay.pin.commit,
-        "archives": [{"file": one.file, "sha256": one.sha256} for one in overlay.pin.archives],
+        "archives": archives_as_json(overlay.pin),
         "preferred": started.offer.preferred,
         "lacks": list(started.offer.more),
         "others": list(started.offer.others),

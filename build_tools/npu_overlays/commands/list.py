@@ -42,7 +42,7 @@ def _run(options: Options, console: Console) -> int:
     overlays, stacks = load_all(root), load_stacks(root)
     rows = [_row(overlay, stacks) for overlay in overlays]
     if options.json:
-        console.json({"default": stacks.default, "overlays": [_as_json(row) for row in rows]})
+        console.json({"default": stacks.default, "overlays": list(map(_as_json, rows))})
         return 0
     console.table(_HEADINGS, map(_cells, rows))
     if stacks.default:

@@ -58,7 +58,7 @@ def _write(derived: DerivedLock, console: Console) -> None:
     overlay = derived.content.overlay
     with held(f"{overlay.name} is locked"):
         changed = write_lock(overlay.folder, derived.lock)
-    _tell(derived, console)
+    console.notices(derived.notices)
     console.line(_state(derived, "written" if changed else "up to date"))
 
 
@@ -66,15 +66,10 @@ def _check(derived: DerivedLock, console: Console) -> None:
     overlay = derived.content.overlay
     file = overlay.folder / LOCK_FILE
     if not file.is_file() or file.read_bytes() != render_lock(derived.lock).encode():
-        _tell(derived, console)
+        console.notices(derived.notices)
         fix = f"run `npu-overlays lock {overlay.name}`"
         raise ConfigError(Problem(where=str(file), what="is missing or out of date", fix=fix))
     console.line(_state(derived, "up to date"))  # whoever reviewed it has read the notices
-
-
-def _tell(derived: DerivedLock, console: Console) -> None:
-    for notice in derived.notices:
-        console.notice(notice)
 
 
 def _state(derived: DerivedLock, state: str) -> str:

@@ -144,8 +144,7 @@ def _unfinished(selection: Selection) -> Path:
 
 
 def _report(console: Console, port: Port) -> None:
-    for note in port.notes:
-        console.notice(note)
+    console.notices(port.notes)
     fitting = [part for part in port.parts if part.verdict.kind == "fits"]
     console.line(f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
     console.line(f"{len(fitting)} of {plural(len(port.parts), 'part')} fit as they stand")
@@ -169,7 +168,7 @@ def _report(console: Console, port: Port) -> None:
 
 
 def _accepting(port: Port) -> str:
-    """Return what of the proposals is to be accepted next: what is absorbed comes last, and by its name."""
+    """Return the option that accepts the next proposals: what is absorbed comes last, and by its name."""
     proposed = {part.verdict.kind for part in port.open if part.verdict.proposal}
     return "" if not proposed else f" --accept {'absorbed' if proposed == {'absorbed'} else 'all'}"
 
@@ -191,11 +190,9 @@ def _order(part: PortedPart) -> tuple[bool, bool, int, str]:
 def _cells(part: PortedPart) -> tuple[str, ...]:
     verdict = part.verdict
     proposal = verdict.proposal or ("" if verdict.applies else "yours")
-    commit = (
-        f"{part.commit.id[:9]} {part.commit.date}{f' #{part.commit.pull}' if part.commit.pull else ''}"
-        if part.commit
-        else ""
-    )
+    commit = ""
+    if part.commit:
+        commit = f"{part.commit.id[:9]} {part.commit.date}{f' #{part.commit.pull}' if part.commit.pull else ''}"
     return verdict.kind, proposal, part.action, part.name, verdict.to, commit, verdict.evidence
 
 

@@ -99,30 +99,24 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _outcomes(done: Refreshed) -> list[dict[str, str]]:
-    """Return what becomes of each thing the overlay says."""
+    """Return how each part of the overlay was written before, and how it is now; empty where it is not."""
     plan = done.plan
-    rows = [
-        {
-            "target": one.target,
-            "before": one.known.action if one.known else "",
-            "after": one.wanted.action if one.wanted else "",
-        }
-        for one in plan.operations
-    ]
+    rows: list[tuple[str, str, str]] = []
+    for one in plan.operations:
+        rows.append((one.target, one.known.action if one.known else "", one.wanted.action if one.wanted else ""))
     for file in plan.files:
-        after = "file" if file.wanted.content is not None else ""
-        rows.append({"target": file.wanted.path, "before": "file" if file.known else "", "after": after})
-    rows += [{"target": one.path, "before": "patch" if one.known else "", "after": "patch"} for one in plan.patches]
+        rows.append((file.wanted.path, "file" if file.known else "", "" if file.wanted.content is None else "file"))
+    for patch in plan.patches:
+        rows.append((patch.path, "patch" if patch.known else "", "patch"))
     for edit in plan.edits:
-        after = "" if edit.replace is None else "edit"
-        rows.append({"target": edit.path, "before": "edit" if edit.known else "", "after": after})
-    return rows
+        rows.append((edit.path, "edit" if edit.known else "", "" if edit.replace is None else "edit"))
+    return [{"target": target, "before": before, "after": after} for target, before, after in rows]
 
 
 def _report(console: Console, done: Refreshed, options: Options, overlay: Overlay) -> None:
     name = overlay.name
-    for path in done.plan.layouts:
-        console.notice(f"{path}: comments, blank lines, or the places of imports and additions come out otherwise")
+    otherwise = "comments, blank lines, or the places of imports and additions come out otherwise"
+    console.notices(f"{path}: {otherwise}" for path in done.plan.layouts)
     if done.passed_over:
         what = f"upstream's .gitignore names {listing(done.passed_over)}, passed over; to take it: git add --force"
         console.notice(f"{name}: {what}")
@@ -134,7 +128,7 @@ def _report(console: Console, done: Refreshed, options: Options, overlay: Overla
         return
     gone = {one.path for one in done.plan.patches if one.after is None}
     for row in _outcomes(done):
-        verb = {True: "new", False: "changed" if row["after"] else "gone"}[not row["before"]]
+        verb = ("changed" if row["after"] else "gone") if row["before"] else "new"
         deletes = "  (deletes it)" if row["target"] in gone and row["after"] == "patch" else ""
         console.line(f"  {verb:<8} {row['after'] or row['before']:<9} {row['target']}{deletes}")
     for file in done.files:
@@ -151,15 +145,18 @@ def _report(console: Console, done: Refreshed, options: Options, overlay: Overla
 
 
 def others_made_of(files: Iterable[LayerFile], overlay: Overlay) -> list[tuple[str, list[str]]]:
-    """Return the layers of which files change and other pins are made too, each with the names of those.
+    """Return the layers with changed files that other pins are made of too, each with the names of those pins.
 
     Args:
-        files: what changes.
-        overlay: the pin for which it does.
+        files: the files that change.
+        overlay: the pin that was refreshed.
     """
     layers = {file.layer.name: file.layer for file in files if file.layer.folder != overlay.folder}
-    found = {name: [pin.name for pin in pins_on(layer, beside=overlay)] for name, layer in sorted(layers.items())}
-    return [(name, pins) for name, pins in found.items() if pins]
+    found = []
+    for name, layer in sorted(layers.items()):
+        if pins := [pin.name for pin in pins_on(layer, beside=overlay)]:
+            found.append((name, pins))
+    return found
 
 
 def _as_json(done: Refreshed, options: Options) -> dict[str, object]:

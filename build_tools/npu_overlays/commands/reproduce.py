@@ -99,8 +99,8 @@ def _as_json(found: Reproduction) -> dict[str, object]:
         "overlay": found.overlay.name,
         "same": not found.differences,
         "made": {"name": found.name, "sha256": hashlib.sha256(found.made).hexdigest()},
-        "inputs": [asdict(one) for one in found.inputs],
-        "differences": [asdict(one) for one in found.differences],
+        "inputs": list(map(asdict, found.inputs)),
+        "differences": list(map(asdict, found.differences)),
     }
 
 

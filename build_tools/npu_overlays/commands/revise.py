@@ -111,7 +111,10 @@ def _meant(root: Path, name: str) -> list[Overlay]:
     if layer is None:
         return [find_named(root, name)]
     place = layer.resolve()
-    pins = [one for one in load_all(checked_root(root)) if place in [other.folder.resolve() for other in one.layers]]
+    pins = []
+    for one in load_all(checked_root(root)):
+        if any(other.folder.resolve() == place for other in one.layers):
+            pins.append(one)
     if not pins:
         what, fix = f"is a layer that no overlay in {root} is made of", "name an overlay"
         raise UsageError(Problem(where=name, what=what, fix=fix))
@@ -137,7 +140,9 @@ def _is_revision(loaded: Loaded) -> bool:
 def _paired(wanted: Iterable[Overlay]) -> dict[Path, tuple[Overlay, str]]:
     """Return, by folder, the other overlays that would not be as their last revisions any more, and due to which."""
     changing = {one.name for one in wanted}
-    near = [one for root in {one.root for one in wanted} for one in _readable(root)]
+    near: list[Loaded] = []
+    for root in {one.root for one in wanted}:
+        near += _readable(root)
     others = [one for one in near if one.name not in changing and _is_revision(one)]
     found: dict[Path, tuple[Overlay, str]] = {}
     for _ in near:  # what is paired may be what another is paired with

@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from npu_overlays.commands.command import REPLACE, Command, Selection, add_json, add_selection, folder
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.interrupts import undisguised
+
+if TYPE_CHECKING:
+    from npu_overlays.wheels.fork import Fork
 
 _DESCRIPTION = """\
 Write source distributions for those who build everything themselves: of each
@@ -48,17 +52,16 @@ def _run(options: Options, console: Console) -> int:
     with undisguised(f"nothing was written to {options.out}"):
         made = fork_all(select(options.selection), options.selection.choice, options.out, anyway=options.replace)
     if options.json:
-        console.json(
-            [
-                {"overlay": one.overlay, "sdist": str(one.sdist), "companion": str(one.companion), "sha256": one.sha256}
-                for one in made
-            ]
-        )
+        console.json(list(map(_as_json, made)))
         return 0
     for one in made:
         console.line(f"{one.sdist}", style="green")
         console.line(f"  {one.overlay}: companion {one.companion.name}")
     return 0
+
+
+def _as_json(one: Fork) -> dict[str, str]:
+    return {"overlay": one.overlay, "sdist": str(one.sdist), "companion": str(one.companion), "sha256": one.sha256}
 
 
 COMMAND = Command(

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.commands.command import Command, add_json, add_overlay
+from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.commands.selection import find_named
 from npu_overlays.console import Console
 from npu_overlays.contracts.lockfile import stated_version
 from npu_overlays.overlay.bounds import Bounds
-from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.content import Content, StillAssigned, load_content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.overlay.project import Overlay
@@ -129,7 +130,7 @@ def _pinned(overlay: Overlay) -> str:
     pin = overlay.pin
     if pin.commit:
         return f"{pin.repository} at {pin.commit} {pin.tag}".rstrip()
-    return f"{pin.archives[0].file}, sha256 {pin.archives[0].sha256}"
+    return pinned(pin)
 
 
 def _reason(console: Console, why: str) -> None:
@@ -144,23 +145,24 @@ def _as_json(content: Content) -> dict[str, object]:
         "commit": overlay.pin.commit,
         "tag": overlay.pin.tag,
         "repository": overlay.pin.repository,
-        "archives": [{"file": one.file, "sha256": one.sha256} for one in overlay.pin.archives],
+        "archives": archives_as_json(overlay.pin),
         "revisions": [{"number": one.number, "why": one.why} for one in read_revisions(overlay.folder)],
-        "operations": [_operation(one) for one in content.operations],
+        "operations": list(map(_operation, content.operations)),
         "files": [{"path": one.path, "overlay": one.layer} for one in content.files],
         "patches": [{"path": one.path, "overlay": one.layer} for one in content.patches],
         "edits": [{"path": one.path, "overlay": one.layer, "why": one.edit.why} for one in content.edits],
-        "assigned": [
-            {
-                "when": one.assigned.when,
-                "what": list(one.assigned.what),
-                "why": one.assigned.why,
-                "overlay": one.layer,
-                "since": one.assigned.bounds.since,
-                "until": one.assigned.bounds.until,
-            }
-            for one in content.assigned
-        ],
+        "assigned": list(map(_assigned, content.assigned)),
+    }
+
+
+def _assigned(one: StillAssigned) -> dict[str, object]:
+    return {
+        "when": one.assigned.when,
+        "what": list(one.assigned.what),
+        "why": one.assigned.why,
+        "overlay": one.layer,
+        "since": one.assigned.bounds.since,
+        "until": one.assigned.bounds.until,
     }
 
 

@@ -84,8 +84,7 @@ def _run(options: Options, console: Console) -> int:
     if options.json:
         console.json({**_as_json(options.request, built), "notes": notes})
         return 0
-    for text in notes:
-        console.notice(text)
+    console.notices(notes)
     console.line(f"{options.request.out}", style="green")
     wheels = plural(len(built.wheels), "patched wheel")
     console.line(f"  {wheels}; stacks: {', '.join(built.stacks) or 'none'}")

@@ -57,9 +57,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: Options, console: Console) -> int:
     verified = _verified(options.files)
     if options.json:
-        keys = ("wheel", "name", "version", "kind", "made", "unproven")
-        values = [(str(one.wheel), one.name, one.version, one.kind, one.made, one.unproven) for one in verified]
-        console.json([dict(zip(keys, value, strict=True)) for value in values])
+        console.json(list(map(_as_json, verified)))
         return 0
     for one in verified:
         name = " ".join(filter(None, (one.name, one.version)))
@@ -67,6 +65,17 @@ def _run(options: Options, console: Console) -> int:
         if one.unproven and one.kind not in _WITHOUT_STATEMENT:
             console.line(f"  {_NO_STATEMENT}: {', '.join(one.unproven)}", style="yellow")
     return 0
+
+
+def _as_json(one: Verified) -> dict[str, object]:
+    return {
+        "wheel": str(one.wheel),
+        "name": one.name,
+        "version": one.version,
+        "kind": one.kind,
+        "made": one.made,
+        "unproven": one.unproven,
+    }
 
 
 def _verified(files: Iterable[Path]) -> list[Verified]:

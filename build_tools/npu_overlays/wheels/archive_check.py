@@ -1,6 +1,6 @@
 """Archive check: a wheel → where archive, RECORD, name and metadata are not as a build writes them.
 
-Whoever changes these can write RECORD to fit, and nothing else in the wheel speaks of them.
+Someone who changes these can rewrite RECORD to fit; nothing else in a wheel vouches for them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Iterator
 from email.parser import HeaderParser
+from itertools import chain
 
 from packaging.tags import parse_tag
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -42,19 +43,19 @@ def _rows(record: bytes) -> dict[str, list[str]]:
 
 
 def check_tags(wheel: WheelContents) -> Iterator[Problem]:
-    """Yield where the name claims other Pythons and platforms than WHEEL does."""
+    """Yield a problem where the file's name claims other Pythons and platforms than WHEEL."""
     header = HeaderParser().parsestr(wheel.members.get(f"{wheel.info}/WHEEL", b"").decode(errors="replace"))
-    tags = {tag for text in header.get_all("Tag", []) for tag in parse_tag(str(text))}
+    tags = set(chain.from_iterable(parse_tag(str(text)) for text in header.get_all("Tag", [])))
     try:
         named = parse_wheel_filename(wheel.file.name)[3]
     except InvalidWheelFilename:
-        return  # told by `check_names`
+        return  # `check_names` reports that
     if tags != named:
         yield wheel.problem("WHEEL", f"says it is for {', '.join(sorted(map(str, tags)))}, its name says otherwise")
 
 
 def check_names(wheel: WheelContents) -> Iterator[Problem]:
-    """Yield where file name, metadata folder and metadata do not name the same distribution."""
+    """Yield a problem where file name, metadata folder and metadata do not name the same distribution."""
     own = (canonicalize_name(wheel.name), wheel.version)
     try:
         name, version, _, _ = parse_wheel_filename(wheel.file.name)
@@ -69,13 +70,13 @@ def check_names(wheel: WheelContents) -> Iterator[Problem]:
 
 
 def check_archive(wheel: WheelContents) -> Iterator[Problem]:
-    """Yield whether the archive holds bytes that belong to no file: no installer reads them, somebody else may."""
+    """Yield a problem where the archive holds bytes that belong to no file: no installer reads them, others may."""
     if count := unaccounted(wheel.file):
         yield wheel.problem("its archive", f"{abs(count)} bytes of it do not belong to one file each")
 
 
 def check_header(wheel: WheelContents) -> Iterator[Problem]:
-    """Yield where WHEEL says what no build writes, or sends pure Python to where compiled files belong."""
+    """Yield fields of WHEEL that no build writes, and one that sends pure Python to the folder of compiled files."""
     header = HeaderParser().parsestr(wheel.members.get(f"{wheel.info}/WHEEL", b"").decode(errors="replace"))
     if {*header.keys()} - _HEADER or str(header.get_payload()).strip():
         yield wheel.problem("WHEEL", f"says more than {listing(sorted(_HEADER))}")
@@ -87,7 +88,7 @@ def check_header(wheel: WheelContents) -> Iterator[Problem]:
 
 
 def check_commands(wheel: WheelContents) -> Iterator[Problem]:
-    """Yield why entry points cannot be read: no installer makes commands of them."""
+    """Yield a problem where entry points cannot be read, so that no installer makes commands of them."""
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
     try:
         parser.read_string(wheel.members.get(f"{wheel.info}/{COMMANDS}", b"").decode())
@@ -96,14 +97,14 @@ def check_commands(wheel: WheelContents) -> Iterator[Problem]:
 
 
 def check_companion(wheel: WheelContents) -> Iterator[Problem]:
-    """Yield metadata that no companion has, such as entry points: it offers nothing of upstream's but its name."""
+    """Yield metadata that no companion has, such as entry points: it offers upstream's name alone."""
     own = {"METADATA", "WHEEL", "RECORD", f"sboms/{bill_name(wheel.name)}"}
     if other := sorted(_metadata(wheel) - own):
         yield wheel.problem(wheel.info, f"holds what no companion does: {listing(other)}")
 
 
 def unproven(wheel: WheelContents) -> tuple[str, ...]:
-    """Return the metadata of which RECORD alone says that they are as built; of METADATA, what stands in no bill."""
+    """Return the files of metadata that RECORD alone vouches for; METADATA is one, as the SBOM has only parts of it."""
     return tuple(sorted(_metadata(wheel) - _CHECKED - {f"sboms/{bill_name(wheel.name)}"}))
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_overlays.choice import Choice
-from npu_overlays.errors import OutputError, OverlayError, Problem
+from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.progress import about
 from npu_overlays.source import ask_again
 from npu_overlays.wheels.constraints_files import write_constraints
-from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.output_folder import earlier_builds, move_into, remove_superseded, workspace
-from npu_overlays.wheels.overlay_build import Task, attempt, fresh_wheels
+from npu_overlays.wheels.overlay_build import Task, attempt, fresh_build
 from npu_overlays.wheels.results import BuildOutcome, BuiltWheels, FailedBuild
 from npu_overlays.wheels.statement import statement_file
 
@@ -37,14 +35,14 @@ class BuildPolicy:
     replace: bool = False  # whether a wheel may take the place of one of its version with other bytes
 
 
-def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, manner: BuildPolicy) -> tuple[BuildOutcome, ...]:
+def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, policy: BuildPolicy) -> tuple[BuildOutcome, ...]:
     """Build several overlays, each only where it is not up to date; nothing appears in `out` before all were tried.
 
     Args:
         overlays: in building order.
         choice: where their upstreams are to come from.
         out: folder for the wheels, their companions and statements.
-        manner: how.
+        policy: how.
 
     Returns:
         What came of each: only where it is to be kept going, some may have failed.
@@ -52,29 +50,31 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, manner: Bu
     Raises:
         OverlayError: with the mistakes of every overlay; or `out` cannot be written. No half wheel is left.
     """
-    if manner.force:
+    if policy.force:
         ask_again()
     loader = Loader(overlays, choice)
     loaded, found = _load(overlays, loader, out)
-    found |= {one.overlay.folder: built for one in loaded if not manner.force and (built := _fresh(one, out))}
+    if not policy.force:
+        for one in loaded:
+            if built := fresh_build(one, out):
+                found[one.overlay.folder] = built
     stale = [one for one in loaded if one.overlay.folder not in found]
-    writes = bool(stale) and (manner.keep_going or not _failed(found))
+    writes = bool(stale) and (policy.keep_going or not _failed(found))
     with workspace(out) if writes else nullcontext() as folder:
-        found |= _work(stale, folder, out, manner)
-        if not manner.keep_going:
+        found |= _work(stale, folder, out, policy)
+        if not policy.keep_going:
             _refuse(overlays, found)
         if folder:
             move_into(out, folder.glob("*/*"))
-    found = {name: _alone(one) if isinstance(one, BuiltWheels) else one for name, one in found.items()}
-    wheels = {name: one.wheel for name, one in found.items() if isinstance(one, BuiltWheels)}
+    wheels = {}
+    for place, outcome in found.items():
+        if isinstance(outcome, BuiltWheels):
+            wheels[place] = outcome.wheel
+            # Also where the wheel lay there already.
+            newer = remove_superseded((outcome.wheel, outcome.companion, statement_file(outcome.wheel)))
+            found[place] = replace(outcome, instead_of=newer)
     write_constraints([one for one in loaded if one.overlay.folder in wheels], loader, wheels.values(), out)
     return tuple(found[overlay.folder] for overlay in overlays)
-
-
-def _alone(built: BuiltWheels) -> BuiltWheels:
-    """Remove the development builds in whose place one has come, also where it lay there already."""
-    newer = remove_superseded((built.wheel, built.companion, statement_file(built.wheel)))
-    return replace(built, instead_of=newer)
 
 
 def _load(overlays: Iterable[Overlay], loader: Loader, out: Path) -> tuple[list[Loaded], dict[Path, BuildOutcome]]:
@@ -90,40 +90,22 @@ def _load(overlays: Iterable[Overlay], loader: Loader, out: Path) -> tuple[list[
     return loaded, found
 
 
-def _fresh(loaded: Loaded, out: Path) -> BuiltWheels | None:
-    """Return the files of an earlier build where they need not be built again."""
-    began = time.perf_counter()
-    with about(loaded.name), suppress(OutputError):
-        if fresh := fresh_wheels(loaded, out):
-            wheel, companion, digest = fresh
-            return BuiltWheels(
-                overlay=loaded.name,
-                wheel=wheel,
-                companion=companion,
-                sha256=digest,
-                record=read_record(wheel),
-                rebuilt=False,
-                seconds=time.perf_counter() - began,
-            )
-    return None
-
-
-def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: BuildPolicy) -> dict[Path, BuildOutcome]:
+def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, policy: BuildPolicy) -> dict[Path, BuildOutcome]:
     """Return by folder what came of each overlay; of those that were only tried, why they cannot be built.
 
     Args:
         stale: the overlays.
         folder: for their files, in a folder of its own for each; None where they are only tried.
         out: where the files will lie.
-        manner: how; where it is not to be kept going, what has not begun when one fails is only tried.
+        policy: how; where it is not to be kept going, what has not begun when one fails is only tried.
     """
     found: dict[Path, BuildOutcome] = {}
 
     def tasks() -> Iterator[Task]:
         for number, one in enumerate(stale):
-            able = folder and (manner.keep_going or not _failed(found))
+            able = folder and (policy.keep_going or not _failed(found))
             place = folder / str(number) if folder and able else None
-            yield Task(loaded=one, folder=place, out=out, replace=manner.replace, anew=manner.force)
+            yield Task(loaded=one, folder=place, out=out, replace=policy.replace, anew=policy.force)
 
     def take(task: Task, outcome: BuildOutcome | None) -> None:
         if isinstance(outcome, FailedBuild) and task.folder:
@@ -131,7 +113,7 @@ def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: Build
         if outcome:
             found[task.loaded.overlay.folder] = outcome
 
-    if (jobs := min(manner.jobs, len(stale))) > 1:
+    if (jobs := min(policy.jobs, len(stale))) > 1:
         # Takes time, which a single wheel need not take.
         from npu_overlays.crew.together import Died, Work, together  # noqa: PLC0415
 
@@ -162,7 +144,7 @@ def _refuse(overlays: Sequence[Overlay], found: Mapping[Path, BuildOutcome]) -> 
     failed = _failed(found)
     if not failed:
         return
-    problems = dict.fromkeys(problem for one in failed for problem in one.error.problems)
+    problems = dict.fromkeys(chain.from_iterable(one.error.problems for one in failed))
     error, wrong = type(failed[0].error)(problems), {one.overlay for one in failed}
     able = sorted(overlay.name for overlay in overlays if overlay.name not in wrong)
     if not able:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,14 @@ def fork_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, anyway: 
         raise joined(errors)
     with writing(out, option="--out"), workspace(out) as folder, temporaries(folder):
         made = [pack_fork(one, folder) for one in prepared]
-        problems = [one for fork in made for one in other_bytes((fork.sdist, fork.companion), out, fork.overlay)]
+        problems: list[Problem] = []
+        for one in made:
+            problems += other_bytes((one.sdist, one.companion), out, one.overlay)
         if problems and not anyway:
             raise OutputError(problems)
-        move_into(out, [file for one in made for file in (one.sdist, one.companion)])
+        move_into(out, chain.from_iterable((one.sdist, one.companion) for one in made))
         placed = [replace(one, sdist=out / one.sdist.name, companion=out / one.companion.name) for one in made]
-        remove_superseded([file for one in placed for file in (one.sdist, one.companion)])
+        remove_superseded(chain.from_iterable((one.sdist, one.companion) for one in placed))
     return tuple(placed)
 
 

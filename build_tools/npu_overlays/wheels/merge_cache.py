@@ -89,7 +89,7 @@ def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> WheelPair | None:
     with suppress(OSError, ValueError, KeyError):
         said, own = unpacked(file.read_bytes())
         step(f"taking {loaded.overlay.distribution} {said['version']} as it was merged before")
-        members = {**_by_digest(theirs), **own}
+        members = {**{one.sha256: one for one in theirs.values()}, **own}
         wheel, companion = (_kit(one, members) for one in said["wheels"])
         return WheelPair(
             wheel=wheel, companion=companion, version=said["version"], record=said["record"], inputs=inputs
@@ -121,19 +121,17 @@ def _made(loaded: Loaded) -> WheelPair:
 
 def _changed_meanwhile(loaded: Loaded) -> bool:
     """Return whether an input is not certainly what it was when the overlay was read: its digest is taken later."""
-    files = (file for layer in loaded.overlay.chain for _, file in layer_files(layer))
     try:
-        return any(file.stat().st_ctime_ns >= loaded.overlay.read_at for file in files)
+        for layer in loaded.overlay.chain:
+            if any(file.stat().st_ctime_ns >= loaded.overlay.read_at for _, file in layer_files(layer)):
+                return True
     except OSError:
         return True
+    return False
 
 
 def _file(source: Source, loaded: Loaded, key: str) -> Path:
     return kept_merged(cache_root(), source.sha256 or source.commit, loaded.name, key)
-
-
-def _by_digest(members: Mapping[str, Member]) -> dict[str, Member]:
-    return {one.sha256: one for one in members.values()}
 
 
 def _facts(kit: Kit, known: Container[str], own: dict[str, Member]) -> dict[str, Any]:
@@ -149,8 +147,7 @@ def _facts(kit: Kit, known: Container[str], own: dict[str, Member]) -> dict[str,
 
 def _kit(said: Mapping[str, Any], members: Mapping[str, Member]) -> Kit:
     """Return a kit that was kept; raises `KeyError` where upstream's files are not known any more."""
-    files = [
-        WheelFile(place=place, executable=executable, member=members[digest])
-        for place, executable, digest in said["files"]
-    ]
+    files = []
+    for place, executable, digest in said["files"]:
+        files.append(WheelFile(place=place, executable=executable, member=members[digest]))
     return Kit(name=said["name"], metadata=base64.b85decode(said["metadata"]), files=files)

@@ -42,18 +42,19 @@ def workspace(out: Path) -> Iterator[Path]:
 
 def wheels_of(overlay: Overlay, version: str, out: Path) -> tuple[Path, Path] | None:
     """Return both wheels of a version where they lie in a folder, whatever they were made from."""
-    files = [file for name in _names(overlay) for file in sorted(out.glob(f"{name}-{version}-*.whl"))]
+    wheel, companion = (sorted(out.glob(f"{name}-{version}-*.whl")) for name in _names(overlay))
+    files = [*wheel, *companion]
     return (files[0], files[1]) if len(files) == len(_names(overlay)) else None
 
 
 def versions_in(overlay: Overlay, upstream: str, out: Path) -> set[str]:
     """Return the versions of an overlay, given upstream's, of which a file lies in a folder."""
-    patterns = [
-        re.escape(overlay.version(upstream, source, "BUILD")).replace("BUILD", BUILD)
-        for source in sources_of(overlay.pin)
-    ]
-    there = {version_in(file) for name in _names(overlay) for file in out.glob(f"{name}-*")}
-    return {version for version in there if any(re.fullmatch(pattern, version) for pattern in patterns)}
+    versions = (re.escape(overlay.version(upstream, source, "BUILD")) for source in sources_of(overlay.pin))
+    pattern = "|".join(versions).replace("BUILD", BUILD)
+    there: set[str] = set()
+    for name in _names(overlay):
+        there.update(map(version_in, out.glob(f"{name}-*")))
+    return {version for version in there if re.fullmatch(pattern, version)}
 
 
 def earlier_builds(loaded: Loaded, out: Path) -> tuple[str, ...]:

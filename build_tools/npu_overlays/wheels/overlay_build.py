@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from npu_overlays.progress import about, step
 from npu_overlays.reproducible import writing
 from npu_overlays.source import Mode, git_answers, sources_of
 from npu_overlays.wheels.assembly import WheelPair
+from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.merge_cache import kits
 from npu_overlays.wheels.output_folder import other_bytes, wheels_of
 from npu_overlays.wheels.results import BuildOutcome, BuiltWheels, FailedBuild
@@ -67,20 +69,37 @@ def _written(task: Task, made: WheelPair, folder: Path, began: float) -> BuiltWh
     )
 
 
-def fresh_wheels(loaded: Loaded, out: Path) -> tuple[Path, Path, str] | None:
+def fresh_build(loaded: Loaded, out: Path) -> BuiltWheels | None:
+    """Return the files of an earlier build that are up to date; None where there are none."""
+    began = time.perf_counter()
+    with about(loaded.name), suppress(OutputError):
+        if fresh := _fresh_wheels(loaded, out):
+            wheel, companion, digest = fresh
+            return BuiltWheels(
+                overlay=loaded.name,
+                wheel=wheel,
+                companion=companion,
+                sha256=digest,
+                record=read_record(wheel),
+                rebuilt=False,
+                seconds=time.perf_counter() - began,
+            )
+    return None
+
+
+def _fresh_wheels(loaded: Loaded, out: Path) -> tuple[Path, Path, str] | None:
     """Return a wheel, its companion and the wheel's sha256 of an earlier build where nothing has changed, else None."""
     overlay = loaded.overlay
     try:
         mode = _mode(loaded)
         digest = inputs_digest(input_files(overlay))
-        versions = [(source, wheel_version(loaded, source, digest)) for source in sources_of(overlay.pin, mode)]
-        there = [(source, files) for source, version in versions if (files := wheels_of(overlay, version, out))]
         used = wheel_inputs(loaded, digest)
-        for source, files in there:
-            if digest := states(*files, used):
+        for source in sources_of(overlay.pin, mode):
+            files = wheels_of(overlay, wheel_version(loaded, source, digest), out)
+            if files and (stated := states(*files, used)):
                 # From the commit is best; what an archive gave is up to date while git still has no answer.
                 best = mode != "auto" or source.kind == "git" or not git_answers(overlay.pin, progress=step)
-                return (*files, digest) if best else None
+                return (*files, stated) if best else None
     except OverlayError:
         pass  # preparing it will fail for the same reason, and say so beside all the others
     return None
