@@ -20,20 +20,21 @@ if TYPE_CHECKING:
     from npu_overlays.console import Console
 
 _DESCRIPTION = """\
-Find the fewest operations, patches and added files of an overlay with which a
-command fails, by running it on parts of them. It is run in a folder that holds
-upstream with a part applied, as a checkout does: as its working folder, in
-$NPU_OVERLAYS_CHECKOUT, and first in PYTHONPATH. What else it needs has to be
-installed where you run it: pytest, and whatever upstream imports.
+Find the fewest operations, patches and added files of an overlay that make a
+command fail, by running it with parts of the overlay. It runs in a folder that
+holds upstream with one part applied, as a checkout does: the folder is its
+working folder, $NPU_OVERLAYS_CHECKOUT, and the first entry of PYTHONPATH.
+Whatever else the command needs has to be installed: pytest, and what upstream
+imports.
 
-Exit codes are read as `git bisect run` does: 0 passes, 125 cannot tell, 126 and
-127 end it, any other fails, as does being ended by a signal. The command has to
-fail with the whole overlay, and to pass on upstream itself. A part that could
-not run is not tried, and whatever an operation needs is applied with it and
-named with it. Each run begins in a folder that holds the part and nothing else,
-whatever was written there before, and what was found is run again: a command
-that then ends otherwise is refused. Where that fails otherwise than the whole
-overlay did, by its exit code or the last it says, both are shown.
+Exit codes have the meaning that `git bisect run` gives them: 0 passes, 125
+cannot tell, 126 and 127 stop the search, any other code and death by a signal
+fail. The command has to fail with the whole overlay and to pass on upstream
+itself. Parts that could not run are not tried; what an operation needs is
+applied and named with it. Each run begins in a clean folder. The result is run
+once more, and refused if the command ends differently the second time. If it
+fails in another way than the whole overlay, by exit code or last output, both
+are shown.
 
 examples:
   npu-overlays bisect verl@d62da49 -- python -m pytest -q tests/test_protocol_on_cpu.py
@@ -53,7 +54,9 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     add_json(parser)
-    parser.add_argument("words", nargs="+", metavar="-- COMMAND", help="what fails with the overlay, and its arguments")
+    parser.add_argument(
+        "words", nargs="+", metavar="-- COMMAND", help="the command that fails with the overlay, and its arguments"
+    )
 
 
 def _run(options: Options, console: Console) -> int:

@@ -19,19 +19,19 @@ from npu_overlays.wheels.results import BuildOutcome, BuiltWheels, FailedBuild
 from npu_summary.changes import Changes
 
 _DESCRIPTION = """\
-Build the wheels of overlays: of each the patched distribution, verl-npu say,
-and its companion, a wheel without code under upstream's name, which answers other
-packages that require verl.
+Build the wheels of overlays: for each the patched distribution, such as
+verl-npu, and its companion, a wheel without code under upstream's name, which
+satisfies other packages that require verl.
 
-Upstream's source is fetched once and kept. A wheel that is there already and
+Upstream's source is fetched once and kept. A wheel that exists already and was
 made from the same inputs is left alone. Either all wheels are written or none;
-with --keep-going, those of all overlays that can be built. Wheels appear when
-all were tried: a build that is interrupted writes nothing. With --jobs several
-are built at once, each in a process of its own, and the bytes are the same.
+with --keep-going, those of every overlay that can be built. They are written
+at the end: an interrupted build writes nothing. --jobs builds several overlays
+at once, each in a process of its own, with the same bytes.
 
-An overlay that is not as its last revision (npu-overlays revise) gives a
-development build, which takes the place of the one before. No wheel takes the
-place of another with other bytes and the same version.
+An overlay that differs from its last revision (npu-overlays revise) gives a
+development build, which replaces the previous one. No wheel replaces another
+one that has the same version and other bytes.
 
 examples:
   npu-overlays build                        the default stack, into wheels/
@@ -58,10 +58,10 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     parser.add_argument("--out", type=folder, default="wheels", metavar="DIR", help="where wheels go (default: wheels)")
-    parser.add_argument("--force", action="store_true", help="build although nothing changed, and merge anew")
-    jobs = "how many to build at once, each takes a core and some 300 MB; `auto` is one a core (default: 1)"
+    parser.add_argument("--force", action="store_true", help="build and merge again although nothing changed")
+    jobs = "how many to build at once; each takes a core and 300 MB; `auto`: one per core (default: 1)"
     parser.add_argument("--jobs", type=_jobs, metavar="N", help=jobs)
-    keep = "build the others where some cannot be; the exit code still says so"
+    keep = "build the others if some cannot be built; the exit code still tells"
     parser.add_argument("--keep-going", action="store_true", help=keep)
     parser.add_argument("--replace", action="store_true", help=REPLACE)
     add_json(parser)

@@ -16,14 +16,14 @@ from npu_overlays.source.holdings import Holding, give_back, holdings, places
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
-List the upstream sources that are kept, what each takes, and which overlays
-are pinned to it. What is not there is fetched when it is needed next, so all
-of it may be given back at any time.
+List the upstream sources that are kept, their sizes, and the overlays that are
+pinned to each. A source that is missing is fetched when it is needed, so all of
+them can be removed at any time.
 
 examples:
   npu-overlays cache
-  npu-overlays cache --prune                what none of the overlays here needs
-  npu-overlays cache --clear                everything
+  npu-overlays cache --prune                remove what no overlay here needs
+  npu-overlays cache --clear                remove everything
 """
 _HEADINGS = ("size", "kind", "identity", "overlays")
 
@@ -40,8 +40,8 @@ class Options:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--prune", action="store_true", help="remove what none of the overlays is pinned to")
-    group.add_argument("--clear", action="store_true", help="remove all of it")
+    group.add_argument("--prune", action="store_true", help="remove the sources that no overlay is pinned to")
+    group.add_argument("--clear", action="store_true", help="remove all sources")
     add_json(parser)
 
 
@@ -82,7 +82,7 @@ def _megabytes(size: int) -> str:
 
 COMMAND = Command(
     name="cache",
-    summary="list the upstream sources that are kept, or give them back",
+    summary="list the upstream sources that are kept, or remove them",
     description=_DESCRIPTION,
     arguments=_add_arguments,
     options=Options,

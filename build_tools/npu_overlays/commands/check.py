@@ -30,31 +30,31 @@ from npu_overlays.source.histories import kept
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
-Do all that a build does, except writing a wheel: read the overlay, hold it
-against its lock and the pinned upstream, merge, and compare what changed with
-what was declared.
+Do everything a build does except writing a wheel: read the overlay, compare it
+with its lock and the pinned upstream, merge, and compare the changes with what
+was declared.
 
-Every overlay is tried, and the mistakes of all are reported at once; what is
-right is said as well. Run it after every change, before a commit.
+All overlays are tried, and the mistakes of all are reported together. Run it
+after every change, before a commit.
 
-What has met its own `drop_when` is named: where that is a version, a commit, or
-a symbol that upstream has, or has no more. Whether upstream has a commit is
-known where its history is at hand, as after `port` or `drift`.
+It names what has met its own `drop_when`: a version, a commit, or a symbol that
+upstream has by now or has no more. Whether upstream has a commit is known only
+if its history is at hand, as after `port` or `drift`.
 
-So is what touches rewards, losses, advantages, seeds or checkpoints, swallows
-errors, draws random numbers, prints, or brings in a debugger, unless its
-author accepts that, with a reason.
+It also names what touches rewards, losses, advantages, seeds or checkpoints,
+swallows errors, draws random numbers, prints, or imports a debugger, unless its
+author accepts that and gives a reason.
 
-The overlays of a stack have to have what each asks of the others: modules and
-names it imports, keywords it calls with, what it gives another value to. What
-an overlay brings in or takes away is a mistake; what upstream's own code asks
-of another upstream that has it not, is named.
+The overlays of a stack have to offer what they ask of each other: modules and
+names that are imported, keywords in calls, attributes that are assigned. What
+an overlay adds or removes wrongly is a mistake; what upstream's own code asks
+of another upstream in vain is only named.
 
 examples:
   npu-overlays check verl@d62da49
   npu-overlays check --all
-  npu-overlays check --all --due            for CI: fail where something can go
-  npu-overlays check --all --strict         for CI: fail where a danger is not accepted
+  npu-overlays check --all --due            for CI: fail if something can be dropped
+  npu-overlays check --all --strict         for CI: fail if a danger is not accepted
 """
 
 
@@ -70,8 +70,8 @@ class Options:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
-    parser.add_argument("--due", action="store_true", help="fail where something has met its own drop_when")
-    parser.add_argument("--strict", action="store_true", help="fail where something dangerous is not accepted")
+    parser.add_argument("--due", action="store_true", help="fail if something has met its own drop_when")
+    parser.add_argument("--strict", action="store_true", help="fail if something dangerous is not accepted")
     add_json(parser)
 
 
@@ -202,7 +202,7 @@ def _report(console: Console, checked: _Checked, *, due: bool) -> None:
 
 COMMAND = Command(
     name="check",
-    summary="do all that a build does, except writing a wheel",
+    summary="do everything a build does, except writing a wheel",
     description=_DESCRIPTION,
     arguments=_add_arguments,
     options=Options,

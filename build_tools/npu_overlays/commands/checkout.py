@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from npu_overlays.console import Console
 
 _DESCRIPTION = """\
-Make a git work tree of what an overlay gives: upstream's own commit (of a
-release, its files), and on top of it one commit for each operation, patch and
-added file, with its reason as the message. The last commit is, byte for byte,
-what a wheel is made from.
+Make a git work tree of an overlay: upstream's own commit (or the files of a
+release), and on top of it one commit for each operation, patch and added file,
+with its reason as the message. A wheel is made from exactly the files of the
+last commit.
 
 Edit any file there with any tool, and run upstream's tests there. Then
-`npu-overlays refresh` brings what you changed back into the overlay.
+`npu-overlays refresh` brings your changes back into the overlay.
 
-What operations depend on upstream is not looked at, so that an overlay that
-no longer fits its lock can be looked at as well; `check` does that.
+The lock is not checked, so that an overlay that no longer fits it can be
+inspected too; `check` does that.
 
 examples:
   npu-overlays checkout verl@d62da49 ~/src/verl-npu
@@ -53,7 +53,7 @@ class Options:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
-    parser.add_argument("folder", type=folder, metavar="DIR", help="where to write; not there yet, or empty")
+    parser.add_argument("folder", type=folder, metavar="DIR", help="where to write: a new or empty folder")
     add_json(parser)
 
 

@@ -16,11 +16,11 @@ from npu_overlays.pipeline import each, joined, prepare, preview
 from npu_overlays.tree import PatchedTree
 
 _DESCRIPTION = """\
-Print the unified diff between upstream and what the wheel holds, as `git diff`
-writes it: `git apply` takes it in a clone of upstream.
+Print the unified diff between upstream and the content of the wheel, in the
+format of `git diff`: `git apply` takes it in a clone of upstream.
 
-An overlay that is not locked yet is applied without its contracts, so that an
-operation can be looked at while it is being written.
+An overlay without a lock is applied without its contracts, so that you can look
+at an operation while you write it.
 
 examples:
   npu-overlays diff verl@d62da49 | less
@@ -64,7 +64,7 @@ class _Patching:
 
 COMMAND = Command(
     name="diff",
-    summary="print the unified diff between upstream and what the wheel holds",
+    summary="print the unified diff between upstream and the content of the wheel",
     description=_DESCRIPTION,
     arguments=add_selection,
     options=Options,

@@ -28,10 +28,11 @@ from npu_overlays.tree import SourceTree
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
-Walk a range of upstream's commits, without checking any of them out, and say
-on which share of them each operation still applies, which commit is the first
-to break it, and how much of that `npu-overlays port` has an answer to. The same
-changes as line patches are tried beside it, by git apply and by GNU patch.
+Walk a range of upstream's commits, without checking any of them out, and report
+for each operation the share of them on which it still applies, the first commit
+that breaks it, and how much of that `npu-overlays port` can answer. For
+comparison, the same changes are tried as line patches, by git apply and by GNU
+patch.
 
 A..B is written as for git: tags, branches or commits; ..B begins at the pin.
 The history is fetched once and kept (see `npu-overlays cache`).
@@ -41,7 +42,7 @@ examples:
   npu-overlays drift verl@d62da49 --range v0.6.1..v0.7.0 --html drift.html
   npu-overlays drift transformers@8365f70 --range ..main --step 10 --json
 
-exit codes: 0 also where nothing survives; 2 to 6 as for every command
+exit codes: 0 even if nothing survives; 2 to 6 as for every command
 """
 _CURVES = ("share of", "mean", "all of it", "at the end")
 _CHANGES = ("applies", "with rules", "action", "target", "at the end", "first breaking commit")
@@ -63,8 +64,8 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     parser.add_argument("--range", required=True, metavar="A..B", help="the commits to walk; ..B begins at the pin")
-    parser.add_argument("--step", type=int, default=1, metavar="N", help="look at every Nth commit only")
-    parser.add_argument("--html", type=folder, metavar="FILE", help="write one page with the curves drawn, too")
+    parser.add_argument("--step", type=int, default=1, metavar="N", help="try every Nth commit only")
+    parser.add_argument("--html", type=folder, metavar="FILE", help="also write a page with the curves")
     parser.add_argument(
         "--no-patches", dest="patches", action="store_false", help="do not try the same changes as line patches"
     )
@@ -165,7 +166,7 @@ def _report(console: Console, found: Drift, listed: list[Curve]) -> None:
 
 COMMAND = Command(
     name="drift",
-    summary="say on how many upstream commits an overlay still applies, and what breaks it",
+    summary="report on how many upstream commits an overlay still applies, and what breaks it",
     description=_DESCRIPTION,
     arguments=_add_arguments,
     check=_check,

@@ -21,12 +21,12 @@ from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
-Write what an overlay changes as patches of upstream, one for each operation,
+Write the changes of an overlay as patches of upstream, one for each operation,
 in order, with the reasons as messages. Applied to the pinned commit they give
 exactly the tree that a wheel is made from.
 
-Operations that are named are exported alone, each on upstream itself: as
-`path:Symbol`, a symbol, a path (all that is done there) or a patch's name.
+Operations that you name are exported alone, each on upstream itself. Name them
+by `path:Symbol`, symbol, path (everything done there) or the name of a patch.
 
   git-am     mails; `git am --keep-cr DIR/*.patch` makes commits of them
   patch-dir  diffs below the reason, as an overlay's patches/ holds them;
@@ -53,13 +53,13 @@ class Options:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
-    text = "what to export, instead of all: path:Symbol, Symbol, path, or the name of a patch"
+    text = "export only this: path:Symbol, Symbol, path, or the name of a patch"
     parser.add_argument("names", nargs="*", metavar="OPERATION", help=text)
     parser.add_argument(
         "--format", dest="style", choices=["git-am", "patch-dir"], default="git-am", help="default: git-am"
     )
-    parser.add_argument("--out", type=folder, metavar="DIR", help="default: OVERLAY.patches; not there yet, or empty")
-    text = "leave out the comments that mark the changed places, for a pull request to upstream"
+    parser.add_argument("--out", type=folder, metavar="DIR", help="a new or empty folder (default: OVERLAY.patches)")
+    text = "omit the comments that mark the changed places, for a pull request to upstream"
     parser.add_argument("--without-notices", dest="notices", action="store_false", help=text)
     add_json(parser)
 
@@ -108,7 +108,7 @@ def _alone(found: Subject, chosen: tuple[Unit, ...]) -> tuple[Problem, ...]:
 
 COMMAND = Command(
     name="export",
-    summary="write what an overlay changes as patches of upstream, as mails or as a folder of patches",
+    summary="write the changes of an overlay as patches of upstream, as mails or as a folder of patches",
     description=_DESCRIPTION,
     arguments=_add_arguments,
     options=Options,

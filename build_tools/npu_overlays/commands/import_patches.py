@@ -21,29 +21,30 @@ from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
 Make overlays of a folder of patches, DIR/REPO/REV/NAME.patch (or DIR/patch/…):
-one for each REPO/REV, pinned to that commit, tag or release, that stands alone
-and gives exactly the tree that `git apply` gives, in the order of the names, or
-of a quilt series below REPO/REV. A file with several mails is a patch for each.
+one for each REPO/REV, pinned to that commit, tag or release. Each needs no
+other overlay and gives exactly the tree that `git apply` gives, in the order of
+the names, or of a quilt series below REPO/REV. A file with several mails gives
+one patch for each.
 
-The patches are kept as patches, or with --as operations turned into what they
-do to each symbol: what an operation depends on is that symbol, so it holds on
-upstream commits on which a patch fails. What no symbol can say stays a patch.
-Either way both forms are tried, and proven: the patches give the same bytes
-and modes, the operations the same program in each module.
+Patches stay patches; --as operations turns them into what they do to each
+symbol. An operation depends on its symbol alone, so it holds on upstream
+commits on which a patch fails. What no operation can express stays a patch.
+Both forms are tried and proven: patches give the same bytes and modes,
+operations the same program in each module.
 
-What cannot be taken over is refused by name, everything at once: hunks that do
-not fit or only with fuzz, that are cut off, links, modes of upstream's files,
-files that are not shipped, unless --only-shipped leaves those out. A last line
-end that is missing is put there, CRLF is converted, a patch that is not git's is
-made anew, and a hunk that fits in several places gets more context.
+What cannot be imported is refused by name, all at once: hunks that do not fit,
+or only with fuzz, or are cut off; links; modes of upstream's files; files that
+are not shipped, unless --only-shipped omits them. A missing last line end is
+added, CRLF is converted, a patch that git did not write is written anew, and a
+hunk that fits in several places gets more context.
 
-With --summary, a patch_summary.yaml written by hand is compared with what the
-patches do, by syntax: what is listed and not there, there and not listed, or
-listed with another action, kind or owner. It changes nothing of the overlays.
+--summary compares a hand-written patch_summary.yaml with what the patches do,
+by syntax: entries without a change, changes without an entry, and entries with
+another action, kind or owner. It changes nothing in the overlays.
 
-REV is a commit, as long as it is written (the summary may say all of it), a tag,
-or a version on your package index. What is not said here is taken from overlays
-of the same project: repository, packages and suffix.
+REV is a commit id, abbreviated or not (the summary may have all of it), a tag,
+or a version on your package index. Repository, packages and suffix are taken
+from overlays of the same project unless they are given here.
 
 examples:
   npu-overlays import-patches ../verl_npu --summary ../verl_npu/patch_summary.yaml --dry-run
@@ -53,8 +54,8 @@ examples:
   npu-overlays import-patches patches --only attrs --suffix acme --repository https://github.com/python-attrs/attrs
 """
 _EPILOG = """
-exit codes: 0 imported, whatever is wrong with the summary; 5 a patch cannot be
-taken over, and nothing is written; or the overlays are written, and a build
+exit codes: 0 imported, even if the summary is wrong; 5 a patch cannot be
+imported, and nothing is written; or the overlays are written, and a build
 would refuse what the patches do
 """
 _COUNTED = {"files": "added file", "edits": "substitution", "patches": "patch file"}
@@ -79,20 +80,21 @@ class Options:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=folder, metavar="DIR", help="holds REPO/REV/NAME.patch, itself or in patch/")
-    parser.add_argument("--summary", type=folder, metavar="FILE", help="a patch_summary.yaml, to be compared")
+    parser.add_argument("--summary", type=folder, metavar="FILE", help="a hand-written patch_summary.yaml to compare")
     parser.add_argument(
         "--as", dest="kind", choices=["patches", "operations"], default="patches", help="default: patches"
     )
-    parser.add_argument("--only", action="append", default=[], metavar="REPO[/REV]", help="leave out all others")
+    text = "import only this; may be given several times"
+    parser.add_argument("--only", action="append", default=[], metavar="REPO[/REV]", help=text)
     parser.add_argument(
-        "--only-shipped", action="store_true", help="leave out hunks for files that no wheel has, and list them"
+        "--only-shipped", action="store_true", help="omit hunks for files that no wheel has, and list them"
     )
     parser.add_argument(
-        "--why", type=one_line, default="", metavar="TEXT", help="the reason of all that gives none itself"
+        "--why", type=one_line, default="", metavar="TEXT", help="the reason for patches that give none"
     )
-    parser.add_argument("--suffix", default="", metavar="WORD", help="the wheels are called PROJECT-WORD")
-    parser.add_argument("--label", default="", metavar="WORD", help="tells them from other overlays on that pin")
-    parser.add_argument("--repository", default="", metavar="URL", help="where git has the commit")
+    parser.add_argument("--suffix", default="", metavar="WORD", help="name the wheels PROJECT-WORD")
+    parser.add_argument("--label", default="", metavar="WORD", help="distinguish them from others of the same pin")
+    parser.add_argument("--repository", default="", metavar="URL", help="the git repository that has the commit")
     parser.add_argument(
         "--package",
         action="append",
@@ -106,7 +108,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GLOB",
-        help="what the wheel may lack of what upstream builds",
+        help="files that upstream builds and the wheel may lack",
     )
     text = "where the overlays are written (default: the folder of overlays, else here)"
     parser.add_argument("--out", type=folder, metavar="DIR", help=text)
@@ -206,7 +208,7 @@ def _report_comparison(console: Console, comparison: Comparison, options: Option
 
 COMMAND = Command(
     name="import-patches",
-    summary="make overlays of a folder of patches, and say where its hand-written summary is wrong",
+    summary="make overlays of a folder of patches, and check its hand-written summary",
     description=_DESCRIPTION + _EPILOG,
     arguments=_add_arguments,
     check=_check,

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Put wheels and source distributions on a package index: a folder of files that
-any web server can give out, for pip and uv to install from. What is there
-already stays there, also what others wrote; a file that has not changed is not
-read again; either all of it is written or nothing. Statements of wheels and
-constraints of stacks are copied along; constraints that pin an older build
-than the index does only with --replace.
+any web server can serve, for pip and uv to install from. What is there stays
+there, including files that others wrote; a file that has not changed is not
+read again; either everything is written or nothing. Statements of wheels and
+constraints of stacks are copied too; constraints that pin an older build than
+the index does are copied only with --replace.
 
-A version that should not be chosen any more is yanked: installers pass over it
-unless it is asked for exactly. Do not yank a companion, or uv refuses the
-wheel that requires it, too.
+Yank a version that should not be chosen any more: installers skip it unless it
+is asked for exactly. Do not yank a companion, or uv also refuses the wheel that
+requires it.
 
 examples:
   npu-overlays index wheels/                  into index/
@@ -53,11 +53,13 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folders", type=folder, nargs="*", metavar="FOLDER", help="wheels and source distributions")
     parser.add_argument("--out", type=folder, default="index", metavar="DIR", help="the index (default: index)")
-    text = "a version that is not to be chosen any more; may be given several times"
+    text = "a version that installers should not choose any more; may be given several times"
     parser.add_argument("--yank", action="append", default=[], metavar="NAME==VERSION", help=text)
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why, which installers show")
-    parser.add_argument("--unyank", action="append", default=[], metavar="NAME==VERSION", help="one that is again")
-    text = "accept other bytes under the name of a file that is on the index, and older pins"
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; installers show it")
+    parser.add_argument(
+        "--unyank", action="append", default=[], metavar="NAME==VERSION", help="one that they may choose"
+    )
+    text = "accept other bytes under the name of a file on the index, and older pins"
     parser.add_argument("--replace", action="store_true", help=text)
     add_json(parser)
 

@@ -14,8 +14,8 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks, load_stacks
 
 _DESCRIPTION = """\
-List the overlays, what each is pinned to, and the stacks they belong to. The
-names in the first column are what every other command takes.
+List the overlays, their pins, and the stacks they belong to. Every other
+command takes the names in the first column.
 """
 _HEADINGS = ("overlay", "upstream", "tag", "revision", "layers", "stack")
 

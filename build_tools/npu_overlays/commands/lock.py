@@ -18,13 +18,13 @@ from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
 Write overlay.lock: what each operation depends on in the pinned upstream, and
-what a wheel takes over from upstream's metadata. Builds hold upstream against
-it.
+what a wheel adopts from upstream's metadata. Builds compare upstream with it.
 
-Run it after writing an operation or changing the pin, and review the change of
-the lock like code: it says what your operations rest on, what can get in their
-way, and on another pin what upstream changed under the operations of its
-layers. It prints that too; a build or check says only what is not in the lock.
+Run it after you write an operation or change the pin, and review the change of
+the lock like code: it shows what your operations depend on, what can conflict
+with them, and, on another pin, what upstream changed under the operations of
+its layers. It prints that too; builds and checks print only what the lock
+lacks.
 
 examples:
   npu-overlays lock verl@d62da49
@@ -42,7 +42,7 @@ class Options:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where a lock would change")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a lock would change")
 
 
 def _run(options: Options, console: Console) -> int:

@@ -28,17 +28,17 @@ from npu_summary.plurals import plural
 _DROPPED = re.compile(r"([^=[]*(?:\[.*?\])?)=(.*)", re.DOTALL)
 _DESCRIPTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and
-sha256, and a table of what became of everything it says: what fits, what
-changed, what was renamed or moved and where to, what is gone, what upstream
-does itself now; each with the evidence, and with the commit that did it.
+sha256, and a table of every part of the old overlay: what fits, what changed,
+what was renamed or moved and where to, what is gone, what upstream does itself
+now; each with the evidence, and with the commit that did it.
 
-Nothing of that is done unasked. --accept carries out what the table proposes,
-by kind or by name; `all` is every proposal but what is absorbed, since a change
-that was forwarded may have landed without its NPU part. What is left is yours:
-write it under tree/ of the new folder, or --drop it with a reason, and
---continue. The layers are not touched: what no longer applies is dropped by the
-new pin, with why, and what moved is stated there anew. What the old pin said
-itself was copied, and is changed or taken out in the new folder.
+Nothing changes unasked. --accept carries out the proposals of the table, by
+kind or by name; `all` is every proposal but those of kind absorbed, since a
+change that was forwarded may have been merged without its NPU part. The rest is
+yours: write it under tree/ of the new folder, or --drop it with a reason, and
+--continue. Layers are not touched: the new pin drops, with a reason, what no
+longer applies, and states anew what moved. What the old pin itself contained
+was copied, and is changed or removed in the new folder.
 
 examples:
   npu-overlays port verl@d62da49 --to v0.7.0
@@ -51,7 +51,7 @@ examples:
 kinds:
 """
 _EPILOG = """
-exit codes: 0 it is finished and locked; 5 parts are left to decide, or to mend
+exit codes: 0 it is finished and locked; 5 parts are left to decide or to correct
 """
 _HEADINGS = ("became", "proposal", "action", "target", "where to", "commit", "evidence")
 
@@ -74,13 +74,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--to", default="", metavar="REV", help="a tag, branch, commit or version of upstream to port it to"
     )
-    group.add_argument("--continue", dest="going_on", action="store_true", help="go on with the port in OVERLAY")
+    group.add_argument("--continue", dest="going_on", action="store_true", help="continue the port in OVERLAY")
     group.add_argument(
         "--show", default="", metavar="NAME", help="print upstream's old and new definition side by side"
     )
     group.add_argument("--abort", action="store_true", help="remove OVERLAY, whose port is not finished")
-    parser.add_argument("--accept", action="append", default=[], metavar="KIND|NAME", help="do what is proposed")
-    parser.add_argument("--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="leave it out")
+    parser.add_argument("--accept", action="append", default=[], metavar="KIND|NAME", help="carry out what is proposed")
+    parser.add_argument("--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="omit it")
     add_json(parser)
 
 
@@ -211,7 +211,7 @@ def _show(port: Port, name: str, console: Console) -> int:
 
 COMMAND = Command(
     name="port",
-    summary="make an overlay for another commit or release, and say what became of everything it says",
+    summary="make an overlay for another commit or release, and report on each of its parts",
     description=_DESCRIPTION + "".join(f"  {kind:<18} {MEANINGS[kind]}\n" for kind in KINDS) + _EPILOG,
     arguments=_add_arguments,
     check=_check,

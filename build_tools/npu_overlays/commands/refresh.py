@@ -26,20 +26,21 @@ if TYPE_CHECKING:
     from npu_overlays.console import Console
 
 _DESCRIPTION = """\
-Turn what was edited in a checkout back into its overlay. Of a Python file, each
-symbol becomes the operation that depends on least: edited where little changed,
-wrapped where upstream's function still stands beside it as `_upstream_NAME`,
-else replaced, added or deleted. Operations that were there stay in their files,
-with their reasons; what is new goes into the pin's own folder, or --into a
-layer. What no operation can say becomes a patch. Where operations would have to
-go for it, nothing is done; --as-patch makes the patch, with their reasons.
+Bring what you edited in a checkout back into its overlay. In a Python file,
+each symbol becomes the operation that depends on least: edited if little
+changed, wrapped if upstream's function still stands beside it as
+`_upstream_NAME`, else replaced, added or deleted. Existing operations stay in
+their files, with their reasons; new ones go into the pin's own folder, or
+--into a layer. What no operation can express becomes a patch. If existing
+operations would have to go for that, nothing is done; --as-patch writes the
+patch, with their reasons.
 
-Everything is proven before anything is written: the changed overlay is applied,
-and must give the files that were edited. Comments that stand in no operation,
-blank lines, and the places of imports and additions may come out otherwise;
-such files are named, and the work tree as you left it is kept as a commit.
+Everything is proven before anything is written: the changed overlay is applied
+and must give the files that you edited. Comments outside operations, blank
+lines, and the places of imports and additions may differ; such files are named,
+and the work tree as you left it is kept as a commit.
 
-Reasons of what is new are given with --why, or asked for in $EDITOR.
+The reasons of what is new are given with --why, or asked for in $EDITOR.
 
 examples:
   npu-overlays refresh verl@d62da49 ~/src/verl-npu --why "NPU has no bfloat16 here."
@@ -64,14 +65,14 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     parser.add_argument("folder", type=folder, metavar="DIR", help="a work tree made by `npu-overlays checkout`")
-    parser.add_argument("--why", type=one_line, default="", metavar="TEXT", help="the reason of all that is new")
+    parser.add_argument("--why", type=one_line, default="", metavar="TEXT", help="the reason for all that is new")
     parser.add_argument(
         "--into", default="", metavar="LAYER", help="the layer that takes what is new (default: the pin)"
     )
     parser.add_argument(
         "--as-patch",
         action="store_true",
-        help="where operations of the pin's own cannot stay, let a patch say all of it",
+        help="if operations of the pin cannot stay, write a patch in their place",
     )
     parser.add_argument("--dry-run", action="store_true", help="prove and report, and write nothing")
     add_json(parser)
@@ -177,7 +178,7 @@ def _as_json(done: Refreshed, options: Options) -> dict[str, object]:
 
 COMMAND = Command(
     name="refresh",
-    summary="turn what was edited in a checkout back into its overlay",
+    summary="bring what you edited in a checkout back into its overlay",
     description=_DESCRIPTION,
     arguments=_add_arguments,
     options=Options,

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from npu_overlays.wheels.reproduction import Reproduction
 
 _DESCRIPTION = """\
-Make a wheel again, of the overlay and the upstream that it names itself, and
-compare the bytes. The wheel and a checkout with its overlay are all it takes: a
-patched wheel or a companion, from whatever machine. Where the statement lies
-beside it (*.intoto.json), what differs among the inputs is named as well.
+Build a wheel again, from the overlay and the upstream that it names, and
+compare the bytes. It needs only the wheel, patched or companion, from any
+machine, and a checkout with its overlay. If the statement lies beside the wheel
+(*.intoto.json), it also names the inputs that differ.
 
 exit codes:
   0  the same bytes
-  1  other bytes: which inputs and which members differ, and how
-  2  it cannot be tried: no wheel of ours, no such overlay here, or it does not build
+  1  other bytes: it lists the inputs and members that differ, and how
+  2  it cannot be tried: not a wheel of ours, no such overlay here, or no build
 
 examples:
   npu-overlays reproduce wheels/verl_npu-0.9.1+npu.1.adb6e6f2-py3-none-any.whl
@@ -50,8 +50,10 @@ class Options:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("wheel", type=Path, metavar="WHEEL", help="a patched wheel or a companion")
-    parser.add_argument("--overlay", default="", metavar="DIR", help="make it of this one, not of the one it names")
-    parser.add_argument("--out", type=folder, metavar="DIR", help="keep the wheel made here, to look at it")
+    parser.add_argument(
+        "--overlay", default="", metavar="DIR", help="build it from this one, not from the one it names"
+    )
+    parser.add_argument("--out", type=folder, metavar="DIR", help="keep the wheel that is built here")
     add_clones(parser)
     add_json(parser)
 
@@ -106,7 +108,7 @@ def _as_json(found: Reproduction) -> dict[str, object]:
 
 COMMAND = Command(
     name="reproduce",
-    summary="make a wheel again and compare the bytes",
+    summary="build a wheel again and compare the bytes",
     description=_DESCRIPTION,
     arguments=_add_arguments,
     check=_check,

@@ -24,21 +24,20 @@ from npu_overlays.overlay.revisions import Revision, record_revision, set_revisi
 from npu_overlays.pipeline import each, joined
 
 _DESCRIPTION = """\
-Give out the next revision of overlays: raise `revision` in their pyproject.toml,
-and write into their revisions.toml why, and a digest of all that they are made
-of. A build of exactly that is the revision, 0.9.1+npu.2.adb6e6f2 say. A build
-of anything else is a development build, and its version says so:
-0.9.1+npu.2.20261122103000123.dev3f2a1c9.adb6e6f2 is newer than revision 2, and
-older than revision 3.
+Give out the next revision of overlays: raise `revision` in their
+pyproject.toml, and record in their revisions.toml the reason and a digest of
+all inputs. A build of exactly these inputs is the revision, such as
+0.9.1+npu.2.adb6e6f2. Any other build is a development build, and its version
+says so: 0.9.1+npu.2.20261122103000123.dev3f2a1c9.adb6e6f2 is newer than
+revision 2 and older than revision 3.
 
-Where a layer is named, every pin that is made of it is meant. A wheel names the
-revision of what it is paired with: what was as its own last revision, and is
-paired with one of these, is revised with them.
+The name of a layer means every pin that is made of it. A wheel names the
+revision of its partner: a partner that equals its last revision is revised too.
 
 examples:
   npu-overlays revise verl@0.9.1 --why "Packs mixed batches."
   npu-overlays revise transformers --why "…"    every pin on overlays/transformers
-  npu-overlays revise --all --why "…"           every overlay that changed since its last revision
+  npu-overlays revise --all --why "…"           every overlay that differs from its last revision
 """
 
 
@@ -56,7 +55,7 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "an overlay, as every command takes it, or a layer"
     offer(parser.add_argument("overlay", nargs="*", metavar="OVERLAY", help=text), overlays)
-    parser.add_argument("--all", action="store_true", help="every overlay that changed since its last revision")
+    parser.add_argument("--all", action="store_true", help="every overlay that differs from its last revision")
     parser.add_argument(
         "--why", type=str.strip, required=True, metavar="TEXT", help="what is new, in a sentence for users"
     )
@@ -177,7 +176,7 @@ def _revise(overlays: Sequence[Overlay], why: str) -> list[Loaded]:
 
 COMMAND = Command(
     name="revise",
-    summary="give out the next revision of overlays, and note why",
+    summary="give out the next revision of overlays, with the reason",
     description=_DESCRIPTION,
     arguments=_add_arguments,
     check=_check,

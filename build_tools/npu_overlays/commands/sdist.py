@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from npu_overlays.wheels.fork import Fork
 
 _DESCRIPTION = """\
-Write source distributions for those who build everything themselves: of each
-overlay the patched files with their summary, and the companion. Who builds
-from them needs hatchling, and neither git, nor upstream, nor npu-overlays, nor
-an index; the wheels are those of `npu-overlays build` to the last byte, where
-hatchling is of the same version. Each is built from once before it is written.
+Write source distributions for users who build everything themselves: for each
+overlay the patched files with their summary, and the companion. Building from
+them needs hatchling, but neither git, nor upstream, nor npu-overlays, nor an
+index; with the same version of hatchling, the wheels are those of `npu-overlays
+build`, byte for byte. Each is built once before it is written.
 
 examples:
   npu-overlays sdist                          the default stack, into sdists/

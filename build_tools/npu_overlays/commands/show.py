@@ -21,9 +21,9 @@ from npu_overlays.overlay.revisions import read_revisions
 from npu_overlays.overlay.said import file_reason
 
 _DESCRIPTION = """\
-Show what an overlay is pinned to, its revisions, and every operation with its
-reason, file by file; in brackets stands the layer that says so. Upstream's
-source is not read: `npu-overlays check` tells whether all of it still fits.
+Show the pin of an overlay, its revisions, and every operation with its reason,
+file by file; the layer that has it stands in brackets. Upstream's source is not
+read: `npu-overlays check` tells whether everything still fits.
 
 examples:
   npu-overlays show verl@d62da49
@@ -182,7 +182,7 @@ def _operation(operation: Operation) -> dict[str, str]:
 
 COMMAND = Command(
     name="show",
-    summary="show an overlay's pin, and every operation with its reason",
+    summary="show the pin of an overlay, and every operation with its reason",
     description=_DESCRIPTION,
     arguments=_add_arguments,
     options=Options,

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from npu_overlays.publish.site import BuiltSite, SiteRequest
 
 _DESCRIPTION = """\
-Build a site that any web server can give out, and that asks no other host for
-anything: the documents of a Sphinx project, here docs/, in both languages; for
-every wheel its changes with their reasons and the diff; one command for pip and
-one for uv to install it; reports of `drift`; and the index that pip and uv
-install from, below simple/.
+Build a site that any web server can serve and that loads nothing from other
+hosts: the documents of a Sphinx project, here docs/, in both languages; for
+each wheel its changes with their reasons and the diff; one command for pip and
+one for uv to install it; reports of `drift`; and below simple/ the index that
+pip and uv install from.
 
-Commands name the index where the site is served from, or at --index-url. A site
-that was there is replaced, and its index brought up to date. Whatever Sphinx
-warns of, such as a link to no page, is an error. Needs:
-pip install 'npu-overlays[site]'.
+Commands name the index at the site's own address, or the one of --index-url. An
+existing site is replaced, and its index brought up to date. Every warning of
+Sphinx, such as a link to a missing page, is an error. It needs pip install
+'npu-overlays[site]'.
 
 examples:
   npu-overlays site                           the documents alone, into site/
   npu-overlays site wheels/ --index-url https://pypi.example.com/npu/simple/
   npu-overlays site wheels/ sdists/ --drift verl.html --drift transformers.html
-  python -m http.server --directory site      to look at it
+  python -m http.server --directory site      look at it
 """
 
 
@@ -46,12 +46,12 @@ class Options:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    text = "wheels and source distributions: what is patched, and what the index gives out"
+    text = "wheels and source distributions, for the pages and the index"
     parser.add_argument("folders", type=folder, nargs="*", metavar="FOLDER", help=text)
     parser.add_argument("--out", type=folder, default="site", metavar="DIR", help="the site (default: site)")
-    text = "a Sphinx project, as docs/ of npu-overlays is (default: docs)"
+    text = "a Sphinx project, such as docs/ of npu-overlays (default: docs)"
     parser.add_argument("--documents", type=folder, default="docs", metavar="DIR", help=text)
-    text = "where the index will be (default: where the site is served from)"
+    text = "the address of the index (default: that of the site)"
     parser.add_argument("--index-url", default="", metavar="URL", help=text)
     text = "a report of `npu-overlays drift --html`; may be given several times"
     parser.add_argument("--drift", type=folder, action="append", default=[], metavar="FILE", help=text)

@@ -12,8 +12,8 @@ from npu_overlays.console import Console
 from npu_overlays.reproducible import write_atomically
 
 _DESCRIPTION = """\
-Print what a wheel says of itself, without installing it. Once it is installed,
-`python -I -m verl_npu_summary` says the same, and takes the same options.
+Print the summary of a wheel without installing it. Once the wheel is installed,
+`python -I -m verl_npu_summary` prints the same and takes the same options.
 
 examples:
   npu-overlays summary wheels/verl_npu-*.whl --why
@@ -54,7 +54,7 @@ def _run(options: Options, console: Console) -> int:
 
 COMMAND = Command(
     name="summary",
-    summary="print what a wheel says of itself, without installing it",
+    summary="print the summary of a wheel, without installing it",
     description=_DESCRIPTION,
     arguments=_add_arguments,
     options=Options,

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from npu_overlays.wheels.results import Verified
 
 _DESCRIPTION = """\
-Check that wheels are whole and say the same everywhere, without installing
-them: that RECORD, manifest, summary and diff agree with the files, that the
-requirements and the companion belong together, and that the statement beside a
-wheel (*.intoto.json) names these very bytes. Give it all that a build wrote:
-without a statement a wheel is held against itself alone, and it is said of
-which files nothing but RECORD speaks.
+Check that wheels are whole and consistent, without installing them: that
+RECORD, manifest, summary and diff agree with the files, that the requirements
+fit the companion, and that the statement beside a wheel (*.intoto.json) names
+these very bytes. Name every file that a build wrote: a wheel without a
+statement is compared with itself alone, and the files that only RECORD vouches
+for are named.
 
 examples:
   npu-overlays verify-wheel wheels/*
@@ -104,7 +104,7 @@ def _finding(one: Verified) -> str:
 
 COMMAND = Command(
     name="verify-wheel",
-    summary="check that wheels are whole and say the same everywhere, without installing them",
+    summary="check that wheels are whole and consistent, without installing them",
     description=_DESCRIPTION,
     arguments=_add_arguments,
     options=Options,

@@ -47,19 +47,22 @@ def project_table(prepared: Prepared) -> dict[str, Any]:
 
 
 def _import_names(prepared: Prepared, fields: dict[str, Any]) -> dict[str, list[str]]:
-    """Return, where upstream says what can be imported, what of that is shipped, and our summary."""
+    """Return the shipped ones of upstream's import names, and our summary's; nothing if upstream states none."""
     own, below = fields.pop("import-names", []), fields.pop("import-namespaces", [])
     if not own and not below:
         return {}
     places = [f"{place.removesuffix('.py')}/" for place in prepared.shipped.values()]
 
-    def shipped(names: list[str]) -> list[str]:
+    def is_shipped(name: str) -> bool:
         # A name may be followed by a semicolon and what it is: "lib._core; private".
-        folders = {name: f"{name.partition(';')[0].strip().replace('.', '/')}/" for name in names}
-        return [name for name, folder in folders.items() if any(place.startswith(folder) for place in places)]
+        folder = f"{name.partition(';')[0].strip().replace('.', '/')}/"
+        return any(place.startswith(folder) for place in places)
 
     summary = prepared.content.overlay.summary_package
-    return {"import-names": [*shipped(own), summary], "import-namespaces": shipped(below)}
+    return {
+        "import-names": [*filter(is_shipped, own), summary],
+        "import-namespaces": list(filter(is_shipped, below)),
+    }
 
 
 def _upstreams_extras(metadata: UpstreamMetadata) -> dict[str, list[str]]:
@@ -97,7 +100,7 @@ def companion_table(prepared: Prepared) -> dict[str, Any]:
 
 
 def _requires_python(metadata: UpstreamMetadata) -> str:
-    """Return which Pythons a wheel is for: those of upstream's for which the merge is tried, and its summary runs."""
+    """Return the Pythons a wheel is for: upstream's, but none on which the merge is not tested."""
     return str(SpecifierSet(metadata.fields.get("requires-python", "")) & SpecifierSet(">=3.10"))
 
 

@@ -37,15 +37,16 @@ def wheel_files(prepared: Prepared) -> list[WheelFile]:
     tree, shipped = prepared.tree, prepared.shipped
     kept = upstream_members(tree.upstream, prepared.content.overlay.pin)
     files = [_shipped(tree, kept, path, place) for path, place in shipped.items()]
-    files += (WheelFile(place=place, content=content) for place, content in _explained(prepared))
+    files += _summary_files(prepared)
     listed = canonical_json(manifest(prepared.record, [(file.place, _sha256(file)) for file in files]))
     package = prepared.content.overlay.summary_package
     files.append(WheelFile(place=f"{package}/manifest.json", content=listed))
     # A wheel has a folder called after itself for what lies outside the library folder.
     stem = f"{prepared.content.overlay.distribution.replace('-', '_')}-{prepared.version}"
-    outside = (file for file in files if file.place.startswith(f"{SCHEMES}/"))
-    renamed = {file.place: replace(file, place=f"{stem}{file.place}") for file in outside}
-    return sorted((renamed.get(file.place, file) for file in files), key=_walked)
+    for number, file in enumerate(files):
+        if file.place.startswith(f"{SCHEMES}/"):
+            files[number] = replace(file, place=f"{stem}{file.place}")
+    return sorted(files, key=_walked)
 
 
 def _shipped(tree: PatchedTree, kept: Mapping[str, Member], path: str, place: str) -> WheelFile:
@@ -61,19 +62,20 @@ def _sha256(file: WheelFile) -> str:
 def _walked(file: WheelFile) -> tuple[tuple[bool, str], ...]:
     """Return the order of a file among others: those of a folder by name, and then the folders in it."""
     *folders, name = file.place.split("/")
-    return (*((True, folder) for folder in folders), (False, name))
+    return (*[(True, folder) for folder in folders], (False, name))
 
 
-def _explained(prepared: Prepared) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of the summary package but for the manifest, which vouches for them: code, data, diff."""
+def _summary_files(prepared: Prepared) -> Iterator[WheelFile]:
+    """Yield the code, data and diff of the summary package; the manifest, which lists them, comes later."""
     package = prepared.content.overlay.summary_package
     code = Path(npu_summary.__file__).parent
     for file in sorted(code.rglob("*")):
         path = file.relative_to(code).as_posix()
         if file.suffix in CODE:
-            yield f"{package}/{path}", file.read_bytes()
-    yield f"{package}/changes.json", canonical_json(prepared.record)
-    yield f"{package}/changes.diff", unified_diff(prepared.tree).encode("utf-8", errors="surrogateescape")
+            yield WheelFile(place=f"{package}/{path}", content=file.read_bytes())
+    yield WheelFile(place=f"{package}/changes.json", content=canonical_json(prepared.record))
+    diff = unified_diff(prepared.tree).encode("utf-8", errors="surrogateescape")
+    yield WheelFile(place=f"{package}/changes.diff", content=diff)
 
 
 def sdist_files(loaded: Loaded) -> dict[str, str]:

@@ -36,10 +36,11 @@ class WheelContents:
         """Everything outside the metadata folder, by its place; what is not for the library folder, below `SCHEMES`."""
         held = {path: data for path, data in self.members.items() if not path.startswith(f"{self.info}/")}
         stem = self.info.removesuffix(".dist-info")
-        outside = [path for path in held if path.startswith(f"{stem}{SCHEMES}/")]
-        # One of a name that is taken keeps its own, under which nothing vouches for it.
-        free = [path for path in outside if path.removeprefix(stem) not in held]
-        moved = {path.removeprefix(stem): held.pop(path) for path in free}
+        moved = {}
+        for path in list(held):
+            # One of a name that is taken keeps its own, under which nothing vouches for it.
+            if path.startswith(f"{stem}{SCHEMES}/") and path.removeprefix(stem) not in held:
+                moved[path.removeprefix(stem)] = held.pop(path)
         return {**held, **moved}
 
     def problem(self, where: str, what: str) -> Problem:
