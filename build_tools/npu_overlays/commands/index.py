@@ -56,9 +56,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "a version that installers should not choose any more; may be given several times"
     parser.add_argument("--yank", action="append", default=[], metavar="NAME==VERSION", help=text)
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; installers show it")
-    parser.add_argument(
-        "--unyank", action="append", default=[], metavar="NAME==VERSION", help="one that they may choose"
-    )
+    text = "a version that they may choose again"
+    parser.add_argument("--unyank", action="append", default=[], metavar="NAME==VERSION", help=text)
     text = "accept other bytes under the name of a file on the index, and older pins"
     parser.add_argument("--replace", action="store_true", help=text)
     add_json(parser)

@@ -50,9 +50,7 @@ class Options:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("wheel", type=Path, metavar="WHEEL", help="a patched wheel or a companion")
-    parser.add_argument(
-        "--overlay", default="", metavar="DIR", help="build it from this one, not from the one it names"
-    )
+    parser.add_argument("--overlay", default="", metavar="DIR", help="build it from this, not from the one it names")
     parser.add_argument("--out", type=folder, metavar="DIR", help="keep the wheel that is built here")
     add_clones(parser)
     add_json(parser)

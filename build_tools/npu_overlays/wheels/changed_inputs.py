@@ -16,7 +16,7 @@ from npu_overlays.builds import INPUT_NAMES, wheel_inputs
 from npu_overlays.overlay.inputs import Input
 from npu_overlays.pipeline import Prepared
 from npu_overlays.wheels.inspection import read_record
-from npu_overlays.wheels.statement import SUFFIX, inputs_of, material, sha256
+from npu_overlays.wheels.statement import inputs_of, material, sha256, statements
 from npu_overlays.wheels.wheel_check import is_patched
 from npu_overlays.wheels.wheel_reader import WheelContents
 from npu_summary.changes import Changes
@@ -95,7 +95,7 @@ def _upstream(record: Changes) -> str:
 def _statements(wheel: WheelContents) -> Iterator[_Stated]:
     """Yield the content of each statement beside a wheel that names these very bytes."""
     digest = sha256(wheel.file)
-    for file in sorted(wheel.file.parent.glob(f"*-{wheel.version}-*{SUFFIX}")):
+    for file in statements(wheel.file):
         try:
             value = json.loads(file.read_bytes())
             named = [one["digest"]["sha256"] for one in value["subject"]]

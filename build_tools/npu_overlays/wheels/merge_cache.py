@@ -1,12 +1,10 @@
 """Merge cache: an overlay → what its wheels are put together from, merged once for the same inputs.
 
-To merge, to check what came of that and to have its metadata written takes
-longer than all else. All of it follows from the inputs that a statement names,
-from upstream's bytes, and from which Python, ruff and zlib did it. So one file
-of the cache (``merged/<id>-<overlay>-<inputs>``) holds what came of it: the
-files that are not upstream's, deflated, where they and upstream's lie in the
-wheels, and what hatchling said. It is one like that of upstream's files, which
-vouches for itself. Upstream's bytes are had and checked as ever.
+Merging, checking the result and writing its metadata take most of a build. The result depends only on the inputs that a
+statement names, on upstream's bytes, and on the versions of Python, ruff and zlib. So one file of the cache
+(``merged/<id>-<overlay>-<inputs>``) holds it: the files that are not upstream's, deflated; the places of these and of
+upstream's in the wheels; and hatchling's metadata. Like the file of upstream's members, it carries its own digest.
+Upstream's bytes are fetched and checked as ever.
 """
 
 from __future__ import annotations
@@ -44,9 +42,9 @@ from npu_overlays.source.members import (
 from npu_overlays.tree import Source
 from npu_overlays.wheels.assembly import Kit, WheelFile, WheelPair
 
-# For front ends, which pass no options of ours on.
+# For front ends, which do not pass our options on.
 VARIABLE = "NPU_OVERLAYS_ANEW"
-# Whose versions make a difference, beside hatchling's, which the inputs name.
+# Packages whose versions decide bytes, beside hatchling, whose version is among the inputs.
 _WITH = ("packaging", "ruff")
 
 
@@ -55,14 +53,14 @@ def kits(loaded: Loaded, *, anew: bool = False) -> WheelPair:
 
     Args:
         loaded: the overlay, and what belongs to it.
-        anew: whether it is merged although it was before; so it is where ``$NPU_OVERLAYS_ANEW`` is set, too.
+        anew: whether to merge again what was merged before, as with ``$NPU_OVERLAYS_ANEW``.
     """
     found = None if anew or os.environ.get(VARIABLE) else _found(loaded, input_files(loaded.overlay))
     return found or _made(loaded)
 
 
 def _key(loaded: Loaded, inputs: tuple[Input, ...]) -> str:
-    """Return a digest of all that wheels follow from, apart from upstream's bytes."""
+    """Return a digest of everything that decides the wheels' bytes, apart from upstream's bytes."""
     digest = inputs_digest(inputs)
     value = {
         "inputs": wheel_inputs(loaded, digest),
@@ -75,7 +73,7 @@ def _key(loaded: Loaded, inputs: tuple[Input, ...]) -> str:
 
 
 def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> WheelPair | None:
-    """Return what was made of the same inputs before; None where nothing was, or it cannot be used."""
+    """Return the result of an earlier merge of the same inputs; None if there is none that can be used."""
     key = _key(loaded, inputs)
     pin = loaded.overlay.pin
     if not any(_file(one, loaded, key).is_file() for one in sources_of(pin, loaded.mode)):
@@ -98,7 +96,7 @@ def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> WheelPair | None:
 
 
 def _made(loaded: Loaded) -> WheelPair:
-    """Return what is made of the inputs now; it is kept for them, unless somebody edits them meanwhile."""
+    """Merge the inputs; keep the result for them, unless somebody edits them meanwhile."""
     from npu_overlays.pipeline import prepare  # noqa: PLC0415  # what was merged before needs no merging
     from npu_overlays.wheels import hatchling_archives  # noqa: PLC0415  # nor hatchling, which takes a fifth of a second
 
@@ -120,7 +118,7 @@ def _made(loaded: Loaded) -> WheelPair:
 
 
 def _changed_meanwhile(loaded: Loaded) -> bool:
-    """Return whether an input is not certainly what it was when the overlay was read: its digest is taken later."""
+    """Return whether an input may have changed since the overlay was read: its digest is computed later."""
     try:
         for layer in loaded.overlay.chain:
             if any(file.stat().st_ctime_ns >= loaded.overlay.read_at for _, file in layer_files(layer)):
@@ -135,7 +133,7 @@ def _file(source: Source, loaded: Loaded, key: str) -> Path:
 
 
 def _facts(kit: Kit, known: Container[str], own: dict[str, Member]) -> dict[str, Any]:
-    """Return what is kept of a kit beside its files' bytes; those that are not known go into `own`."""
+    """Return the JSON of a kit, without its files' bytes; members that are not known are added to `own`."""
     files = []
     for file in kit.files:
         member = file.member or deflated(file.content)
@@ -146,7 +144,7 @@ def _facts(kit: Kit, known: Container[str], own: dict[str, Member]) -> dict[str,
 
 
 def _kit(said: Mapping[str, Any], members: Mapping[str, Member]) -> Kit:
-    """Return a kit that was kept; raises `KeyError` where upstream's files are not known any more."""
+    """Return a kit from its JSON; raises `KeyError` if a member is not known any more."""
     files = []
     for place, executable, digest in said["files"]:
         files.append(WheelFile(place=place, executable=executable, member=members[digest]))

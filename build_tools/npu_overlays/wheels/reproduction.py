@@ -1,7 +1,6 @@
-"""Reproduction: a wheel, and the overlays at hand → the same wheel made again, and where that is not the same.
+"""Reproduction: a wheel, and the overlays on disk → the same wheel built again, and every difference.
 
-All that is needed to make it again is in the wheel: the name of its overlay, where upstream's bytes came from, which
-build it is. Where its statement lies beside it, that says which inputs were others.
+The wheel itself names its overlay, its upstream source and its build. A statement beside it shows which inputs differ.
 """
 
 from __future__ import annotations
@@ -43,16 +42,16 @@ class Reproduction:
 
 
 def reproduce(file: Path, root: Path, choice: Choice, overlay: Overlay | None = None) -> Reproduction:
-    """Make a wheel again.
+    """Build a wheel again.
 
     Args:
         file: a patched wheel, or a companion.
-        root: the folder of the overlays at hand.
-        choice: of which clones commits are taken; what kind of source it is, is in the wheel.
-        overlay: the one to make it of; where there is none, the one of the name that the wheel says.
+        root: the folder of overlays.
+        choice: the clones to take commits from; the kind of source is stated in the wheel.
+        overlay: the overlay to build it from; if None, the one that the wheel names.
 
     Raises:
-        OverlayError: it is no wheel of ours, the overlay is not at hand, or cannot be built.
+        OverlayError: it is no wheel of ours, the overlay does not exist, or cannot be built.
     """
     wheel = read_wheel(file)
     mode = source_kind(wheel.version)
@@ -62,7 +61,7 @@ def reproduce(file: Path, root: Path, choice: Choice, overlay: Overlay | None = 
     with about(overlay.name), tempfile.TemporaryDirectory(prefix="npu-overlays-again-") as folder:
         loaded = Loader([overlay], replace(choice, mode=mode)).load(overlay)
         build = local_parts(wheel.version)["build"]
-        # Of another revision it is called otherwise here; of the same one, only bytes may differ.
+        # Another revision gives another version here; with the same revision only bytes may differ.
         prepared = prepare(replace(loaded, build=build) if _revision(build) == overlay.revision else loaded)
         step(f"making {file.name} again")
         made = (pack_wheel if is_patched(wheel) else pack_companion)(prepared, Path(folder))
@@ -73,18 +72,18 @@ def reproduce(file: Path, root: Path, choice: Choice, overlay: Overlay | None = 
 
 
 def _overlay(wheel: WheelContents, root: Path) -> Overlay:
-    """Return the overlay at hand that a wheel was made of; raises `ConfigError` where there is none."""
+    """Return the overlay that a wheel was made of; raises `ConfigError` if it is not on disk."""
     if not is_patched(wheel):
         return _of_companion(wheel, root)
     name = read_record(wheel.file)["overlay"]["name"]
-    # Whoever made the wheel has written the name: it is compared, and leads nowhere.
+    # The name comes from outside: it is compared, and never used as a path.
     if name not in [folder.name for folder in overlay_folders(root)]:
         raise _not_at_hand(wheel, f"was made of the overlay {name}, which is not in {root}")
     return find_overlay(root, name)
 
 
 def _of_companion(wheel: WheelContents, root: Path) -> Overlay:
-    """Return the overlay of a companion: the one whose has the same version, but for the build."""
+    """Return the overlay of a companion: the one whose companion has the same version, apart from the build."""
     build = local_parts(wheel.version)["build"]
     for overlay in readable(root, canonicalize_name(wheel.name)):
         upstream = Loader([overlay], Choice()).metadata(overlay).version
@@ -99,7 +98,7 @@ def _not_at_hand(wheel: WheelContents, what: str) -> ConfigError:
 
 
 def _as_then(overlay: Overlay, wheel: WheelContents) -> Overlay:
-    """Return an overlay that pins only the archive a wheel says it was made from, where it was made from one."""
+    """Return an overlay that pins only the archive that a wheel was made from, if it was made from one."""
     kept = tuple(one for one in overlay.pin.archives if wheel.version.endswith(f".a{one.sha256[:7]}"))
     return replace(overlay, pin=replace(overlay.pin, archives=kept)) if kept else overlay
 

@@ -28,9 +28,9 @@ from npu_overlays.wheels.archive_check import (
 )
 from npu_overlays.wheels.bill_of_materials import bill, bill_name, facts
 from npu_overlays.wheels.explanation import explanation, explanations
-from npu_overlays.wheels.neighbours import neighbour
 from npu_overlays.wheels.requirements import of_extras
 from npu_overlays.wheels.results import Verified
+from npu_overlays.wheels.statement import neighbour
 from npu_overlays.wheels.summary_check import disagreements, unsafe_names
 from npu_overlays.wheels.wheel_reader import REBUILD, WheelContents, read_wheel
 from npu_summary import changes, provenance
