@@ -96,7 +96,7 @@ class _Ledger:
         self._by_place: dict[tuple[str, str], list[Declared]] = {}
         for entry in declared:
             self._by_place.setdefault((entry.path, entry.symbol), []).append(entry)
-        self._private = {(entry.path, entry.private) for entry in declared if entry.private}
+        self._private = {(entry.path, name) for entry in declared for name in _kept(entry)}
         self._seen: set[int] = set()
         self._unexplained: list[tuple[str, SymbolChange]] = []
 
@@ -199,6 +199,12 @@ def _explain_file(ledger: _Ledger, file: ChangedFile) -> ExplainedFile:
         classes.append(ExplainedClass(entry=entry, changes=explained, whole=whole))
     module = ledger.explain_all(file.path, [*file.module_changes, *ledger.formatting(file)])
     return ExplainedFile(file=file, class_changes=tuple(classes), module_changes=module)
+
+
+def _kept(entry: Declared) -> tuple[str, ...]:
+    """Return under which names a change shows the original of a wrapped symbol: a class may declare it global."""
+    owner, _, leaf = entry.private.rpartition(".")
+    return (entry.private, f"{owner}.global {leaf}") if entry.private else ()
 
 
 def _lost_originals(tree: PatchedTree, declared: tuple[Declared, ...], overlay: str) -> Iterator[Problem]:
