@@ -517,5 +517,5 @@ def test_a_wrong_word_names_the_nearest(locked: Sample, arguments: tuple[str, ..
 
 def test_help_tells_of_each_command_in_a_whole_sentence(locked: Sample) -> None:
     text = " ".join(locked.environment.ok("--help").out.split())
-    assert "check that wheels are whole and say the same everywhere, without installing them" in text
+    assert "check that wheels are whole and consistent, without installing them" in text
     assert "exit codes" in text

@@ -33,7 +33,7 @@ class _Named(NamedTuple):
 class SymbolChange:
     """One symbol that differs."""
 
-    action: ChangeAction  # `updated` for a class or file of which parts differ
+    action: ChangeAction  # `updated` for a class or file with parts that differ
     # `method` is any function, as in the layout users know; `import` a name that an import binds; `statement` code at
     # module or class level that binds no name; `order` what both bodies of a module or class have, in another order or
     # branch; `text` a difference in comments or formatting alone; `file` one where there is no syntax to compare

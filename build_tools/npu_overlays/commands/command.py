@@ -32,7 +32,7 @@ class Selection:
     names: tuple[str, ...] = ()  # names, tags or folders
     stack: str = ""  # name of a stack, or empty
     all: bool = False  # whether every overlay is meant
-    clones: tuple[str, ...] = ()  # the projects of which it names a clone; each must be the upstream of one of them
+    clones: tuple[str, ...] = ()  # the projects with a clone on the command line; each must be upstream of one of them
     choice: Choice  # where upstreams are to come from
 
 

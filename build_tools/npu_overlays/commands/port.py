@@ -24,7 +24,7 @@ from npu_overlays.paths import at_home
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
-# What a name says in brackets, of which of several definitions is meant, may hold a `=`.
+# The selector of one of several definitions stands in brackets, and may contain a `=`.
 _DROPPED = re.compile(r"([^=[]*(?:\[.*?\])?)=(.*)", re.DOTALL)
 _DESCRIPTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and

@@ -43,7 +43,7 @@ class Options:
     wheel: Path  # the file to make again
     root: Path  # the folder of overlays
     overlay: str  # name or folder of the overlay to make it of; empty for the one that it names
-    choice: Choice  # of which clones commits are taken
+    choice: Choice  # the clones to take commits from
     out: Path | None  # a folder for the wheel made here, or None
     json: bool  # whether the report is JSON
 

@@ -35,7 +35,7 @@ _KINDS = {
     "doctor": "which examines machines",
     "recipes": "which trains and compares runs",
 }
-# They are made of no overlay and no upstream, of which a statement could speak.
+# They are made of no overlay and no upstream that a statement could name.
 _WITHOUT_STATEMENT = {"doctor", "recipes"}
 _RECORD_ALONE = "; no statement is written of it, so that its own RECORD alone vouches for its files"
 _NO_STATEMENT = "no statement beside it names these bytes; only its own RECORD says that these are as built"

@@ -37,7 +37,7 @@ class Parts:
 
     @property
     def target(self) -> dict[str, str]:
-        """What hatchling is told of the metadata."""
+        """Hatchling's settings for the metadata."""
         return {"core-metadata-version": metadata_version(self.table)}
 
 

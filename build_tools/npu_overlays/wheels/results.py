@@ -64,6 +64,5 @@ class Verified:
     kind: str  # `patched`, `companion` for the one under upstream's name, `doctor`, `recipes` or `statement`
     problems: tuple[Problem, ...]  # what is wrong with it
     made: str = ""  # of a patched one, which upstream it was made of, and from what bytes
-    # names in its metadata of which RECORD alone says that they are as built; none where a statement beside it names
-    # its very bytes
+    # the files of its metadata that RECORD alone vouches for; none if a statement beside it names its very bytes
     unproven: tuple[str, ...] = ()
