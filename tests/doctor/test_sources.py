@@ -209,6 +209,55 @@ def test_a_bound_at_the_pin_is_named_where_the_label_of_the_wheels_decides_it(
         assert row.found == f"4.56.1+npu.1.g91393fe, compared with 4.56.1 in {machine.site}/gates/gate.py:{line}"
 
 
+_APART = "from importlib.metadata import version\nfound = version('transformers')\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "level"),
+    [
+        (f"{_APART}a, b, c = found.split('.')  # here\n", "broken"),
+        (f"{_APART}parts = found.strip().split('.')\n(a, b, c) = parts  # here\n", "broken"),
+        (f"{_APART}parts = tuple(map(int, found.split('.')))  # here\n", "broken"),
+        (f"{_APART}a, b, c = map(int, version('transformers').split('.', 2))  # here\n", "broken"),
+        (f"{_APART}parts = tuple(int(one) for one in found.split('.')[:3])  # here\n", "broken"),
+        (f"{_APART}patch = int(found.split('.')[-1])  # here\n", "broken"),
+        (f"{_APART}number = float(found.rpartition('.')[0])  # here\n", "broken"),
+        (f"{_APART}number = int(found.replace('.', ''))  # here\n", "broken"),
+        (f"{_APART}try:\n    a, b, c = found.split('.')  # here\nexcept ValueError:\n    a = '4'\n", "compatible"),
+        ("from .helpers import apart, version\nfound = apart(version('transformers'))  # here\n", "broken"),
+        (
+            "import importlib.metadata as m\na, b, c = m.distribution('transformers').version.split('.')  # here\n",
+            "broken",
+        ),
+        # The label is cut off, is not reached, or is another's.
+        (f"{_APART}a, b, c = found.partition('+')[0].split('.')\n", ""),
+        (f"{_APART}a, b, *c = found.split('.')\n", ""),
+        (f"{_APART}a, b = map(int, found.split('.')[:2])\n", ""),
+        (f"{_APART}parts = [int(one) for one in found.split('.') if one.isdigit()]\n", ""),
+        (f"{_APART}a, b, c = version('peft').split('.')\n", ""),
+        (f"{_APART}found = found.strip()\na, b, c = found.split('.')\n", ""),
+        (f"{_APART}from packaging.version import Version\na, b, c = map(int, Version(found).release)\n", ""),
+        ("import transformers\na, b, c = transformers.__version__.split('.')\n", ""),
+        (f"{_APART}a, b = found.split('.')\n", ""),  # wrong for upstream's, too
+    ],
+)
+def test_code_that_takes_a_version_apart_is_named_where_the_label_makes_it_raise(
+    machine: Machine, content: str, level: str
+) -> None:
+    helper = (
+        "from importlib.metadata import version\ndef apart(text):\n    return [int(one) for one in text.split('.')]\n"
+    )
+    files = {"gates/__init__.py": "", "gates/gate.py": content, "gates/helpers.py": helper}
+    machine.path.append(sysconfig.get_path("stdlib"))
+    machine.install("gates", "1.0", files, requires=["transformers"])
+    rows = [row for row in bounds(machine.context()) if row.component.endswith(" in gates")]
+
+    assert [row.level for row in rows] == [level] * bool(level), rows
+    for row in rows:
+        line = content[: content.index("# here")].count("\n") + 1
+        assert row.found == f"4.56.1+npu.1.g91393fe, taken apart in {machine.site}/gates/gate.py:{line}"
+
+
 @pytest.mark.parametrize(
     ("asked", "level"), [("==4.56.1", "matched"), ("<=4.56.1", "matched"), ("===4.56.1", "broken"), (">=4.56", "")]
 )
