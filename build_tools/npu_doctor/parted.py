@@ -63,9 +63,11 @@ def find_parted(packages: Packages, paths: Sequence[str], installed: Mapping[str
 
 def _parted_in(module: Module, reader: Reader, installed: Mapping[str, str]) -> Iterator[Parted]:
     found: dict[tuple[int, str], bool] = {}
-    for node in ast.walk(module.tree):
-        if not isinstance(node, _TAKING):
-            continue
+    quoted = [node for name in installed for node in module.words.get(name, ()) if isinstance(node, ast.Constant)]
+    holders = module.holders({name for node in quoted for name in module.receivers(node)})
+    named = [node for name in holders for node in module.words[name]]
+    nodes = {one for node in (*quoted, *named) for one in module.around(node) if isinstance(one, _TAKING)}
+    for node in sorted(nodes, key=lambda one: (one.lineno, one.col_offset)):
         around = list(module.around(node))
         function = [one for one in around if isinstance(one, Function)][:1]
         scope = Scope(module=module, calls=tuple(function)) if function else reader.whole(module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
@@ -13,7 +14,12 @@ _NAMES = ("run", "run_name", "run name", "run_id")
 
 def owner_name(names: Iterable[str]) -> str:
     """Return which of the names is that of a run's name; empty where none is."""
-    known = {name.lower().strip(): name for name in reversed(list(names))}
+    return _first_of(tuple(names))
+
+
+@lru_cache(maxsize=256)  # a file has millions of records, and few sets of names
+def _first_of(names: tuple[str, ...]) -> str:
+    known = {name.lower().strip(): name for name in reversed(names)}
     return next((known[name] for name in _NAMES if name in known), "")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from npu_recipes.runs.collecting import Collector
 from npu_recipes.runs.numbers import LARGEST, number
@@ -27,13 +28,16 @@ STEPS = (
 _SUMMARY = {"train_runtime", "train_samples_per_second", "train_loss"}
 # ms-swift has how many there will be behind it.
 _OF_ALL = re.compile(r"(\d{1,15}) ?/ ?\d+")
-# Numbers that JSON cannot hold, as wandb writes them.
-_WORDS = {"NaN", "nan", "Infinity", "inf", "-Infinity", "-inf"}
 
 
 def step_name(names: Iterable[str]) -> str:
     """Return which of the names is the step; empty where none is."""
-    known = {name.lower().strip(): name for name in reversed(list(names))}
+    return _first_of(tuple(names))
+
+
+@lru_cache(maxsize=256)  # a file has millions of records, and few sets of names
+def _first_of(names: tuple[str, ...]) -> str:
+    known = {name.lower().strip(): name for name in reversed(names)}
     return next((known[name] for name in STEPS if name in known), "")
 
 
@@ -82,8 +86,8 @@ def take(record: Mapping[str, object], step: int, collector: Collector, *, null_
 
 
 def _known(value: object) -> float | None:
-    if isinstance(value, str):
-        return float(value) if value in _WORDS else None
+    if isinstance(value, str):  # newer trainers write numbers so, and wandb those that JSON cannot hold
+        return number(value)
     return _float(value) if isinstance(value, (int, float)) else None
 
 

@@ -35,7 +35,9 @@ def test_a_pipe_gets_plain_text_and_no_progress(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", ["0", "-5", "²"])
 def test_the_width_of_the_screen_takes_nothing_away(width: str) -> None:
     printed = [
-        subprocess.run([*COMMAND, "list"], capture_output=True, check=True, env={**os.environ, "COLUMNS": columns}).stdout
+        subprocess.run(
+            [*COMMAND, "list"], capture_output=True, check=True, env={**os.environ, "COLUMNS": columns}
+        ).stdout
         for columns in ("80", width)
     ]
     assert printed[0] == printed[1] != b""
