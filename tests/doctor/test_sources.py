@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sysconfig
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,14 @@ def test_names_that_code_takes_anywhere_but_under_try_have_to_be_there(
     ]
     assert [row.level for row in rows] == [level], rows
     assert level == "matched" or "gone (utils/other.py:" in rows[0].found
+
+
+def test_where_transformers_is_missing_its_names_are_not_said_to_be_gone(machine: Machine) -> None:
+    machine.module("verl/utils/other.py", f"{_GONE}\n")
+    label = "transformers.integrations.npu_flash_attention for verl"
+    assert [row.level for row in machine.rows(16) if row.component == label] == ["broken"]
+    shutil.rmtree(machine.site / "transformers")
+    assert [row.level for row in machine.rows(16) if row.component == label] == []
 
 
 def test_a_comma_in_brackets_separates_no_options(machine: Machine) -> None:

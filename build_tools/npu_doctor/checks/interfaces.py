@@ -43,7 +43,7 @@ def symbols(context: Context) -> Iterator[Row]:
     """Yield whether the names that one package takes from a module of another are there."""
     for rule in context.settings["symbols"]:
         importer, target = context.packages.locate(rule["importer"]), context.packages.locate(rule["module"])
-        if importer is None or not importer.folder:
+        if importer is None or not importer.folder or not context.has(rule["module"].partition(".")[0]):
             continue
         asked = [
             (name, f"{_below(path, importer)}:{line}")
