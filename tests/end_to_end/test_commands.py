@@ -34,10 +34,17 @@ def test_list_shows_every_overlay_with_its_stack(locked: Sample) -> None:
     assert done.err == ""
 
 
-def test_list_does_not_cut_names_short_on_a_narrow_screen(locked: Sample) -> None:
-    done = locked.environment.ok("list", "--overlays", locked.overlays, COLUMNS="20")
+@pytest.mark.parametrize("size", ["20", "1", "0", "-5", "wide", "²"])
+def test_list_prints_all_of_each_name_whatever_the_size_of_the_screen(locked: Sample, size: str) -> None:
+    done = locked.environment.ok("list", "--overlays", locked.overlays, COLUMNS=size, LINES=size)
     assert locked.lib_name in done.out
     assert "…" not in done.out
+
+
+def test_problems_are_printed_at_a_width_of_0(locked: Sample) -> None:
+    done = locked.environment.cli("check", "nosuch", "--overlays", locked.overlays, COLUMNS="0")
+    assert done.code == 3
+    assert done.err.startswith("error: ")
 
 
 def test_list_shows_an_overlay_that_is_not_locked_yet(sample: Sample) -> None:
