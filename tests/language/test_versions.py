@@ -166,8 +166,8 @@ def test_a_file_with_versions_must_be_an_added_one(tmp_path: Path) -> None:
         load(tmp_path, write(tmp_path, {}))
     fix = "name one of pkg/tree that upstream does not have; operations say it themselves"
     assert mistakes(caught.value) == [
-        f"{tmp_path}/pkg/layer.toml: file: `{path}` is no added file of it; {fix}"
-        for path in ("pkg/a.py", "pkg/none.txt")
+        f"{tmp_path}/pkg/layer.toml:{line}: file[{number}]: `{path}` is no added file of it; {fix}"
+        for number, line, path in ((1, 2, "pkg/a.py"), (2, 5, "pkg/none.txt"))
     ]
 
 

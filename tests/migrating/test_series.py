@@ -228,3 +228,52 @@ def test_packages_of_a_wheel_are_found_where_the_patches_have_them(team: Team, t
     shutil.move(team.folder / steps.place, team.folder / "lib/1.2.3")
     (found,) = team.imported("--not-built", "tests")["overlays"]
     assert 'packages = ["src/lib", ' in (Path(found["folder"]) / "pyproject.toml").read_text("utf-8")
+
+
+def test_options_of_a_series_mean_what_they_mean_to_quilt(team: Team, tmp_path: Path) -> None:
+    steps = Steps(team)
+    steps.put("series", b"\xef\xbb\xbfa.patch -p 0\nb.patch --strip=2 --fuzz=0\nc.patch -F 1\n")
+    steps.put("a.patch", b"Why: A.\n" + plain(steps.replace(NOTES, b"two\n", b"2\n"), b"", b""))
+    level2 = plain(steps.replace(NOTES, b"one\n", b"1\n"), b"a/b/", b"a/b/")
+    steps.put("b.patch", b"Why: B.\n" + level2.partition(b"=====\n")[2])
+    steps.put("c.patch", b"Why: C.\n" + steps.replace(CORE, STOP, b'return "halted"'))
+    (found,) = team.imported()["overlays"]
+    assert team.given(found["overlay"], tmp_path / "given") == steps.shipped()
+
+
+def test_an_unknown_option_of_a_series_is_not_taken_for_a_patch_backwards(team: Team) -> None:
+    steps = Steps(team)
+    steps.put("series", b"a.patch -E\n")
+    steps.put("a.patch", b"Why: A.\n" + steps.replace(CORE, STOP, b'return "halted"'))
+    assert "series:1: gives a.patch -E, and only -pN is known fix: delete that option" in team.refused(code=2)
+
+
+def test_a_cover_letter_in_a_file_of_its_own_is_passed_over(team: Team) -> None:
+    steps = Steps(team, "")
+    steps.put("0000-cover.patch", b"From: A <a@example.invalid>\nSubject: [PATCH 0/1] All of it\n\nHello.\n")
+    steps.put("0001-halt.patch", mail(1, "Halts", steps.replace(CORE, STOP, b'return "halted"')))
+    (found,) = team.imported(why="")["overlays"]
+    assert (found["files"], found["empty"]) == (["patches/0001-halt.patch"], ["0000-cover.patch"])
+
+
+@pytest.mark.parametrize(
+    ("above", "why"),
+    [
+        ("Subject: Re: [PATCH] Talk\n\nHello.\n\n-- >8 --\nSubject: [PATCH] Halts at last\n\nBody.\n", "Halts at last"),
+        ("Subject: Re: [PATCH v2] Halts\n\nHello.\n\n-- 8< --\nBody.\n", "Halts"),
+        ("# HG changeset patch\n# User A\n# Date 1 0\n# Node ID ab\n# Parent  cd\nHalts hard\n\nBody.\n", "Halts hard"),
+        ("From: A <a@example.invalid>\nSubject: \n\n---\n", "As the plugin did."),
+    ],
+)
+def test_a_reason_is_what_the_commit_would_say(team: Team, above: str, why: str) -> None:
+    steps = Steps(team, "")
+    steps.put("a.patch", above.encode() + steps.replace(CORE, STOP, b'return "halted"'))
+    (found,) = team.imported("--as", "operations")["overlays"]
+    assert f'why="{why}"' in (Path(found["folder"]) / f"tree/{CORE}").read_text("utf-8")
+
+
+def test_a_file_whose_name_is_not_in_utf8_is_refused_as_such(team: Team) -> None:
+    steps = Steps(team, "")
+    named = steps.diff({"src/lib/x.txt": b"x\n"}).replace(b"src/lib/x.txt", b"src/lib/\xfc.txt")
+    steps.put("a.patch", b"Why: A.\n" + named)
+    assert "whose name is not in UTF-8 fix: leave that file out" in team.refused(code=5)

@@ -30,6 +30,11 @@ def mails(content: bytes) -> list[tuple[int, bytes]]:
     return [(number, part) for number, part in enumerate(parts, 1) if _DIFF.search(part)] or [(0, content)]
 
 
+def is_cover(content: bytes) -> bool:
+    """Return whether a file is the letter that introduces a series, and nothing else."""
+    return bool(_COVER.search(content)) and not _DIFF.search(content)
+
+
 def letters(content: bytes) -> list[bytes]:
     """Return the text above a patch's diff by mail: several commits may share one diff."""
     above, *mails_above = _BEGINS.split(letter(content))

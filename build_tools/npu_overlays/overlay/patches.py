@@ -30,7 +30,15 @@ _OTHER_FIELD = re.compile(
     r"|Index|Since|Until|Accept):.*(?:\n[ \t]+\S.*)*",
     re.MULTILINE,
 )
-_NO_PROSE = re.compile(r"From |---|===|diff |commit [0-9a-f]{7,}(?: \(.*\))?$|.* \| +(?:\d+|Bin)\b|\d+ files? changed")
+_NO_PROSE = re.compile(
+    r"From |---|===|diff |(?:Why|Description|Subject):$"
+    r"|commit [0-9a-f]{7,}(?: \(.*\))?$|.* \| +(?:\d+|Bin)\b|\d+ files? changed"
+)
+_OF_MERCURIAL = re.compile(r"^# HG changeset patch\n(?:# .*\n)*", re.MULTILINE)
+# A mail says above such a line what is no part of its commit (git-mailinfo).
+_SCISSORS = re.compile(r"^[- ]*(?:>8|8<|>%|%<)[- ]*$", re.MULTILINE)
+# What a mailer and `git format-patch` put in front of a commit's subject.
+_NO_SUBJECT = re.compile(r"^(?:re:\s*)*(?:\[[^\]]*\])?\s*", re.IGNORECASE)
 _ACCEPT = re.compile(r"^Accept:[ \t]*(.*?)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 # What a distribution says of forwarding that is no address.
 _NO_ADDRESS = re.compile(r"(?:no|yes|not[- ]needed|n/a)\b", re.IGNORECASE)
@@ -168,7 +176,9 @@ def _name_mistakes(strips: set[int | None], paths: tuple[str, ...]) -> Iterator[
     if len(strips) != 1 or None in strips:
         yield "names its files neither as a/PATH and b/PATH nor both as PATH", _AS_GIT_DOES
     for path in paths:
-        if unsafe(path):
+        if "\N{REPLACEMENT CHARACTER}" in path:
+            yield f"touches `{path}`, whose name is not in UTF-8", "leave that file out"
+        elif unsafe(path):
             yield f"touches `{path}`, which is not a plain path inside the repository", "leave that file out"
 
 
@@ -188,7 +198,7 @@ def stated_reason(content: bytes, bounds: Bounds) -> Reason:
 
     Of several addresses the first counts, in the order of forwarding, upstream's change, where it came from, the bug.
     """
-    header = letter(content).decode("utf-8", errors="replace")
+    header = _SCISSORS.split(letter(content).decode("utf-8", errors="replace"))[-1]
     fields = _fields(header)
     short = {name: text.partition("\n")[0] for name, text in fields.items()}
     why = fields.get("why") or short.get("description") or "; ".join(_subjects(content)) or _prose(header)
@@ -211,13 +221,18 @@ def _fields(header: str) -> dict[str, str]:
 def _subjects(content: bytes) -> dict[str, None]:
     """Return the subjects of the mails above a diff, each once."""
     headers = (one.decode("utf-8", errors="replace") for one in letters(content))
-    found = (_decoded(re.sub(r"^\[[^\]]*\]\s*", "", _fields(one).get("subject", ""))) for one in headers)
+    found = (_decoded(_NO_SUBJECT.sub("", _subject(one))) for one in headers)
     return dict.fromkeys(" ".join(one.split()) for one in found if one)
+
+
+def _subject(header: str) -> str:
+    """Return the subject in a mail's text where it has one below scissors, else that of the mail."""
+    return next((one["subject"] for one in map(_fields, reversed(_SCISSORS.split(header))) if "subject" in one), "")
 
 
 def _prose(header: str) -> str:
     """Return the first line of a header that a person wrote."""
-    lines = (line.strip(" \t\r#") for line in _OTHER_FIELD.sub("", header).splitlines())
+    lines = (line.strip(" \t\r#") for line in _OTHER_FIELD.sub("", _OF_MERCURIAL.sub("", header)).splitlines())
     return next((line for line in lines if line and not _NO_PROSE.match(line)), "")
 
 

@@ -118,10 +118,11 @@ def read_layers(chain: Iterable[Layer], passed_over: Callable[[OverlayFile], boo
 
 def _edits(layers: Iterable[Layer]) -> Iterator[SourcedEdit]:
     for layer in layers:
-        file, table = layer.settings
-        for edit in layer.edits:
+        file = layer.settings[0]
+        for number, edit in enumerate(layer.edits, 1):
+            place = layer.where(f"edit[{number}]").removeprefix(str(layer.folder / file)).removesuffix(f"[{number}]")
             for path in edit.paths:
-                where = f"{layer.label(file)}: {f'{table}.' if table else ''}edit ({path})"
+                where = f"{layer.label(file)}{place} ({path})"
                 yield SourcedEdit(layer=layer.name, path=path, edit=edit, where=where)
 
 
@@ -132,9 +133,11 @@ def _with_settings(layers: Iterable[Layer], files: list[OverlayFile], problems: 
         one = settings.pop((file.layer, file.path), FileSettings(path=file.path))
         yield replace(file, bounds=one.bounds, accept=one.accept)
     for layer in layers:
-        for path in (path for name, path in settings if name == layer.name):
-            fix = f"name one of {layer.label('tree')} that upstream does not have; operations say it themselves"
-            problems.append(Problem(where=layer.where("file"), what=f"`{path}` is no added file of it", fix=fix))
+        for number, one in enumerate(layer.files, 1):
+            if (layer.name, one.path) in settings:
+                what = f"`{one.path}` is no added file of it"
+                fix = f"name one of {layer.label('tree')} that upstream does not have; operations say it themselves"
+                problems.append(Problem(where=layer.where(f"file[{number}]"), what=what, fix=fix))
 
 
 def _files(layer: Layer, kind: str, problems: list[Problem]) -> Iterator[OverlayFile]:
