@@ -602,3 +602,20 @@ def test_no_configuration_reaches_git_by_another_way(
     else:
         loose = {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")}
         assert _refused(diff, loose)[0].startswith(":6: does not apply")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Why: x\n\nFILEold mode 100644\nnew mode 100755\n", 5),
+        ("Why: x\n\nFILE--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -1,4 +1,4 @@\n x = 1\n-y\n", 6),
+        ("Why: x\nAccept: nosuch\n\nFILE", 2),
+        ("Why: x\n\nFILEBinary files a/pkg/a.py and b/pkg/a.py differ\n", 4),
+        ("Drop-when: x\n\nFILE", 1),
+    ],
+)
+def test_a_mistake_in_a_patch_names_its_line(text: str, line: int) -> None:
+    content = text.replace("FILE", "diff --git a/pkg/a.py b/pkg/a.py\n").encode()
+    with pytest.raises(MergeError) as raised:
+        read_patch(OverlayFile(layer="", path="p.patch", file="p.patch", content=content))
+    assert raised.value.problems[0].where == f"p.patch:{line}"

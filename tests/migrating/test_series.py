@@ -209,7 +209,7 @@ def test_all_findings_of_a_folder_are_reported_at_once(team: Team) -> None:
         "core.patch: holds no diff",
         "fuzz.patch:6: does not apply",
         f"the hunk at line 9 of {CORE} fits only with fuzz 1, at line 9, which has `class Engine:` for `class Motor:`",
-        "mode.patch: changes whether a file of upstream's is executable",
+        "mode.patch:4: changes whether a file of upstream's is executable",
         "prose.patch: holds no diff",
         f"tests.patch: changes what is not shipped (src/lib are): {TESTS}",
         "leave it out with --only-shipped",
@@ -253,7 +253,7 @@ def test_a_cover_letter_in_a_file_of_its_own_is_passed_over(team: Team) -> None:
     steps.put("0000-cover.patch", b"From: A <a@example.invalid>\nSubject: [PATCH 0/1] All of it\n\nHello.\n")
     steps.put("0001-halt.patch", mail(1, "Halts", steps.replace(CORE, STOP, b'return "halted"')))
     (found,) = team.imported(why="")["overlays"]
-    assert (found["files"], found["empty"]) == (["patches/0001-halt.patch"], ["0000-cover.patch"])
+    assert (found["files"], found["mended"]) == (["patches/0001-halt.patch"], ["0000-cover.patch"])
 
 
 @pytest.mark.parametrize(

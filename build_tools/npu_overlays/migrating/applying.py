@@ -12,8 +12,7 @@ from npu_overlays.changes.compare import FileChange, compare_file
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merging.patches import ambiguities, apply_as_git_does, placed_otherwise
 from npu_overlays.migrating.layout import InputPatch
-from npu_overlays.overlay.mails import is_cover
-from npu_overlays.overlay.patches import PatchFile, parsed_patch, reason_mistakes, stated_reason
+from npu_overlays.overlay.patches import PatchFile, parsed_patch, stated_reason
 from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import Section, parts
 from npu_overlays.pin import Pin
@@ -227,8 +226,8 @@ def _sources(patches: Iterable[InputPatch], pin: Pin) -> Iterator[str]:
 
 
 def _is_empty(one: InputPatch) -> bool:
-    """Return whether a patch is an empty file in a series, which quilt passes over, or a letter above a series."""
-    return (one.listed and not one.file.content.strip()) or is_cover(one.file.content)
+    """Return whether a patch is an empty file in a series, which quilt passes over."""
+    return one.listed and not one.file.content.strip()
 
 
 def _is_git_patch(patch: PatchFile) -> bool:
@@ -245,9 +244,7 @@ def _mistakes(file: OverlayFile, strip: int | None) -> Iterator[Problem]:
         fix = "make it with git diff --no-color" if coloured else "make it with git diff, or delete it"
         yield Problem(where=file.file, what=what, fix=fix)
         return
-    patch, mistakes = parsed_patch(file, strip)
-    for what, fix in (*mistakes, *reason_mistakes(patch.reason)):
-        yield Problem(where=file.file, what=what, fix=fix)
+    yield from (one.problem(file) for one in parsed_patch(file, strip)[1])
 
 
 def given_by_git(taken: Iterable[Taken], tree: SourceTree) -> Mapping[str, tuple[bytes, bool]]:

@@ -13,7 +13,7 @@ from packaging.utils import InvalidName, canonicalize_name
 from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.overlay.bounds import patch_bounds
 from npu_overlays.overlay.inputs import is_ignored
-from npu_overlays.overlay.mails import mails
+from npu_overlays.overlay.mails import is_cover, mails
 from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.paths import unsafe
 
@@ -197,6 +197,9 @@ def _patch_set(folder: Path, entries: Iterable[tuple[Path, int | None]], *, list
     found: list[InputPatch] = []
     for path, strip in entries:
         content = _mended(path, mended)
+        if is_cover(content):
+            mended.append((path.name, "introduces a series, and was passed over"))
+            continue
         several = mails(content)
         stem = path.name.removesuffix(path.suffix if path.suffix in _SUFFIXES else "")
         for number, mail in several:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from email.errors import MessageError
 from email.header import decode_header, make_header
+from typing import NamedTuple
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
@@ -31,7 +32,7 @@ _OTHER_FIELD = re.compile(
     re.MULTILINE,
 )
 _NO_PROSE = re.compile(
-    r"From |---|===|diff |(?:Why|Description|Subject):$"
+    r"From |---|===|diff "
     r"|commit [0-9a-f]{7,}(?: \(.*\))?$|.* \| +(?:\d+|Bin)\b|\d+ files? changed"
 )
 _OF_MERCURIAL = re.compile(r"^# HG changeset patch\n(?:# .*\n)*", re.MULTILINE)
@@ -50,6 +51,9 @@ _LINKS = {
 
 # Whatever the user's diff.noprefix, diff.mnemonicPrefix, diff.srcPrefix and diff.dstPrefix say.
 _AS_GIT_DOES = "make it with git diff --src-prefix=a/ --dst-prefix=b/"
+_DIFF = re.compile(rb"^(?:diff --git |--- )", re.MULTILINE)
+_ACCEPTED = re.compile(rb"^Accept:", re.IGNORECASE | re.MULTILINE)
+_CRLF = re.compile(rb"^(?:diff --git|@@) .*\r$", re.MULTILINE)
 _MODE = re.compile(rb"^new mode 100[0-7]{3}$", re.MULTILINE)
 _BINARY = re.compile(rb"^Binary files .* differ\r?$", re.MULTILINE)
 
@@ -84,14 +88,26 @@ def read_patch(file: OverlayFile) -> PatchFile:
         raise MergeError(Problem(where=file.file, what=what, fix=fix))
     patch, mistakes = parsed_patch(file)
     if not patch.reason.why:
-        mistakes.append(("gives no reason", "write a line `Why: …` above the first `diff --git`"))
-    if mistakes := [*mistakes, *reason_mistakes(patch.reason)]:
-        raise MergeError([Problem(where=file.file, what=what, fix=fix) for what, fix in mistakes])
+        mistakes.append(Mistake(1, "gives no reason", "write a line `Why: …` above the first `diff --git`"))
+    if mistakes:
+        raise MergeError(one.problem(file) for one in mistakes)
     return patch
 
 
-def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile, list[tuple[str, str]]]:
-    """Return a patch of any program, and its mistakes, each with what to do.
+class Mistake(NamedTuple):
+    """What is wrong in a patch, at which line of it, and what to do."""
+
+    line: int
+    what: str
+    fix: str
+
+    def problem(self, file: OverlayFile) -> Problem:
+        """Return it as a problem of a file."""
+        return Problem(where=f"{file.file}:{self.line}", what=self.what, fix=self.fix)
+
+
+def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile, list[Mistake]]:
+    """Return a patch of any program, and its mistakes.
 
     Args:
         file: the patch.
@@ -105,17 +121,19 @@ def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile
     accepted = _ACCEPT.findall(letter(file.content).decode("utf-8", errors="replace"))
     mistakes = [
         *_content_mistakes(file.content),
-        *_hunk_mistakes(listed, strip),
-        *_name_mistakes(strips, paths),
-        *faults(accepted),
+        *_hunk_mistakes(file.content, listed, strip),
+        *(Mistake(_first(file.content, _DIFF), *one) for one in _name_mistakes(strips, paths)),
+        *(Mistake(_first(file.content, _ACCEPTED), *one) for one in faults(accepted)),
     ]
+    reason = stated_reason(file.content, file.bounds)
+    mistakes += [Mistake(1, *one) for one in reason_mistakes(reason)]
     hunks = tuple(hunk for section in listed for hunk in section.expected(strip))
     patch = PatchFile(
         source=file,
         paths=paths,
         strip=strip,
         hunks=hunks,
-        reason=stated_reason(file.content, file.bounds),
+        reason=reason,
         accept=() if mistakes else read_acceptances(accepted),
     )
     return patch, mistakes
@@ -151,25 +169,42 @@ def _paths(listed: list[Section], strip: int) -> tuple[str, ...]:
     return tuple(sorted(name.decode("utf-8", errors="replace") for name in names))
 
 
-def _content_mistakes(content: bytes) -> Iterator[tuple[str, str]]:
-    """Yield (what is wrong, what to do) for what a wheel cannot hold, or no hunk can fit."""
-    if re.search(rb"^(?:diff --git|@@) .*\r$", content, re.MULTILINE):
-        yield "has CRLF line ends, with which no hunk can fit", "convert it to LF (git config core.autocrlf false)"
+def _first(content: bytes, pattern: re.Pattern[bytes]) -> int:
+    """Return the first line of a patch in which a pattern is found; 0 where it is nowhere."""
+    found = pattern.search(content)
+    return content.count(b"\n", 0, found.start()) + 1 if found else 0
+
+
+def _content_mistakes(content: bytes) -> Iterator[Mistake]:
+    """Yield what a wheel cannot hold, or no hunk can fit."""
+    if line := _first(content, _CRLF):
+        what, fix = (
+            "has CRLF line ends, with which no hunk can fit",
+            "convert it to LF (git config core.autocrlf false)",
+        )
+        yield Mistake(line, what, fix)
     for what, pattern in _LINKS.items():
-        if pattern.search(content):
-            yield f"makes or changes a {what}, which a wheel cannot hold", "leave that file out"
-    if _MODE.search(content):
+        if line := _first(content, pattern):
+            yield Mistake(line, f"makes or changes a {what}, which a wheel cannot hold", "leave that file out")
+    if line := _first(content, _MODE):
         what = "changes whether a file of upstream's is executable, which no overlay can say"
-        yield what, "take the lines with its modes out"
-    if _BINARY.search(content):
-        yield "says that a binary file differs, and not how", "make it with git diff --binary"
+        yield Mistake(line, what, "take the lines with its modes out")
+    if line := _first(content, _BINARY):
+        yield Mistake(line, "says that a binary file differs, and not how", "make it with git diff --binary")
     if content[-1:] != b"\n":
-        yield "ends in the middle of a line", "see that nothing is lost, and end it with a line end"
+        fix = "see that nothing is lost, and end it with a line end"
+        yield Mistake(content.count(b"\n") + 1, "ends in the middle of a line", fix)
 
 
-def _hunk_mistakes(listed: list[Section], strip: int) -> Iterator[tuple[str, str]]:
+def _hunk_mistakes(content: bytes, listed: list[Section], strip: int) -> Iterator[Mistake]:
     fix = "export it again with git diff: the counts of a head cannot be kept by hand"
-    yield from ((what, fix) for section in listed for what in section.faults(strip))
+    above = content.split(b"\n").index(listed[0].lines[0]) + 1 if listed else 0
+    for section in listed:
+        for hunk, what in section.faults(strip):
+            head = re.compile(rb"@@ -%d[ ,]" % hunk)
+            at = next(number for number, line in enumerate(section.lines) if head.match(line))
+            yield Mistake(above + at, what, fix)
+        above += len(section.lines)
 
 
 def _name_mistakes(strips: set[int | None], paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -232,7 +267,10 @@ def _subject(header: str) -> str:
 
 def _prose(header: str) -> str:
     """Return the first line of a header that a person wrote."""
-    lines = (line.strip(" \t\r#") for line in _OTHER_FIELD.sub("", _OF_MERCURIAL.sub("", header)).splitlines())
+    lines = (
+        line.strip(" \t\r#")
+        for line in _FIELD.sub("", _OTHER_FIELD.sub("", _OF_MERCURIAL.sub("", header))).splitlines()
+    )
     return next((line for line in lines if line and not _NO_PROSE.match(line)), "")
 
 

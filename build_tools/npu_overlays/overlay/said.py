@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -176,8 +177,9 @@ def _patches(file: OverlayFile, problems: list[Problem]) -> Iterator[OverlayFile
     for number, content in mails(file.content):
         mail = f"#{number}" if number else ""
         bounds = patch_bounds(content)
-        if faults := [Problem(where=file.file + mail, what=what, fix=fix) for _, what, fix in bounds.faults()]:
-            problems += faults
+        for key, what, fix in bounds.faults():
+            line = re.split(rf"^{key}:".encode(), content, maxsplit=1, flags=re.I | re.M)[0].count(b"\n") + 1
+            problems.append(Problem(where=f"{file.file}{mail}:{line}", what=what, fix=fix))
             bounds = ALWAYS
         yield replace(file, path=file.path + mail, file=file.file + mail, content=content, bounds=bounds, mail=number)
 

@@ -116,11 +116,11 @@ class Section:
         """The lines of the section, with those up to the next one."""
         return b"".join(line + b"\n" for line in self.lines)
 
-    def faults(self, strip: int) -> Iterator[str]:
-        """Yield what is wrong with hunks: they have fewer lines than their heads count, or more."""
+    def faults(self, strip: int) -> Iterator[tuple[int, str]]:
+        """Yield the line of a hunk and what is wrong with it: it has fewer lines than its head counts, or more."""
         for hunk in self.hunks:
             if hunk.fault:
-                yield f"the hunk at line {hunk.line} of {self._old(strip)} {hunk.fault}"
+                yield hunk.line, f"the hunk at line {hunk.line} of {self._old(strip)} {hunk.fault}"
 
     def _old(self, strip: int) -> str:
         """Return the path of the file as it was."""
