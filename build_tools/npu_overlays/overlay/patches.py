@@ -267,10 +267,9 @@ def _subject(header: str) -> str:
 
 def _prose(header: str) -> str:
     """Return the first line of a header that a person wrote."""
-    lines = (
-        line.strip(" \t\r#")
-        for line in _FIELD.sub("", _OTHER_FIELD.sub("", _OF_MERCURIAL.sub("", header))).splitlines()
-    )
+    for pattern in (_OF_MERCURIAL, _OTHER_FIELD, _FIELD):
+        header = pattern.sub("", header)
+    lines = (line.strip(" \t\r#") for line in header.splitlines())
     return next((line for line in lines if line and not _NO_PROSE.match(line)), "")
 
 
