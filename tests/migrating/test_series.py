@@ -169,7 +169,7 @@ def test_each_operation_has_the_reasons_of_the_patches_that_made_it(team: Team) 
     (found,) = team.imported("--only-shipped", "--as", "operations")["overlays"]
     text = (Path(found["folder"]) / f"tree/{CORE}").read_text("utf-8")
     whys = re.findall(r'why="([^"]*)"', text)
-    assert whys == ["Limits it", "Stops at once.", "Scales by three.", "Adds a helper Renames the helper"]
+    assert whys == ["Limits it", "Stops at once.", "Scales by three.", "Adds a helper; Renames the helper"]
     assert text.count('forwarded="https://example.invalid/commit/1"') == 1
 
 
@@ -277,3 +277,23 @@ def test_a_file_whose_name_is_not_in_utf8_is_refused_as_such(team: Team) -> None
     named = steps.diff({"src/lib/x.txt": b"x\n"}).replace(b"src/lib/x.txt", b"src/lib/\xfc.txt")
     steps.put("a.patch", b"Why: A.\n" + named)
     assert "whose name is not in UTF-8 fix: leave that file out" in team.refused(code=5)
+
+
+@pytest.mark.parametrize("form", ["patches", "operations"])
+def test_a_mail_that_changes_the_mode_of_a_file_an_earlier_one_added(team: Team, tmp_path: Path, form: str) -> None:
+    steps, tool = Steps(team, ""), "src/lib/tool.sh"
+    box = mail(1, "Adds a tool", steps.diff({tool: b"#!/bin/sh\n"}).replace(b"mode 100755", b"mode 100644"))
+    box += mail(2, "Runs it", f"diff --git a/{tool} b/{tool}\nold mode 100644\nnew mode 100755\n".encode())
+    steps.put("pr.patch", box)
+    (found,) = team.imported("--as", form)["overlays"]
+    assert team.given(found["overlay"], tmp_path / "given") == steps.shipped()
+
+
+def test_a_mistake_in_a_mailbox_and_beside_what_is_left_out_names_the_line_of_its_file(team: Team) -> None:
+    steps = Steps(team, "")
+    tests = steps.diff({TESTS: b"def test(): pass\n"})
+    other = steps.replace(CORE, b"speed = 1", b"speed = 2").replace(b" class Engine:", b" class Motor:")
+    box = mail(1, "Tests", tests) + mail(2, "Speeds", steps.diff({TESTS: None}) + other)
+    steps.put("pr.patch", box)
+    line = box.count(b"\n", 0, box.index(b"@@", box.index(b"a/" + CORE.encode()))) + 1
+    assert f"pr.patch:{line}: does not apply" in team.refused("--only-shipped", code=5)

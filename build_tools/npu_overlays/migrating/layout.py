@@ -202,10 +202,17 @@ def _patch_set(folder: Path, entries: Iterable[tuple[Path, int | None]], *, list
             continue
         several = mails(content)
         stem = path.name.removesuffix(path.suffix if path.suffix in _SUFFIXES else "")
-        for number, mail in several:
-            name = f"{stem}-{number:0{len(str(several[-1][0]))}}" if number else stem
-            where = f"{path}#{number}" if number else str(path)
-            file = OverlayFile(layer="", path=f"{name}.patch", file=where, content=mail, bounds=patch_bounds(mail))
+        for number, mail, lines in several:
+            name = f"{stem}-{number:0{len(str(several[-1].number))}}" if number else stem
+            file = OverlayFile(
+                layer="",
+                path=f"{name}.patch",
+                file=f"{path}#{number}" if number else str(path),
+                content=mail,
+                bounds=patch_bounds(mail),
+                mail=number,
+                lines=lines,
+            )
             found.append(InputPatch(file=file, strip=strip, listed=listed))
     return PatchSet(
         project=canonicalize_name(folder.parent.name),

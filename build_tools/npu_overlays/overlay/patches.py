@@ -13,10 +13,10 @@ from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.conditions import fault
-from npu_overlays.overlay.mails import letter, letters
-from npu_overlays.overlay.operations import Reason, unwritable
+from npu_overlays.overlay.mails import letters
+from npu_overlays.overlay.operations import Reason, joined_reasons, unwritable
 from npu_overlays.overlay.said import OverlayFile
-from npu_overlays.overlay.sections import Hunk, Section, sections
+from npu_overlays.overlay.sections import Hunk, Section, letter, sections
 from npu_overlays.paths import unsafe
 
 # A field goes on in lines that begin with white space.
@@ -51,10 +51,8 @@ _LINKS = {
 
 # Whatever the user's diff.noprefix, diff.mnemonicPrefix, diff.srcPrefix and diff.dstPrefix say.
 _AS_GIT_DOES = "make it with git diff --src-prefix=a/ --dst-prefix=b/"
-_DIFF = re.compile(rb"^(?:diff --git |--- )", re.MULTILINE)
 _ACCEPTED = re.compile(rb"^Accept:", re.IGNORECASE | re.MULTILINE)
 _CRLF = re.compile(rb"^(?:diff --git|@@) .*\r$", re.MULTILINE)
-_MODE = re.compile(rb"^new mode 100[0-7]{3}$", re.MULTILINE)
 _BINARY = re.compile(rb"^Binary files .* differ\r?$", re.MULTILINE)
 
 
@@ -81,7 +79,7 @@ class PatchFile:
 
 def read_patch(file: OverlayFile) -> PatchFile:
     """Check a patch file and return what it touches; raises `MergeError` with every mistake."""
-    if not re.search(rb"^diff --git ", file.content, re.MULTILINE):
+    if not any(section.header for section in sections(file.content)):
         coloured = b"\x1b[" in file.content
         what = "is coloured" if coloured else "holds no `diff --git`"
         fix = "make it with git diff --no-color" if coloured else "export it with git diff, or delete it"
@@ -103,7 +101,7 @@ class Mistake(NamedTuple):
 
     def problem(self, file: OverlayFile) -> Problem:
         """Return it as a problem of a file."""
-        return Problem(where=f"{file.file}:{self.line}", what=self.what, fix=self.fix)
+        return Problem(where=file.at(self.line), what=self.what, fix=self.fix)
 
 
 def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile, list[Mistake]]:
@@ -119,10 +117,11 @@ def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile
     strip = 1 if counted is None else counted
     paths = _paths(listed, strip)
     accepted = _ACCEPT.findall(letter(file.content).decode("utf-8", errors="replace"))
+    first = letter(file.content).count(b"\n") + 1
     mistakes = [
         *_content_mistakes(file.content),
         *_hunk_mistakes(file.content, listed, strip),
-        *(Mistake(_first(file.content, _DIFF), *one) for one in _name_mistakes(strips, paths)),
+        *(Mistake(first, *one) for one in _name_mistakes(strips, paths)),
         *(Mistake(_first(file.content, _ACCEPTED), *one) for one in faults(accepted)),
     ]
     reason = stated_reason(file.content, file.bounds)
@@ -149,7 +148,8 @@ def line_of(content: bytes, path: str, names: Iterable[str] = (), *, hunk: int =
         hunk: the line of upstream's file at which the hunk is made that is looked for instead; 0 for none.
     """
     lines = content.decode("utf-8", errors="replace").split("\n")
-    heads = [number for number, line in enumerate(lines) if line.startswith("diff --git ")]
+    above = letter(content).count(b"\n")
+    heads = [number for number, line in enumerate(lines) if number >= above and line.startswith("diff --git ")]
     first = next((number for number in heads if lines[number].endswith((f"/{path}", f" {path}"))), heads[0])
     end = next((number for number in heads if number > first), len(lines))
     words = [re.escape(re.split(r"[. ]", name)[-1]) for name in names if name]
@@ -169,27 +169,25 @@ def _paths(listed: list[Section], strip: int) -> tuple[str, ...]:
     return tuple(sorted(name.decode("utf-8", errors="replace") for name in names))
 
 
-def _first(content: bytes, pattern: re.Pattern[bytes]) -> int:
-    """Return the first line of a patch in which a pattern is found; 0 where it is nowhere."""
-    found = pattern.search(content)
+def _first(content: bytes, pattern: re.Pattern[bytes], *, start: int = 0) -> int:
+    """Return the first line of a patch in which a pattern is found behind some bytes; 0 where it is nowhere."""
+    found = pattern.search(content, start)
     return content.count(b"\n", 0, found.start()) + 1 if found else 0
 
 
 def _content_mistakes(content: bytes) -> Iterator[Mistake]:
     """Yield what a wheel cannot hold, or no hunk can fit."""
-    if line := _first(content, _CRLF):
+    start = len(letter(content))
+    if line := _first(content, _CRLF, start=start):
         what, fix = (
             "has CRLF line ends, with which no hunk can fit",
             "convert it to LF (git config core.autocrlf false)",
         )
         yield Mistake(line, what, fix)
     for what, pattern in _LINKS.items():
-        if line := _first(content, pattern):
+        if line := _first(content, pattern, start=start):
             yield Mistake(line, f"makes or changes a {what}, which a wheel cannot hold", "leave that file out")
-    if line := _first(content, _MODE):
-        what = "changes whether a file of upstream's is executable, which no overlay can say"
-        yield Mistake(line, what, "take the lines with its modes out")
-    if line := _first(content, _BINARY):
+    if line := _first(content, _BINARY, start=start):
         yield Mistake(line, "says that a binary file differs, and not how", "make it with git diff --binary")
     if content[-1:] != b"\n":
         fix = "see that nothing is lost, and end it with a line end"
@@ -198,7 +196,7 @@ def _content_mistakes(content: bytes) -> Iterator[Mistake]:
 
 def _hunk_mistakes(content: bytes, listed: list[Section], strip: int) -> Iterator[Mistake]:
     fix = "export it again with git diff: the counts of a head cannot be kept by hand"
-    above = content.split(b"\n").index(listed[0].lines[0]) + 1 if listed else 0
+    above = letter(content).count(b"\n") + 1
     for section in listed:
         for hunk, what in section.faults(strip):
             head = re.compile(rb"@@ -%d[ ,]" % hunk)
@@ -236,7 +234,7 @@ def stated_reason(content: bytes, bounds: Bounds) -> Reason:
     header = _SCISSORS.split(letter(content).decode("utf-8", errors="replace"))[-1]
     fields = _fields(header)
     short = {name: text.partition("\n")[0] for name, text in fields.items()}
-    why = fields.get("why") or short.get("description") or "; ".join(_subjects(content)) or _prose(header)
+    why = fields.get("why") or short.get("description") or joined_reasons(_subjects(content)) or _prose(header)
     forwarded = short.get("forwarded", "")
     if not forwarded or _NO_ADDRESS.match(forwarded):
         known = (_ADDRESS.search(fields.get(name, "")) for name in ("forwarded", "applied-upstream", "origin", "bug"))

@@ -114,7 +114,7 @@ def _lines_of_keys(text: str) -> dict[str, int]:
             arrays[last] += header.startswith("[[") and name is names[-1]
             key = f"{last}[{arrays[last]}]" if arrays[last] else last
         table = key if header else table
-        found.setdefault(key, number)
+        found[key] = number
     return found
 
 
