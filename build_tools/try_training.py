@@ -114,6 +114,7 @@ def install_torch(pip: Sequence[str | Path], folder: Path) -> str:
         Which wheel to supply, where none can be had; else nothing.
     """
     pip = (*pip, "--find-links", folder)
+    print(f"Installing torch=={TORCH}+cpu, some 200 MB", flush=True)
     for options in ((), ("--retries", "1", "--extra-index-url", CPU_INDEX)):
         if not _attempted(*pip, *options, f"torch=={TORCH}+cpu"):
             return ""

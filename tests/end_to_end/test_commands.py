@@ -465,6 +465,20 @@ def test_check_reports_what_is_right_beside_what_is_wrong(sample: Sample) -> Non
     assert f"{sample.app_name}/overlay.lock: missing" in done.err
 
 
+def test_why_a_lock_that_is_missing_cannot_be_made_is_said_first(sample: Sample) -> None:
+    mistake = "\n[[tool.overlay.edit]]\npaths = ['nosuch.txt']\nfind = 'a'\nreplace = 'b'\nwhy = 'w'\n"
+    with (sample.lib_overlay / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write(mistake)
+    (sample.lib_overlay / "overlay.lock").unlink()
+    for command in ("check", "build"):
+        # app is paired with lib, of which it needs the lock.
+        for name in (sample.app_name, sample.lib_name):
+            done = sample.environment.cli(command, name, "--overlays", sample.overlays)
+            assert done.code == 3
+            said = " ".join(done.err.split())
+            assert said.index("nosuch.txt") < said.index(f"{sample.lib_name}/overlay.lock: missing")
+
+
 def test_check_finds_what_a_build_would(sample: Sample) -> None:
     def refused(text: str) -> None:
         for command in ("check", "build"):
