@@ -19,7 +19,7 @@ from support.pythons import EACH, some_python
 # Runs on another Python with nothing but the standard library.
 _SCRIPT = """
 import ast, json, sys, warnings
-from npu_overlays.model.parts import parts
+from npu_overlays.model.definition_fields import parts
 from npu_overlays.model.definitions import definitions_of
 from npu_overlays.model.fingerprint import dump, fingerprint
 warnings.simplefilter("ignore")

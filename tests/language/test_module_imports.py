@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.model import parsed_modules
-from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.parsed_modules import module_imports
+from npu_overlays.model.syntax import nodes_of
 
 MODULES = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
 

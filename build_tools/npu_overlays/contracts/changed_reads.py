@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from npu_overlays.contracts.descriptions import described
-from npu_overlays.contracts.overlay_code import Code, Codes
+from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
 from npu_overlays.contracts.reads import Read
-from npu_overlays.model.chains import chains
-from npu_overlays.model.lookup import Upstream
+from npu_overlays.contracts.symbol_descriptions import described
+from npu_overlays.model.attribute_chains import chains
 from npu_overlays.model.selectors import plain
+from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content
 
 _TEXTS = ("kind", "signature", "called", "decorators", "returns", "value")
@@ -62,7 +62,7 @@ class ChangedRead:
         return "; ".join(f"{where}, `{text}` ({', '.join(those)})" for (where, text), those in shown.items())
 
 
-def changed_reads(before: Iterable[Read], upstream: Upstream, content: Content) -> tuple[ChangedRead, ...]:
+def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Content) -> tuple[ChangedRead, ...]:
     """Return what is not the same in another tree of all that operations and added files read.
 
     Args:
@@ -70,7 +70,7 @@ def changed_reads(before: Iterable[Read], upstream: Upstream, content: Content) 
         upstream: the other tree.
         content: the overlay that is to apply there; what is not part of it, reads nothing.
     """
-    codes = {code.reader: code for code in Codes(content).all}
+    codes = {code.reader: code for code in OverlayCode(content).all}
     found = []
     for read in before:
         places = (
@@ -125,7 +125,7 @@ def _exchanged(old: str, new: str) -> str:
     return f" (`{old}` → `{new}`)" if old and new else f" (`{old}` is gone)" if old else f" (`{new}` is new)"
 
 
-def _place(entry: str, codes: dict[str, Code]) -> ReaderPlace | None:
+def _place(entry: str, codes: dict[str, CodePiece]) -> ReaderPlace | None:
     """Return where something stands that reads, as the overlay is now; None where the overlay has it no more."""
     reader, _, written = entry.rpartition(" ")
     code = codes.get(reader)
@@ -135,7 +135,7 @@ def _place(entry: str, codes: dict[str, Code]) -> ReaderPlace | None:
     return ReaderPlace(reader=reader, written=written, where=next(_written(code, written), where))
 
 
-def _written(code: Code, written: str) -> Iterator[str]:
+def _written(code: CodePiece, written: str) -> Iterator[str]:
     names = tuple(written.split("."))
     for chain, node in chains(code.tree):
         if chain[: len(names)] == names:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from npu_overlays.contracts.baselines import Baselines, Earlier, Key, key_of, written_for
+from npu_overlays.contracts.baselines import Baseline, Baselines, Key, baselines_of, key_of
 from npu_overlays.contracts.changed_reads import changed_reads
 from npu_overlays.contracts.contracts import Contract, differences
 from npu_overlays.contracts.lockfile import Lock, load_lock
 from npu_overlays.contracts.overlay_code import readers
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.model.lookup import Upstream
+from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
@@ -27,10 +27,10 @@ _LINE = re.compile(r"(?<=\.py):[0-9]+")
 _ANEW = "write it anew for this pin; operations name their symbols and cannot land elsewhere"
 
 
-def carried_over(
+def drift_notices(
     content: Content,
     lock: Lock,
-    upstream: Upstream,
+    upstream: SymbolLookup,
     *,
     before: Lock | None = None,
     lock_of: Callable[[Overlay], Lock] = load_lock,
@@ -52,21 +52,21 @@ def carried_over(
         MergeError: where a patch changes other symbols than where it was written.
     """
     first = not (content.overlay.folder / LOCK_FILE).is_file()
-    written = written_for(content.overlay, lock, before, lock_of, first=first)
+    written = baselines_of(content.overlay, lock, before, lock_of, first=first)
     return [*written.notices, *_notices_of(content, lock, upstream, written)]
 
 
-def standing(content: Content, lock: Lock, upstream: Upstream) -> list[str]:
+def standing_notices(content: Content, lock: Lock, upstream: SymbolLookup) -> list[str]:
     """Return what `carried_over` tells each time: not of a pin changed in place or locked for the first time."""
-    return [*map(lasting, _notices_of(content, lock, upstream, written_for(content.overlay, lock, None)))]
+    return [*map(without_lines, _notices_of(content, lock, upstream, baselines_of(content.overlay, lock, None)))]
 
 
-def lasting(notice: str) -> str:
+def without_lines(notice: str) -> str:
     """Return a notice without the lines of the overlay it names: any change above them moves those."""
     return _LINE.sub("", notice)
 
 
-def _notices_of(content: Content, lock: Lock, upstream: Upstream, written: Baselines) -> list[str]:
+def _notices_of(content: Content, lock: Lock, upstream: SymbolLookup, written: Baselines) -> list[str]:
     overlay, absent = content.overlay, upstream.absent
     authors = _authors(content)
     notices: list[str] = []
@@ -89,9 +89,9 @@ def _notices_of(content: Content, lock: Lock, upstream: Upstream, written: Basel
     return notices
 
 
-def _of_reads(content: Content, upstream: Upstream, written: Baselines) -> Iterator[str]:
+def _of_reads(content: Content, upstream: SymbolLookup, written: Baselines) -> Iterator[str]:
     """Yield what is not the same of all that is read, each by what was read where it was written."""
-    groups: dict[str, tuple[Earlier, list[str]]] = {}
+    groups: dict[str, tuple[Baseline, list[str]]] = {}
     for reader, (layer, bounds) in readers(content).items():
         for pin in written.at(layer, bounds)[:1]:
             groups.setdefault(pin.name, (pin, []))[1].append(reader)
@@ -109,7 +109,7 @@ def _authors(content: Content) -> dict[Key, tuple[str, Bounds]]:
     return found | {(one.path, one.symbol, "", "", one.action): (one.layer, one.bounds) for one in content.operations}
 
 
-def _compared(overlay: Overlay, entry: Contract, pins: list[Earlier], *, expected: bool = True) -> Iterator[str]:
+def _compared(overlay: Overlay, entry: Contract, pins: list[Baseline], *, expected: bool = True) -> Iterator[str]:
     """Yield what differs between a contract and what its operation was written for."""
     name, before = next(((pin.name, found) for pin in pins if (found := pin.contract(key_of(entry)))), ("", None))
     if before and (changed := differences(before, entry)):

@@ -5,17 +5,17 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from npu_overlays.contracts.surroundings import surroundings
+from npu_overlays.contracts.substitution_context import substitution_context
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.targets import find
 from npu_overlays.merging.upstream.onlookers import onlookers
 from npu_overlays.merging.upstream.standing_in import unlike
 from npu_overlays.model import classes_of
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definition_fields import definition_fields, definition_selectors, enclosing_headers
 from npu_overlays.model.definitions import Definition
-from npu_overlays.model.instances import overriding
+from npu_overlays.model.instance_attributes import overriding_methods
 from npu_overlays.model.module import Module
-from npu_overlays.model.parts import definitions, owners, parts
 from npu_overlays.model.selectors import selector
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
@@ -59,7 +59,7 @@ class Contract:
     find: str = ""
     change: str = ""
     owner: str = ""
-    definitions: str = ""
+    definition_selectors: str = ""
     kind: str = ""
     signature: str = ""
     decorators: str = ""
@@ -176,18 +176,18 @@ def contract(module: Module, operation: Operation, classes: ClassGraph | None = 
     classes = classes or classes_of(module)
     if operation.action != "added":
         definition = find(module, operation)
-        found = {**parts(definition), "definitions": definitions(module, operation.name)}
+        found = {**definition_fields(definition), "definitions": definition_selectors(module, operation.name)}
         if operation.action == "wrapped":
             found["watched"] = ", ".join(onlookers(classes, operation.path, definition))
         if operation.action != "deleted":
-            methods = {one.method for one in overriding(classes, operation.path, definition)}
+            methods = {one.method for one in overriding_methods(classes, operation.path, definition)}
             found["hidden"] = ", ".join(sorted(methods))
         found["unlike"] = _unlike(operation, definition, classes) if operation.action == "replaced" else ""
     return Contract(
         path=operation.path,
         symbol=operation.symbol,
         operation=operation.action,
-        owner=owners(module, operation.symbol),
+        owner=enclosing_headers(module, operation.symbol),
         **found,
     )
 
@@ -222,4 +222,4 @@ def contracts(content: Content, tree: SourceTree, classes: ClassGraph) -> list[C
 
 
 def _of_edit(path: str, content: bytes, find: str) -> Contract:
-    return Contract(path=path, operation="edit", find=find, **surroundings(path, content, find))
+    return Contract(path=path, operation="edit", find=find, **substitution_context(path, content, find))

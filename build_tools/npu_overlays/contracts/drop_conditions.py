@@ -19,7 +19,7 @@ from npu_overlays.tree import SourceTree
 _FIX = "delete it, give it until=, or say another drop_when if it is still needed"
 
 
-def due(
+def met_drop_conditions(
     content: Content, version: str, tree: SourceTree, has_commit: Callable[[str], bool] = lambda _: False
 ) -> Iterator[Problem]:
     """Yield a problem for everything whose `drop_when` is a condition that has come true.

@@ -11,7 +11,7 @@ from itertools import pairwise
 from npu_overlays.contracts.edited_definitions import MergedModules
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import Applied
-from npu_overlays.model.chains import Chain, attributes, chains
+from npu_overlays.model.attribute_chains import Chain, attributes, chains
 from npu_overlays.model.free_names import FreeNames
 from npu_overlays.model.imports import all_imported
 from npu_overlays.model.module import Module
@@ -30,7 +30,7 @@ _AT = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Code:
+class CodePiece:
     """One piece of an overlay's text.
 
     Args:
@@ -75,7 +75,7 @@ class Code:
         return self.operation.owner if self.operation else ""
 
 
-class Codes:
+class OverlayCode:
     """All text of an overlay, and what its pieces call each other.
 
     Args:
@@ -100,7 +100,7 @@ class Codes:
         """Return whether a dotted name is that of an added file, which is not upstream's."""
         return module in self._files
 
-    def own(self, code: Code, name: str) -> tuple[Code, ast.AST] | None:
+    def own(self, code: CodePiece, name: str) -> tuple[CodePiece, ast.AST] | None:
         """Return the piece of the overlay that a global name in another one means, or None."""
         if (known := code.imports.get(name)) is not None:
             file = self._files.get(known.module)
@@ -112,21 +112,21 @@ class Codes:
         other = self._added.get((code.path, name))
         return (other, other.tree) if other else None
 
-    def vocabulary(self, code: Code) -> frozenset[str]:
+    def vocabulary(self, code: CodePiece) -> frozenset[str]:
         """Return the attributes that a piece asks for, of whatever, and those that what it calls asks for."""
         return frozenset(
             name for at, part in self._reached(code) for name in attributes(filter(at.says, ast.walk(part)))
         )
 
-    def operators(self, code: Code) -> frozenset[str]:
+    def operators(self, code: CodePiece) -> frozenset[str]:
         """Return the operators, ``npu.npu_swiglu``, that a piece, or what it calls, names as ``torch.ops.npu.…``."""
         read = (pair for at, part in self._reached(code) for pair in at.chains(part))
         named = (chain for chain, node in read if not _asks_whether(node))
         return frozenset(f"{chain[2]}.{chain[3]}" for chain in named if chain[:2] == _OPERATORS and len(chain) > _AT)
 
-    def _reached(self, code: Code) -> Iterator[tuple[Code, ast.AST]]:
+    def _reached(self, code: CodePiece) -> Iterator[tuple[CodePiece, ast.AST]]:
         """Yield a piece's own text, and that of the overlay's which it calls."""
-        pending: list[tuple[Code, ast.AST]] = [(code, code.tree)]
+        pending: list[tuple[CodePiece, ast.AST]] = [(code, code.tree)]
         pending += [inner for name in _new_names(code.operation) if (inner := self.own(code, name))]
         seen: set[int] = set()
         while pending:
@@ -140,7 +140,7 @@ class Codes:
 
 def called_operators(content: Content) -> dict[Operation, frozenset[str]]:
     """Return what an overlay puts in the place of upstream's code, or in front of it, that calls such operators."""
-    codes = Codes(content)
+    codes = OverlayCode(content)
     changing = [one for one in codes.all if one.operation and one.operation.action not in ("added", "deleted")]
     return {one.operation: found for one in changing if one.operation and (found := codes.operators(one))}
 
@@ -173,17 +173,17 @@ def _asks_whether(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "hasattr"
 
 
-def _definition(code: Code | None, name: str) -> ast.AST | None:
+def _definition(code: CodePiece | None, name: str) -> ast.AST | None:
     body = code.tree.body if code else []
     return next((node for node in body if getattr(node, "name", "") == name), None)
 
 
-def _of_file(file: OverlayFile, pin: Pin) -> Code | None:
+def _of_file(file: OverlayFile, pin: Pin) -> CodePiece | None:
     try:
         tree = Module(file.path, file.content).tree
     except MergeError:
         return None
-    return Code(
+    return CodePiece(
         reader=f"file {file.path}",
         path=file.path,
         operation=None,
@@ -194,7 +194,7 @@ def _of_file(file: OverlayFile, pin: Pin) -> Code | None:
     )
 
 
-def _of_operation(operation: Operation, pin: Pin, merged: MergedModules | None) -> Code | None:
+def _of_operation(operation: Operation, pin: Pin, merged: MergedModules | None) -> CodePiece | None:
     text = f"_ = {operation.text}" if operation.kind == "attribute" and operation.text else operation.text
     try:
         tree = Module(operation.where, text.encode()).tree
@@ -204,7 +204,7 @@ def _of_operation(operation: Operation, pin: Pin, merged: MergedModules | None) 
     edited = merged.edited(operation) if merged and operation.action == "edited" else None
     tree = edited.tree if edited else tree
     header = next((getattr(node, "lineno", 1) for node in tree.body), 1)
-    return Code(
+    return CodePiece(
         reader=reader_of(operation),
         path=operation.path,
         operation=operation,

@@ -20,7 +20,7 @@ _DISTRIBUTION = ("distribution", "Distribution.from_name")
 _OF_FILES = ("files", "locate_file", "read_text", "entry_points")
 
 
-def asking(modules: Iterable[tuple[str, str, bytes]], project: str) -> list[str]:
+def own_metadata_readers(modules: Iterable[tuple[str, str, bytes]], project: str) -> list[str]:
     """Return the repository paths of modules that look for files in the metadata of their own distribution.
 
     Args:
@@ -31,7 +31,7 @@ def asking(modules: Iterable[tuple[str, str, bytes]], project: str) -> list[str]
     return [path for path, place, content in mentioning if _asks(place, content, project)]
 
 
-def asking_notices(overlay: Overlay, tree: PatchedTree) -> list[str]:
+def own_metadata_notices(overlay: Overlay, tree: PatchedTree) -> list[str]:
     """Return a notice for each such module of a patched tree."""
     project, place = overlay.pin.project, overlay.pin.place
     paths = (path for path in tree.paths() if path.endswith(".py") and place(path))
@@ -39,7 +39,7 @@ def asking_notices(overlay: Overlay, tree: PatchedTree) -> list[str]:
     return [
         f"{overlay.name}: {path} looks for files in the metadata of {project}, which are the companion's and list none:"
         f" make it ask for {overlay.distribution}"
-        for path in asking(modules, project)
+        for path in own_metadata_readers(modules, project)
     ]
 
 

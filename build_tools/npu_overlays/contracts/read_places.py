@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from npu_overlays.contracts.overlay_code import Code, Codes
-from npu_overlays.model.chains import SUPER, Chain, chains, root_of
+from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
+from npu_overlays.model.attribute_chains import SUPER, Chain, chains, root_of
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, stored_names
 from npu_overlays.model.functions import first_parameter
-from npu_overlays.model.lookup import ResolvedSymbol, Upstream
+from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
@@ -41,12 +41,12 @@ class Method:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadingPiece:
+class PieceReads:
     """One piece of an overlay's text, the rest of it, and its upstream."""
 
-    code: Code
-    codes: Codes
-    upstream: Upstream
+    code: CodePiece
+    codes: OverlayCode
+    upstream: SymbolLookup
 
     @cached_property
     def asked(self) -> frozenset[str]:
@@ -186,9 +186,9 @@ def _looked_up(tree: ast.AST) -> set[ast.AST]:
     return called | {one.value for one in nodes if isinstance(one, ast.Subscript)}
 
 
-def _enum_members(upstream: Upstream, owner: ResolvedSymbol) -> list[ResolvedSymbol]:
+def _enum_members(upstream: SymbolLookup, owner: ResolvedSymbol) -> list[ResolvedSymbol]:
     """Return the members of a class; nothing for one that is no enumeration."""
-    bases = upstream.model.classes.outside(owner.origin) if owner.classes else set()
+    bases = upstream.classes.outside(owner.origin) if owner.classes else set()
     if not any(base.rpartition(".")[2] in _ENUMS for base in bases):
         return []
     names = (name for node in owner.classes for one in node.body for name in stored_names(one))

@@ -54,7 +54,7 @@ class Read:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ReadOccurrence:
     """One place of an overlay that reads a symbol of upstream's.
 
     Args:
@@ -71,7 +71,7 @@ class Reading:
     where: str
 
 
-def recorded(readings: Iterable[Reading]) -> tuple[Read, ...]:
+def recorded(readings: Iterable[ReadOccurrence]) -> tuple[Read, ...]:
     """Return what a lock keeps of readings: each symbol once, in order, with all that read it."""
     found: dict[tuple[str, str, bool], tuple[Read, set[str]]] = {}
     for one in readings:

@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from npu_overlays.contracts.callers import called_otherwise
 from npu_overlays.contracts.contracts import Contract
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph, enclosing
+from npu_overlays.model.constructors import constructor_signature
 from npu_overlays.model.definitions import FUNCTIONS
-from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.selectors import leaf_of, owner_of, plain
+from npu_overlays.model.signatures import replacement_mismatch
+from npu_overlays.model.syntax import nodes_of
 
 # What Python asks for by itself: with it, code that nobody operates on does something else.
 _MAKING = "how every object of it is made"
@@ -68,9 +69,11 @@ _ASKED = {
     "__array_ufunc__": "what numpy does with it",
 }
 _SETTING = (2, 3)
+_DIGEST = re.compile("<[0-9a-f]{8}>")
+_UNKNOWN = "()"
 
 
-def reaching(
+def with_side_effects(
     contracts: Iterable[Contract], classes: ClassGraph, shipped: ClassGraph, known: Mapping[tuple[str, ...], Contract]
 ) -> list[Contract]:
     """Return contracts with what they reach.
@@ -88,7 +91,7 @@ def reaching(
         place = Symbol(one.path, plain(one.symbol))
         effects = _affected(classes, one) if one.operation in ("added", "deleted") else iter(())
         if one.operation == "replaced" and one.kind == "class":
-            effects = called_otherwise(classes, shipped, place)
+            effects = constructor_changes(classes, shipped, place)
         made = replace(one, affects="; ".join(effects), undone=", ".join(undone.get(place, ())))
         before = known.get(one.place)
         if before and before.operation == one.operation:
@@ -165,3 +168,47 @@ def _meant(classes: ClassGraph, path: str, owner: ast.expr, name: str, wanted: s
     full = meant.member(name) if meant else Symbol(classes.meant_module(path, owner), name)
     inside = (one for one in sorted(wanted) if one.path == full.path and f"{one.name}.".startswith(f"{full.name}."))
     yield from inside
+
+
+def constructor_changes(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> Iterator[str]:
+    """Yield how a class does not take what upstream's callers give, as the rest of a sentence.
+
+    Args:
+        before: upstream's classes.
+        after: those that are shipped.
+        symbol: the class.
+    """
+    theirs, own = constructor_signature(before, symbol), constructor_signature(after, symbol)
+    both = all(any(getattr(one, "name", "") == "__init__" for one in _body(graph, symbol)) for graph in (before, after))
+    if both or theirs in (own, _UNKNOWN):  # of two functions their contract says it
+        return
+    if own == _UNKNOWN:
+        yield f"has nothing that says what it is called with, upstream's is called with `{theirs}`"
+    elif differs := _refused(own, theirs):
+        yield f"is called with `{own}`, upstream's with `{theirs}`: it {differs}"
+
+
+def _refused(own: str, theirs: str) -> str:
+    mine, wanted = _arguments(own), _arguments(theirs)
+    if mine is None or wanted is None:
+        return "is made in another way"
+    return replacement_mismatch(mine, wanted)
+
+
+def _arguments(text: str) -> ast.arguments | None:
+    """Return the parameters that a text lists, without that for the object itself; None where it lists several."""
+    try:
+        (function,) = ast.parse(f"def f{_DIGEST.sub('0', text)}: ...").body
+    except SyntaxError:
+        return None
+    assert isinstance(function, ast.FunctionDef)  # noqa: S101  # which it was parsed as
+    arguments = function.args
+    if arguments.args and arguments.args[0].arg in ("self", "cls"):
+        arguments.args = arguments.args[1:]
+        arguments.defaults = arguments.defaults[-len(arguments.args) :] if arguments.args else []
+    return arguments
+
+
+def _body(graph: ClassGraph, symbol: Symbol) -> list[ast.stmt]:
+    node = graph.node(symbol)
+    return node.body if node else []

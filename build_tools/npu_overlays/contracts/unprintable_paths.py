@@ -6,7 +6,7 @@ from npu_overlays.pin import Pin
 from npu_overlays.tree import SourceTree
 
 
-def unseen(pin: Pin, tree: SourceTree, *, overlay: str) -> list[str]:
+def unprintable_path_notices(pin: Pin, tree: SourceTree, *, overlay: str) -> list[str]:
     """Return the notices.
 
     Args:

@@ -13,7 +13,7 @@ from npu_overlays.overlay.project import Layer, Overlay
 from npu_overlays.overlay.said import read_layers
 
 
-def idle(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lock) -> Iterator[Problem]:
+def unused_bounds(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lock) -> Iterator[Problem]:
     """Yield a problem for all that applies to no pin, of the layers that lie beside a pin and of what is its own.
 
     Of a layer that lies elsewhere, the pins are somebody else's. Where a pin is not locked, nothing is known.

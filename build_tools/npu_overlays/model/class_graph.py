@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.model.definitions import FUNCTIONS, Definition
-from npu_overlays.model.externals import external_has
+from npu_overlays.model.external_classes import external_has
 from npu_overlays.model.functions import first_parameter
 from npu_overlays.model.inheritance import Bases, Mro
 from npu_overlays.model.module import Module
-from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.resolver import Resolver
 from npu_overlays.model.symbols import Symbol, Target
+from npu_overlays.model.syntax import nodes_of
 
 # A class that may have a name among its bases.
 _HEADER = rb"\bclass\s+\w+\s*(?:\[[^\]]*\]\s*)?\([^:]*\b(?:%s)\b"

@@ -22,7 +22,7 @@ _GIVING_NOTHING = frozenset(
 _ASKING = frozenset({"getattr", "hasattr", "delattr"})
 
 
-def may_be_given(graph: ClassGraph, symbol: Symbol, name: str, *, bound: bool) -> bool:
+def may_have_dynamic_member(graph: ClassGraph, symbol: Symbol, name: str, *, bound: bool) -> bool:
     """Return whether a class may have a member of which its text does not say so.
 
     Args:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from npu_overlays.model.definitions import FUNCTIONS, blocks, is_typing_only
 from npu_overlays.model.lazy_packages import Lazy, lazy_of
-from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.scopes import Binding, Scopes
+from npu_overlays.model.syntax import nodes_of
 
 # What can give a module names that its text does not bind, or put another module in its place.
 _DYNAMIC = re.compile(rb"\bglobals\s*\(|\b(?:vars|locals)\s*\(\s*\)|\bexec\s*\(|\bsys\s*\.\s*modules\b|\b__getattr__\b")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.token_layout import TokenLayout, layout_of
 
 FragmentKind = Literal["values", "named", "statements", "none"]
 _OPERATIONS = (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Lambda, ast.Await, ast.Yield)
@@ -21,7 +21,7 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Value:
+class FragmentValue:
     """One complete expression of a fragment: its tokens, and whether an operator holds it together."""
 
     tokens: Range
@@ -39,9 +39,9 @@ class Fragment:
         values: its outermost expressions; of names, what they are given.
     """
 
-    layout: Layout
+    layout: TokenLayout
     kind: FragmentKind
-    values: tuple[Value, ...] = ()
+    values: tuple[FragmentValue, ...] = ()
 
 
 def read_fragment(text: str) -> Fragment:
@@ -69,7 +69,7 @@ def _is_chain(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "_"
 
 
-def _enclosed(layout: Layout, opening: str, closing: str) -> Fragment | None:
+def _enclosed(layout: TokenLayout, opening: str, closing: str) -> Fragment | None:
     """Return a fragment of expressions, read between brackets."""
     text = f"{opening}\n{layout.source}\n{closing}"
     tree = _parse(text)
@@ -100,7 +100,7 @@ def _side_by_side(node: ast.expr) -> tuple[list[ast.AST], bool]:
     return [], False
 
 
-def _statements(layout: Layout) -> Fragment:
+def _statements(layout: TokenLayout) -> Fragment:
     """Return a fragment of whole statements, or of the head of one; of kind ``none`` where it is neither."""
     margin = layout.margins[0]
     opener = _OPENERS.get(layout.texts[0], "")
@@ -124,9 +124,9 @@ def _outermost(tree: ast.AST) -> Iterator[ast.expr]:
             yield from _outermost(child)
 
 
-def _value(places: _Places, node: ast.AST, skipped: int) -> Value:
+def _value(places: _Places, node: ast.AST, skipped: int) -> FragmentValue:
     first, behind = places.tokens(node)
-    return Value(tokens=(first - skipped, behind - skipped), operation=isinstance(node, _OPERATIONS))
+    return FragmentValue(tokens=(first - skipped, behind - skipped), operation=isinstance(node, _OPERATIONS))
 
 
 def _parse(text: str) -> ast.Module | None:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from npu_overlays.model.definitions import bound_name
-from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.symbols import Imported
+from npu_overlays.model.syntax import nodes_of
 
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from npu_overlays.model.definitions import Definition
-from npu_overlays.model.externals import actual_bases, external_line, made_of
-from npu_overlays.model.nodes import nodes_of
+from npu_overlays.model.external_classes import actual_bases, external_line, made_of
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbols import Symbol, Target
+from npu_overlays.model.syntax import nodes_of
 
 T = TypeVar("T")
 

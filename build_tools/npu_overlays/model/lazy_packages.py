@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from npu_overlays.model.definitions import bound_name
-from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.scopes import Scopes
+from npu_overlays.model.syntax import nodes_of
 
 _IN_ITS_PLACE = re.compile(rb"\bsys\s*\.\s*modules\s*\[\s*__name__\s*\]\s*=(?!=)")
 _ON_DEMAND = re.compile(rb"^def[ \t]+__getattr__[ \t]*\(", re.MULTILINE)

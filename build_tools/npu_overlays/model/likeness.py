@@ -10,12 +10,12 @@ from npu_overlays.model.definitions import Definition
 from npu_overlays.model.module import Module
 from npu_overlays.model.tokens import significant
 
-Shape = Counter[tuple[str, str]]
+TokenPairs = Counter[tuple[str, str]]
 # Below that, two definitions are two.
 ENOUGH = 0.5
 
 
-def shape(module: Module, definition: Definition) -> Shape:
+def token_pairs(module: Module, definition: Definition) -> TokenPairs:
     """Return the pairs of neighbouring tokens of a definition's body: of an assignment, of its value."""
     node = definition.node
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -28,7 +28,7 @@ def shape(module: Module, definition: Definition) -> Shape:
     return Counter(pairwise(words))
 
 
-def likeness(one: Shape, other: Shape) -> float:
+def likeness(one: TokenPairs, other: TokenPairs) -> float:
     """Return what share of their pairs two shapes have in common."""
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 1.0

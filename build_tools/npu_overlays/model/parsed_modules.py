@@ -11,9 +11,9 @@ from npu_overlays.errors import MergeError
 from npu_overlays.model.encodings import as_utf8
 from npu_overlays.model.exports import Surface, surface_of, typing_only
 from npu_overlays.model.module import Module
-from npu_overlays.model.parsing import line_starts, parsed
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Scopes
+from npu_overlays.model.syntax import line_starts, syntax_tree
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class ParsedModules:
         """Return the syntax tree of a module; None where this Python cannot parse it."""
         module = self.module(content)
         if module is None and content not in self._trees:
-            self._trees[content] = _tried(parsed, content)
+            self._trees[content] = _tried(syntax_tree, content)
         return module.tree if module else self._trees[content]
 
     def never_run(self, module: Module) -> set[ast.stmt]:
@@ -100,7 +100,7 @@ def module_imports(content: bytes) -> list[ast.Import | ast.ImportFrom]:
     content = as_utf8(content)
     if not _BEGINNING.search(content):
         return []
-    tree = _head(content) or parsed(content)
+    tree = _head(content) or syntax_tree(content)
     return [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
 
 
@@ -111,7 +111,7 @@ def _head(content: bytes) -> ast.Module | None:
     """
     for end in _ends(content):
         try:
-            return parsed(content[:end])
+            return syntax_tree(content[:end])
         except SyntaxError:  # perhaps it goes on in the next lines, perhaps it is within a string
             continue
     return None

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from npu_overlays.model.definitions import first_line
-from npu_overlays.model.logical_lines import Layout, layout_of
 from npu_overlays.model.module import Module
+from npu_overlays.model.token_layout import TokenLayout, layout_of
 
 # What makes an indented text a module, and puts any other one below the lines that can name an encoding.
 _AROUND, _ABOVE = b"if 1:\n", b"\n\n"
@@ -59,11 +59,11 @@ class Passage:
         self._starts = {start: number for number, (start, _) in enumerate(self.layout.spans)}
         self._ends = {end: number + 1 for number, (_, end) in enumerate(self.layout.spans)}
 
-    def occurrences(self, find: Layout) -> list[int]:
+    def occurrences(self, find: TokenLayout) -> list[int]:
         """Return the tokens at which a find begins, line by line and block by block."""
         return [at for at in self.layout.occurrences(find) if at >= self._skipped]
 
-    def sequences(self, find: Layout) -> list[int]:
+    def sequences(self, find: TokenLayout) -> list[int]:
         """Return the tokens at which the words of a find begin, however they are laid out."""
         return [at for at in self.layout.sequences(find) if at >= self._skipped]
 

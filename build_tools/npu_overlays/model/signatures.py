@@ -35,7 +35,7 @@ def _parameter(kind: str, node: ast.arg, default: ast.expr | None = None) -> Par
     return Parameter(name=node.arg, kind=kind, node=node, default=default)
 
 
-def mismatch(wrapper: ast.arguments, original: ast.arguments) -> str:
+def wrapper_mismatch(wrapper: ast.arguments, original: ast.arguments) -> str:
     """Return how a wrapper's parameters differ from the original's, as the rest of a sentence, or an empty text.
 
     They must be the same in name, kind, order and default; behind them the wrapper may have optional ones of its own.
@@ -46,7 +46,7 @@ def mismatch(wrapper: ast.arguments, original: ast.arguments) -> str:
     return reasons[0] if reasons else ""
 
 
-def unaccepted(replacement: ast.arguments, original: ast.arguments) -> str:
+def replacement_mismatch(replacement: ast.arguments, original: ast.arguments) -> str:
     """Return which of the original's calls a replacement would not take as they are meant, or an empty text.
 
     It may take more, and have other defaults.
@@ -81,7 +81,7 @@ def _is_given(place: int, parameter: Parameter, theirs: list[Parameter]) -> bool
     return wanted is not None and wanted.default is None
 
 
-def unbound(call: ast.Call, theirs: list[Parameter]) -> str:
+def call_mismatch(call: ast.Call, theirs: list[Parameter]) -> str:
     """Return why Python would refuse a call, or an empty text; what is starred could be anything."""
     starred = any(isinstance(one, ast.Starred) for one in call.args)
     doubly = any(one.arg is None for one in call.keywords)
@@ -104,7 +104,7 @@ def unbound(call: ast.Call, theirs: list[Parameter]) -> str:
     return ""
 
 
-def written(arguments: ast.arguments, default: Callable[[ast.expr], str] = ast.unparse) -> str:
+def signature_text(arguments: ast.arguments, default: Callable[[ast.expr], str] = ast.unparse) -> str:
     """Return parameters as they can be written, without their annotations: ``(x, y=1, **kwargs)``.
 
     Args:

@@ -10,6 +10,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.resolver import Resolver
 from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.pin import Pin
 from npu_overlays.tree import PatchedTree, SourceTree
 
@@ -37,6 +38,7 @@ class Model:
         """Forget what was found out, which takes much memory; whatever is asked again is found out again."""
         self.__dict__.pop("resolver", None)
         self.__dict__.pop("classes", None)
+        self.__dict__.pop("symbols", None)
         self.modules.forget()
 
     @cached_property
@@ -48,6 +50,11 @@ class Model:
     def classes(self) -> ClassGraph:
         """Its classes."""
         return ClassGraph(self.resolver)
+
+    @cached_property
+    def symbols(self) -> SymbolLookup:
+        """What the dotted names in an overlay's text stand for in it."""
+        return SymbolLookup(self.classes, self.absent)
 
 
 def model_of(pin: Pin, tree: SourceTree, *, absent: frozenset[str] = frozenset()) -> Model:

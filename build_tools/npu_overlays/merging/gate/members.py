@@ -17,7 +17,7 @@ from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
 from npu_overlays.model.definitions import FUNCTIONS
-from npu_overlays.model.dynamic_members import may_be_given
+from npu_overlays.model.dynamic_members import may_have_dynamic_member
 from npu_overlays.model.local_names import is_local, is_self, made_by
 
 _KEEP = "keep it, or change those places too"
@@ -57,7 +57,7 @@ def report_lost_members(examined: Examined, report: Report) -> None:
             if after.node(symbol) is None:
                 continue
             for loss in _losses(before, after, symbol):
-                given = may_be_given(after, symbol, loss.name, bound=loss.bound)
+                given = may_have_dynamic_member(after, symbol, loss.name, bound=loss.bound)
                 if not given and (loss.bound or not examined.sets_elsewhere(loss.name)):
                     _report(examined, report, loss, list(_askers(after, loss)), before.gives(symbol).get(loss.name, ()))
 

@@ -22,7 +22,7 @@ _USUAL_STEP = 4
 _KEPT = 512
 
 
-class Layout:
+class TokenLayout:
     """The significant tokens of a text, and how they are laid out.
 
     Args:
@@ -122,14 +122,14 @@ class Layout:
         """Return whether a token is the last of its logical line."""
         return token + 1 == len(self.lines) or self.lines[token + 1] != self.lines[token]
 
-    def sequences(self, find: Layout) -> Iterator[int]:
+    def sequences(self, find: TokenLayout) -> Iterator[int]:
         """Yield every token at which the tokens of `find` begin, however they are laid out."""
         size = len(find.texts)
         for at in range(len(self.texts) - size + 1) if size else ():
             if self.texts[at] == find.texts[0] and self.texts[at : at + size] == find.texts:
                 yield at
 
-    def occurrences(self, find: Layout) -> list[int]:
+    def occurrences(self, find: TokenLayout) -> list[int]:
         """Return the tokens at which `find` begins, line by line and block by block; none reaches into another.
 
         A line end of `find` that stands outside brackets in this text must end a logical line here, and no other may
@@ -141,7 +141,7 @@ class Layout:
                 found.append(at)
         return found
 
-    def _laid_out(self, find: Layout, at: int) -> bool:
+    def _laid_out(self, find: TokenLayout, at: int) -> bool:
         begun = [0]
         for own in range(1, len(find.tokens)):
             there = at + own
@@ -153,7 +153,7 @@ class Layout:
                 return False
         return len(begun) == 1 or self._same_blocks(find, begun, at)
 
-    def _same_blocks(self, find: Layout, begun: list[int], at: int) -> bool:
+    def _same_blocks(self, find: TokenLayout, begun: list[int], at: int) -> bool:
         margins = find.statement_margins(begun, bracketed=self.depths[at] > 0)
         lines = [self.lines[at + own] for own in begun]
         widths, upstreams = (
@@ -171,9 +171,9 @@ class Layout:
 
 
 @lru_cache(maxsize=_KEPT)
-def layout_of(source: str) -> Layout:
+def layout_of(source: str) -> TokenLayout:
     """Return the layout of a text, the same one each time; nobody changes it."""
-    return Layout(source)
+    return TokenLayout(source)
 
 
 def relative_levels(margins: list[str], step: int) -> list[int]:

@@ -1,25 +1,70 @@
-"""Callables: function or class of a tree → what it can be called with."""
+"""Constructors: class of a tree → the function or the fields that a call of it goes to, also as text."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
-from npu_overlays.model.externals import BARE
-from npu_overlays.model.lookup import ResolvedSymbol, Upstream
-from npu_overlays.model.records import Records
+from npu_overlays.model.external_classes import BARE
+from npu_overlays.model.fingerprint import brief
+from npu_overlays.model.record_classes import RecordClasses, RecordField
 from npu_overlays.model.symbols import Symbol
 
+_MAKING = ("__new__", "__init__")
 _DATACLASS = "dataclasses.dataclass"
-# Under any other decorator, what is called may be something else.
-_TRANSPARENT = frozenset(
-    {"staticmethod", "classmethod", "cache", "lru_cache", "no_grad", "inference_mode", "contextmanager", "override"}
-    | {"abstractmethod", "overload"}
-)
 # Python's own, which classes without any have.
 (_OBJECTS,) = (one for one in ast.parse("def __init__(self): ...").body if isinstance(one, FUNCTIONS))
+
+
+def constructor_signature(graph: ClassGraph, symbol: Symbol) -> str:
+    """Return what a class is called with, `(self, a, b=1)`; `()` where its tree says nothing of that.
+
+    Those are the parameters of its metaclass's `__call__`, and of its `__new__` and `__init__`, its own or a base's, or
+    the fields of a record in order, or of a model of pydantic's by name.
+    """
+    records = RecordClasses(graph, lambda: True)
+    line = graph.line(symbol)
+    found = [next(filter(None, (_callable_text(graph, records, one, name) for one in line)), "") for name in _MAKING]
+    metaclass = (one for base in line for meta in _metaclasses(graph, base) for one in graph.line(meta))
+    first = next(filter(None, (_callable_text(graph, records, one, "__call__") for one in metaclass)), "")
+    return " ".join(filter(None, [first, *found])) or _model_fields(graph, line) or "()"
+
+
+def _metaclasses(graph: ClassGraph, symbol: Symbol) -> Iterator[Symbol]:
+    """Yield the metaclass that a class names, where that is upstream's."""
+    node = graph.node(symbol)
+    stated = (one.value for one in (node.keywords if node else ()) if one.arg == "metaclass")
+    yield from filter(None, (graph.meant(symbol.path, value) for value in stated))
+
+
+def _model_fields(graph: ClassGraph, line: Sequence[Symbol]) -> str:
+    """Return the fields of a model of pydantic's with those of its bases; nothing for another class."""
+    bases = {graph.dotted(base) for one in line for base in graph.bases(one).stated}
+    if not any(name.rpartition(".")[2] == "BaseModel" for name in bases):
+        return ""
+    nodes = (node for one in reversed(line) if (node := graph.node(one)))
+    stated = [one for node in nodes for one in node.body if isinstance(one, ast.AnnAssign)]
+    fields = {one.target.id: one.value for one in stated if isinstance(one.target, ast.Name)}
+    shown = (f"{name}={brief(value)}" if value else name for name, value in fields.items())
+    return f"({', '.join(['*', *shown])})" if fields else ""
+
+
+def _callable_text(graph: ClassGraph, records: RecordClasses, symbol: Symbol, name: str) -> str:
+    known = [definition_fields(one) for one in graph.definitions(symbol.member(name))]
+    if known:
+        return " or ".join(dict.fromkeys(one.get("signature", "") or one["body"] for one in known))
+    taken = records.taken(symbol) if name == "__init__" else None
+    return f"({', '.join(_written(taken))})" if taken is not None else ""
+
+
+def _written(fields: list[RecordField]) -> list[str]:
+    """Return fields as parameters are written."""
+    shown = [f"{one.name}={brief(one.value)}" if one.value else one.name for one in fields]
+    named = next((number for number, one in enumerate(fields) if one.kind == "kw"), None)
+    return shown if named is None else [*shown[:named], "*", *shown[named:]]
 
 
 def constructor(graph: ClassGraph, symbol: Symbol) -> FunctionNode | frozenset[str] | None:
@@ -32,7 +77,7 @@ def constructor(graph: ClassGraph, symbol: Symbol) -> FunctionNode | frozenset[s
     return _constructor(graph, graph.line(symbol))
 
 
-def constructor_behind(graph: ClassGraph, symbol: Symbol) -> FunctionNode | frozenset[str] | None:
+def super_constructor(graph: ClassGraph, symbol: Symbol) -> FunctionNode | frozenset[str] | None:
     """Return what ``super().__init__`` in a class is, likewise."""
     return _constructor(graph, graph.line(symbol)[1:]) if _has_known_bases(graph, symbol) else None
 
@@ -85,7 +130,7 @@ def _fields(graph: ClassGraph, line: Sequence[Symbol]) -> frozenset[str] | None:
     """Return the keywords of a dataclass, given it and its bases in the order in which Python asks them."""
     if not all(_has_known_bases(graph, one) for one in line):
         return None
-    taken = Records(graph, lambda: False).taken(line[0])
+    taken = RecordClasses(graph, lambda: False).taken(line[0])
     return None if taken is None else frozenset(one.name for one in taken)
 
 
@@ -93,42 +138,3 @@ def _says(call: ast.expr, keyword: str, *, value: bool) -> bool:
     """Return whether an expression is a call with a keyword of a certain value."""
     given = call.keywords if isinstance(call, ast.Call) else []
     return any(one.arg == keyword and getattr(one.value, "value", None) is value for one in given)
-
-
-def takes(there: Upstream, found: ResolvedSymbol, keyword: str) -> bool | None:
-    """Return whether what a name stands for takes a keyword; None where that cannot be told.
-
-    Args:
-        there: all that is installed.
-        found: what the name stands for.
-        keyword: the keyword.
-    """
-    if found.classes:
-        return _constructor_takes(there, found, keyword) if len(found.nodes) == 1 else None
-    answers = {_function_takes(node, keyword) if isinstance(node, FUNCTIONS) else None for node in found.nodes}
-    return True if True in answers else None if None in answers or not answers or _is_imported(there, found) else False
-
-
-def _is_imported(there: Upstream, found: ResolvedSymbol) -> bool:
-    """Return whether a name may stand for what its module imports, too: the other branch of a ``try``."""
-    return any(one.kind == "import" for one in there.model.classes.definitions(found.origin))
-
-
-def _constructor_takes(there: Upstream, found: ResolvedSymbol, keyword: str) -> bool | None:
-    made = constructor(there.model.classes, found.origin)
-    if made is None or _is_imported(there, found):
-        return None
-    return keyword in made if isinstance(made, frozenset) else _function_takes(made, keyword)
-
-
-def _function_takes(node: FunctionNode, keyword: str) -> bool | None:
-    arguments = node.args
-    if arguments.kwarg or any(one.arg == keyword for one in (*arguments.args, *arguments.kwonlyargs)):
-        return True
-    return False if all(map(_is_transparent, node.decorator_list)) else None
-
-
-def _is_transparent(decorator: ast.expr) -> bool:
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    return name in _TRANSPARENT

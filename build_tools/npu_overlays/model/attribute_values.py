@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from npu_overlays.model.chains import Chain, chains, root_of
+from npu_overlays.model.attribute_chains import Chain, chains, root_of
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, blocks
 from npu_overlays.model.fingerprint import brief
 from npu_overlays.model.free_names import FreeNames
@@ -49,7 +49,7 @@ class GivenValue:
                 yield chain
 
 
-def settings(classes: Iterable[ast.ClassDef]) -> dict[str, list[GivenValue]]:
+def attribute_values(classes: Iterable[ast.ClassDef]) -> dict[str, list[GivenValue]]:
     """Return what the methods of a class give to ``self``, by name; of several definitions of it all they do."""
     found: dict[str, list[GivenValue]] = {}
     for method in (one for node in classes for one in node.body if isinstance(one, FUNCTIONS)):

@@ -17,7 +17,7 @@ _HIDDEN_UNDER = frozenset({"staticmethod", "classmethod", "abstractmethod", "cac
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class AttributeOverride:
     """One method that gives objects an attribute of their own, without looking at the one they had.
 
     Args:
@@ -31,7 +31,9 @@ class Setting:
     always: bool
 
 
-def hiding(classes: ClassGraph, owner: Symbol, name: str, *, always: bool) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
+def hiding_assignments(
+    classes: ClassGraph, owner: Symbol, name: str, *, always: bool
+) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
     """Yield what gives the objects of a class an attribute of their own, each with the path of its module.
 
     Args:
@@ -88,7 +90,7 @@ def _slots(statement: ast.stmt) -> set[object]:
     return set()
 
 
-def overriding(classes: ClassGraph, path: str, definition: Definition) -> Iterator[Setting]:
+def overriding_methods(classes: ClassGraph, path: str, definition: Definition) -> Iterator[AttributeOverride]:
     """Yield the methods that put something else in the place of a member of their class, on the objects.
 
     Who reads the member by its name on the way, as ``self.f = cached(self.f)`` does, keeps it in use. Python itself
@@ -113,7 +115,7 @@ def overriding(classes: ClassGraph, path: str, definition: Definition) -> Iterat
                 always = one == owner and plain and method.name in _MAKING and _sets_always(method, leaf)
                 if always or isinstance(definition.node, FUNCTIONS) or method.name in _MAKING:
                     home = "" if one.path == path else f" of {one.path}"
-                    yield Setting(method=f"{node.name}.{method.name}{home}", line=lines[0], always=always)
+                    yield AttributeOverride(method=f"{node.name}.{method.name}{home}", line=lines[0], always=always)
 
 
 def _may_name(classes: ClassGraph, owner: Symbol, method: FunctionNode, name: str) -> bool:

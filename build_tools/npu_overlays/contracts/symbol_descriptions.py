@@ -6,19 +6,19 @@ import ast
 from collections.abc import Iterator
 
 from npu_overlays.contracts.reads import Read
-from npu_overlays.model.constructor_text import constructor_text
+from npu_overlays.model.constructors import constructor_signature
+from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.model.fingerprint import brief, fingerprint_of_all
 from npu_overlays.model.functions import own_nodes
-from npu_overlays.model.lookup import ResolvedSymbol, Upstream
-from npu_overlays.model.parts import parts
+from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 
 # A dictionary of more entries is a table of data, of which a digest says enough.
 _MANY = 64
 _PARTS = ("kind", "signature", "decorators")
 
 
-def described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool = False) -> Read:
+def described(found: ResolvedSymbol, upstream: SymbolLookup, *, whole: bool = False) -> Read:
     """Return what is known of a symbol, by which two versions of it are compared.
 
     Args:
@@ -32,7 +32,7 @@ def described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool = False)
         return Read(path=found.path, symbol=found.symbol, kind="attribute", value="<deep>")
 
 
-def _described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool) -> Read:
+def _described(found: ResolvedSymbol, upstream: SymbolLookup, *, whole: bool) -> Read:
     entries = _entries(found)
     values = [] if entries else list(dict.fromkeys(map(str, found.values)))
     shown = _parts(found)
@@ -41,7 +41,7 @@ def _described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool) -> Rea
         symbol=found.symbol,
         kind=shown.get("kind", "attribute"),
         signature=shown.get("signature", ""),
-        called=constructor_text(upstream.model.classes, found.origin) if found.classes else "",
+        called=constructor_signature(upstream.classes, found.origin) if found.classes else "",
         decorators=shown.get("decorators", ""),
         returns=" or ".join(dict.fromkeys(shape for node in found.nodes for shape in _shapes(node))),
         value=" or ".join(values),
@@ -52,7 +52,7 @@ def _described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool) -> Rea
 
 def _parts(found: ResolvedSymbol) -> dict[str, str]:
     """Return what definitions show of themselves; of branches all that differs."""
-    known = [parts(Definition(name=found.symbol, kind="attribute", node=node)) for node in found.nodes]
+    known = [definition_fields(Definition(name=found.symbol, kind="attribute", node=node)) for node in found.nodes]
     told = {name: dict.fromkeys(one[name] for one in known if name in one) for name in _PARTS}
     return {name: " or ".join(texts) for name, texts in told.items() if texts}
 

@@ -9,10 +9,10 @@ from npu_overlays.model.fingerprint import brief, fingerprint, fingerprint_of_al
 from npu_overlays.model.functions import function_kind
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import leading, owner_of
-from npu_overlays.model.signatures import parameters, written
+from npu_overlays.model.signatures import parameters, signature_text
 
 
-def parts(definition: Definition) -> dict[str, str]:
+def definition_fields(definition: Definition) -> dict[str, str]:
     """Return the parts of a definition by the name of the contract's field; absent ones are left out."""
     node = definition.node
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -25,7 +25,7 @@ def parts(definition: Definition) -> dict[str, str]:
     return {name: text for name, text in {**found, "decorators": decorators}.items() if text}
 
 
-def owners(module: Module, symbol: str) -> str:
+def enclosing_headers(module: Module, symbol: str) -> str:
     """Return the classes around a symbol as they are declared, outermost first: ``@dataclass A(Base) > B()``."""
     shown = []
     parent = owner_of(symbol)
@@ -38,7 +38,7 @@ def owners(module: Module, symbol: str) -> str:
     return " > ".join(reversed(shown))
 
 
-def definitions(module: Module, name: str) -> str:
+def definition_selectors(module: Module, name: str) -> str:
     """Return what leads to each definition of a name, where that has several, or one under a condition."""
     known = module.definitions.get(name, [])
     if len(known) == 1 and all(one.is_certain for one in known[0].around):
@@ -51,7 +51,7 @@ def _function(node: FunctionNode) -> dict[str, str]:
     annotated: list[ast.AST] = [one.node for one in listed if one.node.annotation]
     return {
         "kind": function_kind(node),
-        "signature": written(node.args, brief),
+        "signature": signature_text(node.args, brief),
         "annotations": fingerprint_of_all([*annotated, *([node.returns] if node.returns else [])]),
         "body": _body(node),
     }

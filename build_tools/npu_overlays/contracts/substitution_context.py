@@ -12,7 +12,7 @@ _DIGEST = 16
 _LINES = 2
 
 
-def surroundings(path: str, content: bytes, find: str) -> dict[str, str]:
+def substitution_context(path: str, content: bytes, find: str) -> dict[str, str]:
     """Return what a substitution depends on, by the name of the contract's field; nothing where it finds nothing.
 
     In YAML those are the keys each occurrence stands under, an item of a list by its first line, and by its number too

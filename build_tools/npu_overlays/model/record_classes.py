@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from npu_overlays.model.class_graph import ClassGraph
-from npu_overlays.model.externals import is_named_tuple
+from npu_overlays.model.external_classes import is_named_tuple
 from npu_overlays.model.symbols import Symbol
 
 _ATTRS = frozenset({"s", "attrs", "attributes", "dataclass", "define", "frozen", "mutable"})
@@ -18,7 +18,7 @@ _FIELDS = frozenset({"field", "ib", "attrib", "Field"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Field:
+class RecordField:
     """One field a class has itself.
 
     Args:
@@ -32,7 +32,7 @@ class Field:
     value: ast.expr | None = None
 
 
-class Records:
+class RecordClasses:
     """The record classes of one tree.
 
     Args:
@@ -44,14 +44,14 @@ class Records:
         self.graph = graph
         self._structs = structs
         self._makers: dict[Symbol, str] = {}
-        self._all: dict[Symbol, dict[str, Field]] = {}
+        self._all: dict[Symbol, dict[str, RecordField]] = {}
 
     def positions(self, symbol: Symbol) -> list[str] | None:
         """Return the fields that a class's own generated ``__init__`` takes by position; None where it has none."""
         taken = self.taken(symbol)
         return None if taken is None else [one.name for one in taken if one.kind == "|"]
 
-    def taken(self, symbol: Symbol) -> list[Field] | None:
+    def taken(self, symbol: Symbol) -> list[RecordField] | None:
         """Return the fields that a class's own generated ``__init__`` takes, in order; None where it has none."""
         node = self.graph.node(symbol)
         if not node or not self._maker(symbol) or _option(node, "init") is False:
@@ -61,17 +61,17 @@ class Records:
         taken = [one for one in self._fields_of_all(symbol).values() if one.kind]
         return sorted(taken, key=lambda one: one.kind == "kw")
 
-    def _fields_of_all(self, symbol: Symbol) -> dict[str, Field]:
+    def _fields_of_all(self, symbol: Symbol) -> dict[str, RecordField]:
         """Return the fields of a class, those of its bases in front, as its maker collects them along its line."""
         if symbol not in self._all:
             self._all[symbol] = {}  # for a class that is, by mistake, its own base
-            found: dict[str, Field] = {}
+            found: dict[str, RecordField] = {}
             for base in reversed(self.graph.line(symbol)[1:]):
                 found |= self._fields_of_all(base)
             self._all[symbol] = found | {one.name: one for one in self.fields(symbol)}
         return self._all[symbol]
 
-    def fields(self, symbol: Symbol) -> list[Field]:
+    def fields(self, symbol: Symbol) -> list[RecordField]:
         """Return the fields that a class adds to those of its bases; none where it is not made into a record."""
         node, maker = self.graph.node(symbol), self._maker(symbol)
         if not node or not maker:
@@ -79,7 +79,7 @@ class Records:
         if maker == "NamedTuple":
             stated = [one for one in node.body if isinstance(one, ast.AnnAssign)]
             return [
-                Field(name=one.target.id, kind="|", value=one.value)
+                RecordField(name=one.target.id, kind="|", value=one.value)
                 for one in stated
                 if isinstance(one.target, ast.Name)
             ]
@@ -111,7 +111,7 @@ class Records:
         return "msgspec" if self._structs() and "msgspec.Struct" in self.graph.outside(symbol) else ""
 
 
-def _fields(node: ast.ClassDef, maker: str) -> Iterator[Field]:
+def _fields(node: ast.ClassDef, maker: str) -> Iterator[RecordField]:
     named = _option(node, "kw_only") is True
     for statement in node.body:
         target, value = _target(statement)
@@ -122,7 +122,7 @@ def _fields(node: ast.ClassDef, maker: str) -> Iterator[Field]:
             named = True
         elif target and "ClassVar" not in annotation and (annotation or (made and maker == "attrs")):
             kind = "" if told.get("init") is False else "kw" if told.get("kw_only", named) else "|"
-            yield Field(name=target, kind=kind, value=value)
+            yield RecordField(name=target, kind=kind, value=value)
 
 
 def _target(statement: ast.stmt) -> tuple[str, ast.expr | None]:

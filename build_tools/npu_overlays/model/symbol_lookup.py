@@ -1,4 +1,4 @@
-"""Upstream: model of a tree → the symbols that dotted names stand for, and what may give each its value."""
+"""Symbol lookup: dotted name in a module of a tree → the symbols it stands for, and what may give each its value."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from npu_overlays.model.definitions import Definition
+from npu_overlays.model.attribute_values import GivenValue, attribute_values
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.constructors import constructor
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import plain
-from npu_overlays.model.source_model import Model
 from npu_overlays.model.symbols import Symbol, Target
-from npu_overlays.model.values import GivenValue, settings
+
+# Under any other decorator, what is called may be something else.
+_TRANSPARENT = frozenset(
+    {"staticmethod", "classmethod", "cache", "lru_cache", "no_grad", "inference_mode", "contextmanager", "override"}
+    | {"abstractmethod", "overload"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,25 +45,24 @@ class ResolvedSymbol:
         return [node for node in self.nodes if isinstance(node, ast.ClassDef)]
 
 
-class Upstream:
-    """The symbols of one tree, as the text of an overlay names them.
+class SymbolLookup:
+    """The symbols of one tree by dotted name, as the text of an overlay names them.
 
     Args:
-        model: of the tree.
+        classes: those of the tree.
+        absent: paths that the pin has and the tree lacks; nothing is known of them.
     """
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, classes: ClassGraph, absent: frozenset[str]) -> None:
+        self.classes = classes
+        self.modules = classes.resolver.modules
+        self.absent = absent
+        self._resolver = classes.resolver
         self._set: dict[Symbol, dict[str, list[GivenValue]]] = {}
-
-    @property
-    def absent(self) -> frozenset[str]:
-        """Paths that the pin has and the tree lacks; nothing is known of them."""
-        return self.model.absent
 
     def module(self, path: str) -> Module | None:
         """Return a module; None where there is none, or this Python cannot parse it."""
-        return self.model.modules.module(path)
+        return self.modules.module(path)
 
     def find(self, path: str, symbol: str) -> ResolvedSymbol | None:
         """Return what a module calls by a qualified name, wherever it is written; None where there is none."""
@@ -66,11 +72,11 @@ class Upstream:
 
     def named(self, module: str, name: str) -> ResolvedSymbol | None:
         """Return what an import of a name from a module, or with no name of the module itself, brings of upstream's."""
-        return self._first(self.model.resolver.lookup(module, name, follow=False) if name else [module])
+        return self._first(self._resolver.lookup(module, name, follow=False) if name else [module])
 
     def chain(self, path: str, names: Sequence[str]) -> list[ResolvedSymbol]:
         """Return what the names of ``a.b.c``, read in a module, mean one after the other, as far as is known."""
-        first = self._first(self.model.resolver.found(path, names[0], follow=False))
+        first = self._first(self._resolver.found(path, names[0], follow=False))
         return [] if first is None else [first, *self.members(first, names[1:])]
 
     def members(self, owner: ResolvedSymbol, names: Sequence[str]) -> list[ResolvedSymbol]:
@@ -87,13 +93,13 @@ class Upstream:
     def member(self, owner: ResolvedSymbol, name: str) -> ResolvedSymbol | None:
         """Return a name of a module, or a member of a class: its own, a base's, or what a method gives to ``self``."""
         if not owner.symbol:
-            return self.named(self.model.modules.name(owner.path), name)
+            return self.named(self.modules.name(owner.path), name)
         found = (self._own(owner, one, name) for one in self._line(owner))
         return next(filter(None, found), None)
 
     def inherited(self, owner: ResolvedSymbol, name: str) -> ResolvedSymbol | None:
         """Return what ``super()`` of a class calls by a name, as a member of the base that leads to it."""
-        classes = self.model.classes
+        classes = self.classes
         bases = [one for one in classes.bases(owner.origin).actual if isinstance(one, Symbol)]
         for one in classes.line(owner.origin)[1:]:
             base = self._first(base for base in bases if one in classes.line(base))
@@ -101,16 +107,30 @@ class Upstream:
                 return found
         return None
 
+    def takes(self, found: ResolvedSymbol, keyword: str) -> bool | None:
+        """Return whether a call of a symbol accepts a keyword; None where that cannot be told."""
+        imported = any(one.kind == "import" for one in self.classes.definitions(found.origin))
+        if found.classes:
+            made = constructor(self.classes, found.origin) if len(found.nodes) == 1 and not imported else None
+            if made is None or isinstance(made, frozenset):
+                return None if made is None else keyword in made
+            return _function_takes(made, keyword)
+        answers = {_function_takes(node, keyword) if isinstance(node, FUNCTIONS) else None for node in found.nodes}
+        if True in answers:
+            return True
+        # Its module may import the name too, in the other branch of a ``try``.
+        return None if None in answers or not answers or imported else False
+
     def _line(self, owner: ResolvedSymbol) -> tuple[Symbol, ...]:
         """Return a class, or that which a name is given as its value, and its bases in the order of Python."""
-        resolver, origin = self.model.resolver, owner.origin
+        resolver, origin = self._resolver, owner.origin
         meant = [origin] if owner.classes else resolver.found(origin.path, origin.name, follow=True)
         first = next((one for one in meant if isinstance(one, Symbol) and resolver.inheritance.is_class(one)), None)
-        return self.model.classes.line(first) if first else ()
+        return self.classes.line(first) if first else ()
 
     def _own(self, owner: ResolvedSymbol, origin: Symbol, name: str) -> ResolvedSymbol | None:
         """Return a member of a class that stands in itself, or in one of its bases."""
-        known = self.model.classes.definitions(origin.member(name))
+        known = self.classes.definitions(origin.member(name))
         values = [*_values(known), *self._settings(origin).get(name, [])]
         if not known and not values:
             return None
@@ -125,8 +145,8 @@ class Upstream:
     def _settings(self, symbol: Symbol) -> dict[str, list[GivenValue]]:
         """Return what the methods of a class give to ``self``, by name."""
         if symbol not in self._set:
-            nodes = (one.node for one in self.model.classes.definitions(symbol))
-            self._set[symbol] = settings(node for node in nodes if isinstance(node, ast.ClassDef))
+            nodes = (one.node for one in self.classes.definitions(symbol))
+            self._set[symbol] = attribute_values(node for node in nodes if isinstance(node, ast.ClassDef))
         return self._set[symbol]
 
     def _first(self, targets: Iterable[Target]) -> ResolvedSymbol | None:
@@ -135,7 +155,7 @@ class Upstream:
 
     def _resolved(self, target: Target) -> ResolvedSymbol | None:
         if isinstance(target, Symbol):
-            known = [one for one in self.model.classes.definitions(target) if one.kind != "import"]
+            known = [one for one in self.classes.definitions(target) if one.kind != "import"]
             return ResolvedSymbol(
                 path=target.path,
                 symbol=target.name,
@@ -143,7 +163,7 @@ class Upstream:
                 nodes=tuple(one.node for one in known),
                 values=tuple(_values(known)),
             )
-        path = self.model.modules.paths.get(target or "", "")
+        path = self.modules.paths.get(target or "", "")
         return ResolvedSymbol(path=path, symbol="", origin=Symbol(path, "")) if path.endswith(".py") else None
 
 
@@ -152,3 +172,16 @@ def _values(definitions: Iterable[Definition]) -> Iterator[GivenValue]:
         value = getattr(one.node, "value", None)
         if isinstance(value, ast.expr):
             yield GivenValue(node=value)
+
+
+def _function_takes(node: FunctionNode, keyword: str) -> bool | None:
+    arguments = node.args
+    if arguments.kwarg or any(one.arg == keyword for one in (*arguments.args, *arguments.kwonlyargs)):
+        return True
+    return False if all(map(_is_transparent, node.decorator_list)) else None
+
+
+def _is_transparent(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name in _TRANSPARENT
