@@ -59,7 +59,7 @@ class Contract:
     find: str = ""
     change: str = ""
     owner: str = ""
-    definition_selectors: str = ""
+    definitions: str = ""
     kind: str = ""
     signature: str = ""
     decorators: str = ""

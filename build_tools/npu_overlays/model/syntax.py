@@ -1,4 +1,4 @@
-"""Syntax: a module's bytes → its syntax tree, the same one for every stage; a tree → all nodes in it."""
+"""Syntax: a module's bytes → its syntax tree, the same one for every stage; a node → what is in it, and what it names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import warnings
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import accumulate
+from typing import TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
 
 # The modules of an overlay and what it makes of them; a stage that looks at more parses some of them again.
 _KEPT = 256
@@ -54,3 +57,40 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
             elif isinstance(value, ast.AST) and type(value) not in _NAMELESS:
                 found.append(value)
     return found
+
+
+def all_of(tree: ast.AST, kind: type[Node] | tuple[type[Node], ...]) -> list[Node]:
+    """Return the nodes of a type, or of several, among a node and all below it."""
+    return [node for node in nodes_of(tree) if isinstance(node, kind)]
+
+
+def is_name(node: ast.AST | None, name: str) -> bool:
+    """Return whether a node is a certain name."""
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def called(node: ast.expr) -> ast.expr:
+    """Return what is called: of the decorator ``@cache(maxsize=1)`` `cache`; what is no call, as it is."""
+    return node.func if isinstance(node, ast.Call) else node
+
+
+def last_name(node: ast.AST) -> str:
+    """Return the last name of ``a.b.c``, or a name itself; empty for any other node."""
+    return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))
+
+
+def text_of(node: ast.AST | None) -> str:
+    """Return the text that a node is a literal of; empty where it is none."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def elements(node: ast.expr) -> list[ast.expr]:
+    """Return what stands in a list, a tuple or a set that is written out; any other expression by itself."""
+    return node.elts if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else [node]
+
+
+def targets(node: ast.AST) -> list[ast.expr]:
+    """Return what an assignment gives a value; nothing for any other node."""
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, (ast.AnnAssign, ast.AugAssign)) else []
