@@ -61,7 +61,7 @@ def test_what_stands_behind_them_is_not_parsed(monkeypatch: pytest.MonkeyPatch) 
         read.append(len(content))
         return ast.parse(content)
 
-    monkeypatch.setattr(parsed_modules, "parsed", counted)
+    monkeypatch.setattr(parsed_modules, "syntax_tree", counted)
     module_imports(b"import a\n" + b"x = 1\n" * 1000)
     module_imports(b"x = 1\n" * 1000)
     assert read == [9]

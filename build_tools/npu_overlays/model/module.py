@@ -79,9 +79,8 @@ class Module:
 
     def whole_text(self, node: ast.stmt) -> bytes:
         """Return the source of a statement, its decorators included."""
-        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-        start = min([self.span(node)[0], *(self.span(decorator)[0] for decorator in decorators)])
-        return self.content[start : self.span(node)[1]]
+        parts: list[ast.AST] = [node, *getattr(node, "decorator_list", [])]
+        return self.content[min(map(self.span, parts))[0] : self.span(node)[1]]
 
     def lines(self, first: int, last: int) -> str:
         r"""Return the text of 1-based lines `first` to `last`, with line ends as ``\n``."""
@@ -127,9 +126,9 @@ class Module:
     @cached_property
     def _names(self) -> dict[ast.stmt, set[str]]:
         names: dict[ast.stmt, set[str]] = {}
-        for name, known in self.definitions.items():
+        for known in self.definitions.values():
             for definition in known:
-                names.setdefault(definition.node, set()).add(name)
+                names.setdefault(definition.node, set()).add(definition.name)
         return names
 
     def _place(self, node: ast.stmt) -> tuple[ast.AST, list[ast.stmt], int]:
@@ -140,11 +139,12 @@ class Module:
             number = bisect_right(statements, _position(node), key=_position) - 1
             if statements[number] is node:
                 return owner, statements, number
-            inner = ((one, body) for one, body in _bodies(statements[number]) if body)
-            owner, statements = max(
-                (place for place in inner if _position(place[1][0]) <= _position(node)),
-                key=lambda place: _position(place[1][0]),
-            )
+            # Of the lists that begin in front of it, the last.
+            inner: list[tuple[tuple[int, int], ast.AST, list[ast.stmt]]] = []
+            for one, body in _bodies(statements[number]):
+                if body and _position(body[0]) <= _position(node):
+                    inner.append((_position(body[0]), one, body))
+            _, owner, statements = max(inner, key=lambda place: place[0])
 
     def other_bindings(self, symbol: str) -> list[Binding]:
         """Return what binds a symbol without being a definition of it, or may do so.
@@ -153,18 +153,20 @@ class Module:
         defined at module level a star import further down; but nothing that stands where no import comes by.
         """
         known = self.definitions.get(symbol, [])
-        line = known[0].node.lineno if known and "." not in symbol else None
-        stars = [star for star in self.scopes.stars if line and star.line > line]
-        found = [*(binding for binding in self.scopes.bound(symbol) if binding.how != "definition"), *stars]
+        found = [binding for binding in self.scopes.bound(symbol) if binding.how != "definition"]
+        if known and "." not in symbol:
+            found += [star for star in self.scopes.stars if star.line > known[0].node.lineno]
         return [one for one in found if not one.typing_only and one.line not in self._idle_lines]
 
     @cached_property
     def _idle_lines(self) -> frozenset[int]:
         """The lines of the module's own branches that never run when it is imported."""
-        bodies = (
-            body for node in self.tree.body for branch, body in branches_of(node) if body and branch.runs is False
-        )
-        return frozenset(line for body in bodies for line in range(body[0].lineno, (body[-1].end_lineno or 0) + 1))
+        lines: set[int] = set()
+        for node in self.tree.body:
+            for branch, body in branches_of(node):
+                if body and branch.runs is False:
+                    lines.update(range(body[0].lineno, (body[-1].end_lineno or 0) + 1))
+        return frozenset(lines)
 
     def names(self, node: ast.stmt) -> set[str]:
         """Return the qualified names a statement binds in the module or class it stands in."""
@@ -211,10 +213,10 @@ class Module:
 
     def nearest(self, name: str) -> str:
         """Return the defined name most like `name`, or an empty text."""
-        names = list(self.definitions)
-        same_leaf = [known for known in names if known.rpartition(".")[2] == name.rpartition(".")[2]]
-        close = difflib.get_close_matches(name, names, n=1, cutoff=0.6) or same_leaf[:1]
-        return close[0] if close else ""
+        if close := difflib.get_close_matches(name, self.definitions, n=1, cutoff=0.6):
+            return close[0]
+        leaf = name.rpartition(".")[2]
+        return next((known for known in self.definitions if known.rpartition(".")[2] == leaf), "")
 
 
 def _position(node: ast.stmt) -> tuple[int, int]:

@@ -63,8 +63,9 @@ class ParsedModules:
     def offset(self, content: bytes, node: ast.AST) -> int:
         """Return the byte of a module at which a node begins, a byte order mark not counted."""
         module, line, column = self.module(content), getattr(node, "lineno", 1), int(getattr(node, "col_offset", 0))
-        starts = line_starts(as_utf8(content).splitlines(keepends=True)) if module is None else []
-        return module.offset(line, column) if module else starts[line - 1] + column
+        if module:
+            return module.offset(line, column)
+        return line_starts(as_utf8(content).splitlines(keepends=True))[line - 1] + column
 
     def imports(self, content: bytes) -> list[ast.Import | ast.ImportFrom]:
         """Return the imports a module runs whatever happens; none of one this Python cannot parse."""

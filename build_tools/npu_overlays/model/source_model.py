@@ -90,8 +90,9 @@ def _model(
     pin: Pin, paths: Iterable[str], read: Callable[[str], bytes], parsed: ParsedModules, absent: frozenset[str]
 ) -> Model:
     places = {place: path for path in paths if (place := pin.place(path))}
-    unseen = filter(None, map(pin.place, absent))
-    return Model(ShippedModules(places, [home for _, home in pin.homes], read, parsed, unseen), absent)
+    homes = [home for _, home in pin.homes]
+    absent_places = filter(None, map(pin.place, absent))
+    return Model(ShippedModules(places, homes, read, parsed, absent_places), absent)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -118,8 +119,8 @@ def model_of_files(
         files: their content by path.
         homes: the packages and single modules that hold them.
         absent: paths that belong there and are not at hand.
-        parsed: likewise.
+        parsed: parses them; None for what parses nothing else.
     """
-    places = {path: path for path in files}
+    places = dict(zip(files, files, strict=True))
     modules = ShippedModules(places, homes, files.__getitem__, parsed or ParsedModules(), absent)
     return Model(modules, absent)

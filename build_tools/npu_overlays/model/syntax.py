@@ -1,4 +1,4 @@
-"""Syntax: a module's bytes → its syntax tree, the same one for every stage; a node → what is in it, and what it names."""
+"""Syntax: a module's bytes → its syntax tree, the same one for every stage; a node → what is in it."""
 
 from __future__ import annotations
 

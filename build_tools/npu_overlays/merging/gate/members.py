@@ -18,7 +18,7 @@ from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.dynamic_members import may_have_dynamic_member
-from npu_overlays.model.local_names import is_local, is_self, made_by
+from npu_overlays.model.local_names import is_local, is_self, class_of_local
 
 _KEEP = "keep it, or change those places too"
 
@@ -132,7 +132,7 @@ def _is_without(
         return any(owner in graph.line(one) and graph.owner(one, method) == owner for one in loss.without)
     named = asked.func if isinstance(asked, ast.Call) else asked
     if is_local(ast.unparse(named).partition(".")[0], outer):
-        given = made_by(asked.id, outer) if isinstance(asked, ast.Name) else None
+        given = class_of_local(asked.id, outer) if isinstance(asked, ast.Name) else None
         return given is not None and graph.meant(path, given) in loss.without
     return graph.meant(path, named) in loss.without
 
