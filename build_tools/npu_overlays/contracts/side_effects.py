@@ -164,8 +164,8 @@ def _meant(classes: ClassGraph, path: str, owner: ast.expr, name: str, wanted: s
     """Yield the symbols that an assignment to an attribute gives another value."""
     if not isinstance(owner, (ast.Name, ast.Attribute)):
         return
-    meant = classes.meant(path, owner)
-    full = meant.member(name) if meant else Symbol(classes.meant_module(path, owner), name)
+    meant = classes.resolved_class(path, owner)
+    full = meant.member(name) if meant else Symbol(classes.resolved_module(path, owner), name)
     inside = (one for one in sorted(wanted) if one.path == full.path and f"{one.name}.".startswith(f"{full.name}."))
     yield from inside
 

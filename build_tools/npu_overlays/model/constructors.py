@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definition_fields import definition_fields
@@ -13,7 +13,6 @@ from npu_overlays.model.fingerprint import brief
 from npu_overlays.model.record_classes import RecordClasses, RecordField
 from npu_overlays.model.symbols import Symbol
 
-_MAKING = ("__new__", "__init__")
 _DATACLASS = "dataclasses.dataclass"
 # Python's own, which classes without any have.
 (_OBJECTS,) = (one for one in ast.parse("def __init__(self): ...").body if isinstance(one, FUNCTIONS))
@@ -25,46 +24,67 @@ def constructor_signature(graph: ClassGraph, symbol: Symbol) -> str:
     Those are the parameters of its metaclass's `__call__`, and of its `__new__` and `__init__`, its own or a base's, or
     the fields of a record in order, or of a model of pydantic's by name.
     """
-    records = RecordClasses(graph, lambda: True)
     line = graph.line(symbol)
-    found = [next(filter(None, (_callable_text(graph, records, one, name) for one in line)), "") for name in _MAKING]
-    metaclass = (one for base in line for meta in _metaclasses(graph, base) for one in graph.line(meta))
-    first = next(filter(None, (_callable_text(graph, records, one, "__call__") for one in metaclass)), "")
-    return " ".join(filter(None, [first, *found])) or _model_fields(graph, line) or "()"
+    found = [
+        _signature_of(graph, _metaclasses(graph, line), "__call__"),
+        _signature_of(graph, line, "__new__"),
+        _signature_of(graph, line, "__init__"),
+    ]
+    return " ".join(filter(None, found)) or _model_fields(graph, line) or "()"
 
 
-def _metaclasses(graph: ClassGraph, symbol: Symbol) -> Iterator[Symbol]:
-    """Yield the metaclass that a class names, where that is upstream's."""
-    node = graph.node(symbol)
-    stated = (one.value for one in (node.keywords if node else ()) if one.arg == "metaclass")
-    yield from filter(None, (graph.meant(symbol.path, value) for value in stated))
+def _metaclasses(graph: ClassGraph, line: Iterable[Symbol]) -> list[Symbol]:
+    """Return the metaclasses that classes name, with their bases, where they are of the tree."""
+    found: list[Symbol] = []
+    for symbol in line:
+        node = graph.node(symbol)
+        for keyword in node.keywords if node else []:
+            metaclass = graph.resolved_class(symbol.path, keyword.value) if keyword.arg == "metaclass" else None
+            found += graph.line(metaclass) if metaclass else ()
+    return found
+
+
+def _signature_of(graph: ClassGraph, line: Iterable[Symbol], name: str) -> str:
+    """Return the signature of the first method of that name, or generated ``__init__``, on a line of classes."""
+    records = RecordClasses(graph, lambda: True)
+    for symbol in line:
+        shown: dict[str, None] = {}
+        for definition in graph.definitions(symbol.member(name)):
+            fields = definition_fields(definition)
+            shown[fields.get("signature", "") or fields["body"]] = None
+        if shown:
+            return " or ".join(shown)
+        taken = records.taken(symbol) if name == "__init__" else None
+        if taken is not None:
+            return _fields_text(taken)
+    return ""
+
+
+def _fields_text(fields: Iterable[RecordField]) -> str:
+    """Return the fields of a record as parameters are written."""
+    shown: list[str] = []
+    for field in fields:
+        if field.kind == "kw" and "*" not in shown:
+            shown.append("*")
+        shown.append(f"{field.name}={brief(field.value)}" if field.value else field.name)
+    return f"({', '.join(shown)})"
 
 
 def _model_fields(graph: ClassGraph, line: Sequence[Symbol]) -> str:
     """Return the fields of a model of pydantic's with those of its bases; nothing for another class."""
-    bases = {graph.dotted(base) for one in line for base in graph.bases(one).stated}
-    if not any(name.rpartition(".")[2] == "BaseModel" for name in bases):
+    bases: set[str] = set()
+    for symbol in line:
+        bases.update(graph.dotted(base).rpartition(".")[2] for base in graph.bases(symbol).stated)
+    if "BaseModel" not in bases:
         return ""
-    nodes = (node for one in reversed(line) if (node := graph.node(one)))
-    stated = [one for node in nodes for one in node.body if isinstance(one, ast.AnnAssign)]
-    fields = {one.target.id: one.value for one in stated if isinstance(one.target, ast.Name)}
-    shown = (f"{name}={brief(value)}" if value else name for name, value in fields.items())
-    return f"({', '.join(['*', *shown])})" if fields else ""
-
-
-def _callable_text(graph: ClassGraph, records: RecordClasses, symbol: Symbol, name: str) -> str:
-    known = [definition_fields(one) for one in graph.definitions(symbol.member(name))]
-    if known:
-        return " or ".join(dict.fromkeys(one.get("signature", "") or one["body"] for one in known))
-    taken = records.taken(symbol) if name == "__init__" else None
-    return f"({', '.join(_written(taken))})" if taken is not None else ""
-
-
-def _written(fields: list[RecordField]) -> list[str]:
-    """Return fields as parameters are written."""
-    shown = [f"{one.name}={brief(one.value)}" if one.value else one.name for one in fields]
-    named = next((number for number, one in enumerate(fields) if one.kind == "kw"), None)
-    return shown if named is None else [*shown[:named], "*", *shown[named:]]
+    fields: dict[str, str] = {}
+    for symbol in reversed(line):
+        node = graph.node(symbol)
+        for statement in node.body if node else []:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                fields[statement.target.id] = f"={brief(statement.value)}" if statement.value else ""
+    shown = ["*", *(f"{name}{value}" for name, value in fields.items())]
+    return f"({', '.join(shown)})" if fields else ""
 
 
 def constructor(graph: ClassGraph, symbol: Symbol) -> FunctionNode | frozenset[str] | None:
@@ -83,17 +103,20 @@ def super_constructor(graph: ClassGraph, symbol: Symbol) -> FunctionNode | froze
 
 
 def _constructor(graph: ClassGraph, line: Sequence[Symbol]) -> FunctionNode | frozenset[str] | None:
-    if any("__new__" in graph.members(one) or _is_called_otherwise(graph, one) for one in line):
-        return None
-    number = next((at for at, one in enumerate(line) if _provides(graph, one)), len(line))
-    # What is asked earlier may be a base that is of no distribution at hand.
-    if not all(_has_known_bases(graph, one) for one in line[:number]):
-        return None
-    if number == len(line):
-        return _OBJECTS
-    if "__init__" in graph.members(line[number]):
-        return _function(graph, line[number])
-    return _fields(graph, line[number:])
+    for symbol in line:
+        if "__new__" in graph.members(symbol) or _is_called_otherwise(graph, symbol):
+            return None
+    for number, symbol in enumerate(line):
+        if "__init__" in graph.members(symbol):
+            known = graph.definitions(symbol.member("__init__"))
+            node = known[0].node if len(known) == 1 else None
+            return node if isinstance(node, FUNCTIONS) else None
+        if _generates_init(graph, symbol):
+            return _keywords(graph, line[number:])
+        # What is asked earlier may be a base that is of no distribution at hand.
+        if not _has_known_bases(graph, symbol):
+            return None
+    return _OBJECTS
 
 
 def _is_called_otherwise(graph: ClassGraph, symbol: Symbol) -> bool:
@@ -108,33 +131,28 @@ def _has_known_bases(graph: ClassGraph, symbol: Symbol) -> bool:
     return bases.known and all(isinstance(one, Symbol) or one in BARE for one in bases.stated)
 
 
-def _provides(graph: ClassGraph, symbol: Symbol) -> bool:
-    made = _dataclass(graph, symbol)
-    return "__init__" in graph.members(symbol) or (made is not None and not _says(made, "init", value=False))
-
-
-def _function(graph: ClassGraph, symbol: Symbol) -> FunctionNode | None:
-    known = graph.definitions(symbol.member("__init__"))
-    node = known[0].node if len(known) == 1 else None
-    return node if isinstance(node, FUNCTIONS) else None
+def _generates_init(graph: ClassGraph, symbol: Symbol) -> bool:
+    """Return whether a class is a dataclass that has its ``__init__`` made."""
+    decorator = _dataclass(graph, symbol)
+    for one in decorator.keywords if isinstance(decorator, ast.Call) else []:
+        if one.arg == "init" and isinstance(one.value, ast.Constant) and one.value.value is False:
+            return False
+    return decorator is not None
 
 
 def _dataclass(graph: ClassGraph, symbol: Symbol) -> ast.expr | None:
     """Return the decorator that makes a class a dataclass; None where none does."""
     node = graph.node(symbol)
-    decorators = node.decorator_list if node else []
-    return next((one for one in decorators if graph.names(symbol.path, one) == {_DATACLASS}), None)
+    for decorator in node.decorator_list if node else []:
+        if graph.names(symbol.path, decorator) == {_DATACLASS}:
+            return decorator
+    return None
 
 
-def _fields(graph: ClassGraph, line: Sequence[Symbol]) -> frozenset[str] | None:
+def _keywords(graph: ClassGraph, line: Sequence[Symbol]) -> frozenset[str] | None:
     """Return the keywords of a dataclass, given it and its bases in the order in which Python asks them."""
-    if not all(_has_known_bases(graph, one) for one in line):
-        return None
+    for symbol in line:
+        if not _has_known_bases(graph, symbol):
+            return None
     taken = RecordClasses(graph, lambda: False).taken(line[0])
     return None if taken is None else frozenset(one.name for one in taken)
-
-
-def _says(call: ast.expr, keyword: str, *, value: bool) -> bool:
-    """Return whether an expression is a call with a keyword of a certain value."""
-    given = call.keywords if isinstance(call, ast.Call) else []
-    return any(one.arg == keyword and getattr(one.value, "value", None) is value for one in given)

@@ -1,14 +1,15 @@
-"""Instances: what the objects of a class have of their own, so that they never reach into the class for it."""
+"""Instance attributes: class → what its objects have of their own, and so never ask the class for."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from npu_overlays.model.class_graph import ClassGraph
-from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode, methods
 from npu_overlays.model.symbols import Symbol
+from npu_overlays.model.syntax import called, is_name, last_name, nodes_of, targets
 
 # They run for every instance.
 _MAKING = ("__init__", "__post_init__", "__setstate__")
@@ -18,17 +19,11 @@ _HIDDEN_UNDER = frozenset({"staticmethod", "classmethod", "abstractmethod", "cac
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeOverride:
-    """One method that gives objects an attribute of their own, without looking at the one they had.
+    """One method that gives objects an attribute of their own, without looking at the one they had."""
 
-    Args:
-        method: its qualified name, and the path of its module where that is another one.
-        line: where.
-        always: whether every object of the class gets it.
-    """
-
-    method: str
+    method: str  # qualified name, and the path of its module where that is another one
     line: int
-    always: bool
+    always: bool  # every object of the class gets it
 
 
 def hiding_assignments(
@@ -45,10 +40,10 @@ def hiding_assignments(
     """
     for one, node in family(classes, owner):
         for statement in node.body:
-            if isinstance(statement, FUNCTIONS):
-                # The original of a wrapped method runs as that does, and ends like it.
-                if always or statement.name.endswith(_MAKING):
-                    yield from ((one.path, each) for each in _set(statement, name))
+            # The original of a wrapped method runs as that does, and ends like it.
+            if isinstance(statement, FUNCTIONS) and (always or statement.name.endswith(_MAKING)):
+                for assignment in _assignments(statement, name, statement.body):
+                    yield one.path, assignment
             elif name in _slots(statement):
                 yield one.path, statement
 
@@ -56,38 +51,9 @@ def hiding_assignments(
 def family(classes: ClassGraph, owner: Symbol) -> Iterator[tuple[Symbol, ast.ClassDef]]:
     """Yield a class and its bases of the tree, in the order in which Python asks them, each with its definitions."""
     for one in classes.line(owner):
-        nodes = (each.node for each in classes.definitions(one))
-        yield from ((one, node) for node in nodes if isinstance(node, ast.ClassDef))
-
-
-def _set(method: FunctionNode, name: str, body: Iterable[ast.stmt] | None = None) -> Iterator[ast.expr]:
-    """Yield what in a method, or only in `body` of it, sets an attribute of its first parameter."""
-    first = [*method.args.posonlyargs, *method.args.args][:1]
-    statements = method.body if body is None else body
-    for node in (inner for one in statements for inner in ast.walk(one)) if first else ():
-        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
-            target: ast.expr = node.value
-        elif isinstance(node, ast.Call) and _is_setattr(node, name):
-            target = node.args[0]
-        else:
-            continue
-        if isinstance(target, ast.Name) and target.id == first[0].arg:
-            yield node
-
-
-def _is_setattr(call: ast.Call, name: str) -> bool:
-    function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    named = call.args[1:2]
-    return function in ("setattr", "__setattr__") and [getattr(one, "value", None) for one in named] == [name]
-
-
-def _slots(statement: ast.stmt) -> set[object]:
-    """Return the names a class reserves by ``__slots__``."""
-    if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value:
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        if any(isinstance(target, ast.Name) and target.id == "__slots__" for target in targets):
-            return {part.value for part in ast.walk(statement.value) if isinstance(part, ast.Constant)}
-    return set()
+        for definition in classes.definitions(one):
+            if isinstance(definition.node, ast.ClassDef):
+                yield one, definition.node
 
 
 def overriding_methods(classes: ClassGraph, path: str, definition: Definition) -> Iterator[AttributeOverride]:
@@ -101,61 +67,91 @@ def overriding_methods(classes: ClassGraph, path: str, definition: Definition) -
         path: of the module that defines the member.
         definition: the member.
     """
-    leaf = definition.name.rpartition(".")[2]
+    leaf, owner = definition.name.rpartition(".")[2], Symbol(path, definition.parent)
     if not definition.parent or (leaf.startswith("__") and leaf.endswith("__")) or _takes_settings(definition.node):
         return
-    plain, owner = _is_plain(definition.node), Symbol(path, definition.parent)
     for one, node in family(classes, owner):
-        for method in (
-            each for each in node.body if isinstance(each, FUNCTIONS) and _may_name(classes, one, each, leaf)
-        ):
-            if method is definition.node:
+        for method in methods(node):
+            if method is definition.node or not _may_name(classes, one, method, leaf) or _reads(method, leaf):
                 continue
-            if lines := [] if _reads(method, leaf) else [each.lineno for each in _set(method, leaf)]:
-                always = one == owner and plain and method.name in _MAKING and _sets_always(method, leaf)
-                if always or isinstance(definition.node, FUNCTIONS) or method.name in _MAKING:
-                    home = "" if one.path == path else f" of {one.path}"
-                    yield AttributeOverride(method=f"{node.name}.{method.name}{home}", line=lines[0], always=always)
+            assignment = next(_assignments(method, leaf, method.body), None)
+            if assignment is None:
+                continue
+            is_plain = isinstance(definition.node, FUNCTIONS) and _decorator_names(definition.node) <= _HIDDEN_UNDER
+            always = one == owner and is_plain and method.name in _MAKING and _sets_always(method, leaf)
+            if always or isinstance(definition.node, FUNCTIONS) or method.name in _MAKING:
+                home = "" if one.path == path else f" of {one.path}"
+                name = f"{node.name}.{method.name}{home}"
+                yield AttributeOverride(method=name, line=assignment.lineno, always=always)
+
+
+def _assignments(method: FunctionNode, name: str, body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """Yield what in statements of a method sets an attribute of its first parameter."""
+    parameters = [*method.args.posonlyargs, *method.args.args]
+    if not parameters:
+        return
+    for statement in body:
+        for node in nodes_of(statement):
+            target: ast.expr | None = None
+            if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Store):
+                target = node.value
+            elif isinstance(node, ast.Call) and _is_setattr(node, name):
+                target = node.args[0]
+            if isinstance(node, ast.expr) and is_name(target, parameters[0].arg):
+                yield node
+
+
+def _is_setattr(call: ast.Call, name: str) -> bool:
+    named = getattr(call.args[1], "value", None) if call.args[1:] else None
+    return last_name(call.func) in ("setattr", "__setattr__") and bool(call.args[1:]) and named == name
+
+
+def _slots(statement: ast.stmt) -> set[object]:
+    """Return the names a class reserves by ``__slots__``."""
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+    if value is None or not any(is_name(target, "__slots__") for target in targets(statement)):
+        return set()
+    return {part.value for part in nodes_of(value) if isinstance(part, ast.Constant)}
 
 
 def _may_name(classes: ClassGraph, owner: Symbol, method: FunctionNode, name: str) -> bool:
     """Return whether a name stands anywhere in a method's text; Python may read letters beyond ASCII as others."""
     module = classes.module(owner.path)
-    start, end = module.span(method) if module else (0, 0)
-    text = module.content[start:end] if module else b""
+    if module is None:
+        return False
+    start, end = module.span(method)
+    text = module.content[start:end]
     return name.encode() in text or not text.isascii()
 
 
 def _takes_settings(node: ast.stmt) -> bool:
-    leaves = _decorator_leaves(node)
-    return any(leaf.endswith(("property", "setter")) and leaf != "cached_property" for leaf in leaves)
+    """Return whether a member is a property, which takes what objects are given under its name."""
+    leaves = _decorator_names(node) - {"cached_property"}
+    return any(leaf.endswith(("property", "setter")) for leaf in leaves)
 
 
-def _is_plain(node: ast.stmt) -> bool:
-    return isinstance(node, FUNCTIONS) and _decorator_leaves(node) <= _HIDDEN_UNDER
-
-
-def _decorator_leaves(node: ast.stmt) -> set[str]:
-    called = (one.func if isinstance(one, ast.Call) else one for one in getattr(node, "decorator_list", []))
-    return {ast.unparse(one).rpartition(".")[2] for one in called}
+def _decorator_names(node: ast.stmt) -> set[str]:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return {ast.unparse(called(one)).rpartition(".")[2] for one in decorators}
 
 
 def _reads(method: FunctionNode, name: str) -> bool:
     """Return whether a method asks for an attribute, by name or by ``getattr``."""
-    for node in ast.walk(method):
+    for node in nodes_of(method):
         if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
             return True
-        asking = isinstance(node, ast.Call) and not _is_setattr(node, name)
-        if asking and any(isinstance(one, ast.Constant) and one.value == name for one in node.args):  # type: ignore[attr-defined]  # a Call
+        arguments = node.args if isinstance(node, ast.Call) and not _is_setattr(node, name) else []
+        if any(isinstance(one, ast.Constant) and one.value == name for one in arguments):
             return True
     return False
 
 
 def _sets_always(method: FunctionNode, name: str) -> bool:
     """Return whether one of a method's own statements, none of its branches, sets an attribute."""
-    leaving = (
-        number for number, one in enumerate(method.body) if any(isinstance(x, ast.Return) for x in ast.walk(one))
-    )
-    reached = method.body[: next(leaving, None)]
-    plain = [one for one in reached if isinstance(one, (ast.Assign, ast.AnnAssign, ast.Expr))]
-    return any(_set(method, name, plain))
+    plain: list[ast.stmt] = []
+    for statement in method.body:
+        if any(isinstance(node, ast.Return) for node in nodes_of(statement)):
+            break
+        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)):
+            plain.append(statement)
+    return any(_assignments(method, name, plain))

@@ -1,4 +1,4 @@
-"""Records: the classes of one tree whose ``__init__`` is made from their fields, and the order in which it takes them.
+"""Record classes: those of one tree whose ``__init__`` is made from their fields, and the order in which it takes them.
 
 Those are dataclasses and what attrs and msgspec make, with the fields that their bases give them.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.external_classes import is_named_tuple
 from npu_overlays.model.symbols import Symbol
+from npu_overlays.model.syntax import last_name, targets
 
 _ATTRS = frozenset({"s", "attrs", "attributes", "dataclass", "define", "frozen", "mutable"})
 _FIELDS = frozenset({"field", "ib", "attrib", "Field"})
@@ -19,17 +20,11 @@ _FIELDS = frozenset({"field", "ib", "attrib", "Field"})
 
 @dataclass(frozen=True, kw_only=True)
 class RecordField:
-    """One field a class has itself.
-
-    Args:
-        name: its name.
-        kind: how ``__init__`` takes it: ``|`` by position too, ``kw`` by name alone; empty where it does not.
-        value: what it is given in the class, if anything.
-    """
+    """One field that a class has itself."""
 
     name: str
-    kind: str
-    value: ast.expr | None = None
+    kind: str  # how ``__init__`` takes it: ``|`` by position too, ``kw`` by name alone; empty where it does not
+    value: ast.expr | None = None  # what it is given in the class, if anything
 
 
 class RecordClasses:
@@ -68,7 +63,9 @@ class RecordClasses:
             found: dict[str, RecordField] = {}
             for base in reversed(self.graph.line(symbol)[1:]):
                 found |= self._fields_of_all(base)
-            self._all[symbol] = found | {one.name: one for one in self.fields(symbol)}
+            for one in self.fields(symbol):
+                found[one.name] = one
+            self._all[symbol] = found
         return self._all[symbol]
 
     def fields(self, symbol: Symbol) -> list[RecordField]:
@@ -76,14 +73,13 @@ class RecordClasses:
         node, maker = self.graph.node(symbol), self._maker(symbol)
         if not node or not maker:
             return []
-        if maker == "NamedTuple":
-            stated = [one for one in node.body if isinstance(one, ast.AnnAssign)]
-            return [
-                RecordField(name=one.target.id, kind="|", value=one.value)
-                for one in stated
-                if isinstance(one.target, ast.Name)
-            ]
-        return list(_fields(node, maker))
+        if maker != "NamedTuple":
+            return list(_fields(node, maker))
+        found: list[RecordField] = []
+        for one in node.body:
+            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
+                found.append(RecordField(name=one.target.id, kind="|", value=one.value))
+        return found
 
     def is_named_tuple(self, symbol: Symbol) -> bool:
         """Return whether a class is a ``typing.NamedTuple``, whose length its fields are."""
@@ -99,12 +95,13 @@ class RecordClasses:
         node = self.graph.node(symbol)
         if node is None:
             return ""
-        for name in (name for one in node.decorator_list for name in self.graph.names(symbol.path, one)):
-            home, _, leaf = name.rpartition(".")
-            if leaf in _ATTRS and home in ("attr", "attrs"):
-                return "attrs"
-            if leaf == "dataclass":
-                return "dataclass"
+        for decorator in node.decorator_list:
+            for name in self.graph.names(symbol.path, decorator):
+                home, _, leaf = name.rpartition(".")
+                if leaf in _ATTRS and home in ("attr", "attrs"):
+                    return "attrs"
+                if leaf == "dataclass":
+                    return "dataclass"
         if any(map(is_named_tuple, self.graph.bases(symbol).stated)):
             return "NamedTuple"
         # Only these are records by what they derive from, and to find out what a class derives from takes long.
@@ -112,33 +109,30 @@ class RecordClasses:
 
 
 def _fields(node: ast.ClassDef, maker: str) -> Iterator[RecordField]:
-    named = _option(node, "kw_only") is True
+    """Yield the fields that a class states for a dataclass, attrs or msgspec."""
+    by_name = _option(node, "kw_only") is True
     for statement in node.body:
-        target, value = _target(statement)
         annotation = ast.unparse(statement.annotation) if isinstance(statement, ast.AnnAssign) else ""
-        made = value if isinstance(value, ast.Call) and _leaf(value.func) in _FIELDS else None
-        told = {one.arg: getattr(one.value, "value", None) for one in made.keywords} if made else {}
         if annotation.rpartition(".")[2] == "KW_ONLY":
-            named = True
-        elif target and "ClassVar" not in annotation and (annotation or (made and maker == "attrs")):
-            kind = "" if told.get("init") is False else "kw" if told.get("kw_only", named) else "|"
-            yield RecordField(name=target, kind=kind, value=value)
-
-
-def _target(statement: ast.stmt) -> tuple[str, ast.expr | None]:
-    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-        return statement.target.id, statement.value
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
-        return statement.targets[0].id, statement.value
-    return "", None
+            by_name = True
+            continue
+        stated = targets(statement) if isinstance(statement, (ast.Assign, ast.AnnAssign)) else []
+        if len(stated) != 1 or not isinstance(stated[0], ast.Name) or "ClassVar" in annotation:
+            continue
+        value: ast.expr | None = getattr(statement, "value", None)
+        call = value if isinstance(value, ast.Call) and last_name(value.func) in _FIELDS else None
+        options = {one.arg: getattr(one.value, "value", None) for one in call.keywords} if call else {}
+        if annotation or (call and maker == "attrs"):
+            kind = "kw" if options.get("kw_only", by_name) else "|"
+            yield RecordField(name=stated[0].id, kind="" if options.get("init") is False else kind, value=value)
 
 
 def _option(node: ast.ClassDef, name: str) -> object:
     """Return what a class's maker is told by a keyword, None where it is told nothing."""
-    calls = [one for one in node.decorator_list if isinstance(one, ast.Call)]
-    keywords = [keyword for call in calls for keyword in call.keywords] + list(node.keywords)
-    return next((getattr(one.value, "value", None) for one in keywords if one.arg == name), None)
-
-
-def _leaf(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    keywords: list[ast.keyword] = []
+    for decorator in node.decorator_list:
+        keywords += decorator.keywords if isinstance(decorator, ast.Call) else []
+    for one in (*keywords, *node.keywords):
+        if one.arg == name:
+            return getattr(one.value, "value", None)
+    return None

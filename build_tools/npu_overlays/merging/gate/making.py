@@ -128,7 +128,7 @@ def _is_refused(
     root = ast.unparse(called).partition(".")[0]
     if not isinstance(called, (ast.Name, ast.Attribute)) or is_local(root, outer) or _is_rebound(graph, path, root):
         return False
-    meant = graph.meant(path, called)
+    meant = graph.resolved_class(path, called)
     exchange = exchanged.made.get(meant) if meant else None
     return exchange is not None and exchange.refuses(call, bound=bound)
 

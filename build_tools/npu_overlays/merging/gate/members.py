@@ -116,7 +116,7 @@ def _word_of(loss: _Loss) -> re.Pattern[bytes]:
 def _is_class(graph: ClassGraph, path: str, asked: ast.expr, around: Mapping[ast.AST, tuple[ast.stmt, ...]]) -> bool:
     """Return whether what is asked is a class, of which Python asks nothing that its objects have."""
     root = ast.unparse(asked).partition(".")[0]
-    return not isinstance(asked, ast.Call) and not is_local(root, around[asked]) and bool(graph.meant(path, asked))
+    return not isinstance(asked, ast.Call) and not is_local(root, around[asked]) and bool(graph.resolved_class(path, asked))
 
 
 def _is_without(
@@ -133,8 +133,8 @@ def _is_without(
     named = asked.func if isinstance(asked, ast.Call) else asked
     if is_local(ast.unparse(named).partition(".")[0], outer):
         given = class_of_local(asked.id, outer) if isinstance(asked, ast.Name) else None
-        return given is not None and graph.meant(path, given) in loss.without
-    return graph.meant(path, named) in loss.without
+        return given is not None and graph.resolved_class(path, given) in loss.without
+    return graph.resolved_class(path, named) in loss.without
 
 
 def _is_above(graph: ClassGraph, owner: Symbol, loss: _Loss) -> bool:
