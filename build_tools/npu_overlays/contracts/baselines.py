@@ -25,16 +25,12 @@ def key_of(entry: Contract) -> Key:
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """What operations were written for: the contracts of another pin.
+    """What operations were written for: the contracts of another pin."""
 
-    Args:
-        name: what it is called in messages.
-        version: upstream's there; None for the lock of an earlier pin in the same folder, for which all was written.
-        lock: its lock.
-    """
-
-    name: str
-    version: Version | None
+    name: str  # what it is called in messages
+    version: (
+        Version | None
+    )  # upstream's; None for the lock of an earlier pin in the same folder: all was written for it
     lock: Lock
 
     def holds(self, bounds: Bounds) -> bool:
@@ -85,7 +81,7 @@ def baselines_of(
     pins: dict[str, list[Baseline]] = {}
     unread: dict[str, str] = {}
     for layer in overlay.layers:
-        known: list[Baseline] = []
+        known: list[tuple[Version, Baseline]] = []
         silent: dict[str, str] = {}
         for pin in pins_on(layer, beside=overlay):
             try:
@@ -93,18 +89,19 @@ def baselines_of(
             except OverlayError as error:
                 silent[pin.name] = error.problems[0].what
                 continue
-            known.append(Baseline(name=pin.name, version=Version(theirs.metadata.version), lock=theirs))
+            dated = Version(theirs.metadata.version)
+            known.append((dated, Baseline(name=pin.name, version=dated, lock=theirs)))
         pins[layer.name] = _nearest(known, version, also_later=first)
         unread |= silent if not known else {}
     return Baselines(pins=pins, notices=tuple(_unread(overlay, name, why) for name, why in unread.items()))
 
 
-def _nearest(known: list[Baseline], version: Version, *, also_later: bool) -> list[Baseline]:
+def _nearest(known: list[tuple[Version, Baseline]], version: Version, *, also_later: bool) -> list[Baseline]:
     """Return pins in the order in which operations are compared with them."""
-    dated = [(one.version, one) for one in known if one.version is not None]
-    earlier = sorted((pair for pair in dated if pair[0] <= version), key=lambda pair: pair[0], reverse=True)
-    later = sorted((pair for pair in dated if pair[0] > version), key=lambda pair: pair[0])
-    return [one for _, one in (earlier or (later if also_later else []))]
+    found = sorted((pair for pair in known if pair[0] <= version), key=lambda pair: pair[0], reverse=True)
+    if not found and also_later:
+        found = sorted(known, key=lambda pair: pair[0])
+    return [one for _, one in found]
 
 
 def _unread(overlay: Overlay, name: str, why: str) -> str:

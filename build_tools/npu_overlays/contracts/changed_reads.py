@@ -22,34 +22,21 @@ _CALLED = {"returns": "result", "called": "constructor"}
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderPlace:
-    """One place of an overlay that reads a symbol.
+    """One place of an overlay that reads a symbol."""
 
-    Args:
-        reader: ``wrapped path:symbol`` or ``file path``.
-        written: how the overlay names what leads to the symbol.
-        where: file and line in the overlay.
-    """
-
-    reader: str
-    written: str
-    where: str
+    reader: str  # ``wrapped path:symbol`` or ``file path``
+    written: str  # how the overlay names what leads to the symbol
+    where: str  # file and line in the overlay
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedRead:
-    """One symbol that is not what it was, and the places that read it.
-
-    Args:
-        before: what it was.
-        now: what it is; None where it is gone.
-        differences: in words, ``value (`a` → `b`)``; that it is gone, where it is.
-        places: who reads it.
-    """
+    """One symbol that is not what it was, and the places that read it."""
 
     before: Read
-    now: Read | None
-    differences: tuple[str, ...]
-    places: tuple[ReaderPlace, ...]
+    now: Read | None  # None where it is gone
+    differences: tuple[str, ...]  # in words, ``value (`a` → `b`)``; that it is gone, where it is
+    places: tuple[ReaderPlace, ...]  # what reads it
 
     def __str__(self) -> str:
         return f"`{self.before.path}:{self.before.symbol}`: {', '.join(self.differences)}"
@@ -71,14 +58,14 @@ def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Conte
         content: the overlay that is to apply there; what is not part of it, reads nothing.
     """
     codes = {code.reader: code for code in OverlayCode(content).all}
-    found = []
+    found: list[ChangedRead] = []
     for read in before:
-        places = (
-            [place for entry in read.by if (place := _place(entry, codes))] if read.path not in upstream.absent else []
-        )
-        there = upstream.find(read.path, read.symbol) if places else None
-        now = described(there, upstream, whole=bool(read.body)) if there else None
-        found += [*_changed(read, now, places)]
+        if read.path in upstream.absent:
+            continue
+        if places := list(filter(None, (_place(entry, codes) for entry in read.by))):
+            there = upstream.find(read.path, read.symbol)
+            now = described(there, upstream, whole=bool(read.body)) if there else None
+            found += _changed(read, now, places)
     return tuple(found)
 
 
@@ -97,7 +84,8 @@ def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator
         if not of_itself:  # which is told of the operation
             yield "it is gone"
         return
-    for part in ("returns",) if of_itself else _TEXTS:
+    parts = ("returns",) if of_itself else _TEXTS
+    for part in parts:
         old, new = getattr(before, part), getattr(now, part)
         unknown = part == "called" and not (old and new)  # of what was no class, or locked before this was recorded
         if old != new and not unknown and not (before.entries and now.entries and part == "value"):

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from packaging.version import Version
 
 from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.module import Module
 from npu_overlays.model.signatures import parameters
+from npu_overlays.model.syntax import is_name
 from npu_overlays.overlay.conditions import Condition, condition
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Reason
@@ -71,11 +73,10 @@ def _nodes(wanted: Condition, tree: SourceTree) -> list[ast.stmt]:
 
 def _takes(node: ast.stmt, name: str) -> bool:
     """Return whether a function has a parameter; of a class its own ``__init__`` counts, or else its fields."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if isinstance(node, FUNCTIONS):
         return any(one.name == name for one in parameters(node.args))
     if not isinstance(node, ast.ClassDef):
         return False
-    made = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
-    fields = (one.target for one in node.body if isinstance(one, ast.AnnAssign))
-    known = any(isinstance(one, ast.Name) and one.id == name for one in fields)
-    return any(_takes(one, name) for one in made) if made else known
+    if made := [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]:
+        return any(_takes(one, name) for one in made)
+    return any(isinstance(one, ast.AnnAssign) and is_name(one.target, name) for one in node.body)

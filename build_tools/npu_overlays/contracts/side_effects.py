@@ -1,4 +1,4 @@
-"""Reach: operations and all of upstream → what they change beyond their own symbol, and what of upstream's undoes them.
+"""Side effects: operations and all of upstream → what they change beyond their symbol, and what upstream undoes.
 
 It takes a look at every module, and on one pin it is always the same: it is found when a lock is made, and not again.
 """
@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
 from npu_overlays.contracts.contracts import Contract
 from npu_overlays.model import Symbol
@@ -111,8 +112,9 @@ def _affected(classes: ClassGraph, entry: Contract) -> Iterator[str]:
             yield f"overrides {shown}" if entry.operation == "added" else f"leaves {shown} in its place"
         elif entry.operation == "added" and classes.foreign(place, leaf) and not hasattr(object, leaf):
             yield f"overrides the `{leaf}` of a base that is Python's own"
-    for heir, other in _overtaken(classes, place, leaf) if owner and entry.operation == "added" else ():
-        yield f"comes before `{other.name}.{leaf}` of {other.path} in `{heir.name}` of {heir.path}"
+    if owner and entry.operation == "added":
+        for heir, other in _overtaken(classes, place, leaf):
+            yield f"comes before `{other.name}.{leaf}` of {other.path} in `{heir.name}` of {heir.path}"
     if leaf in _ASKED and (owner or leaf in ("__getattr__", "__dir__")):
         yield f"changes {_ASKED[leaf]}"
 
@@ -129,25 +131,28 @@ def _overtaken(classes: ClassGraph, place: Symbol, name: str) -> Iterator[tuple[
 
 def _undone(classes: ClassGraph, wanted: set[Symbol]) -> dict[Symbol, list[str]]:
     """Return by operation the places that give its symbol another value: ``C.m = …``, ``module.f = …``, ``setattr``."""
-    leaves = {part for _, symbol in wanted for part in symbol.split(".")}
+    leaves = set(chain.from_iterable(symbol.split(".") for _, symbol in wanted))
     if not leaves:
         return {}
     either = "|".join(map(re.escape, sorted(leaves)))
     word = re.compile(rf"\.\s*(?:{either})\b[^=\n()]*=(?!=)".encode())
     quoted = re.compile(rf"[\"'](?:{either})[\"']".encode())
-    found: dict[Symbol, list[str]] = {}
+    found: dict[Symbol, set[str]] = {}
     for path, content in classes.texts.items():
         sets = word.search(content) or (b"setattr(" in content and quoted.search(content))
         module = classes.module(path) if sets else None
-        setting = [one for one in nodes_of(module.tree) if _set_by(one)[1] in leaves] if module else []
-        around = enclosing(module) if module and setting else {}
-        for node in setting:
+        if module is None:
+            continue
+        around = None
+        for node in nodes_of(module.tree):
             owner, name = _set_by(node)
-            for place in _meant(classes, path, owner, name, wanted) if owner else ():
-                functions = [one.name for one in around[node] if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
-                shown = f"{path}:{'.'.join(functions)}" if functions else path
-                if shown not in found.setdefault(place, []):
-                    found[place].append(shown)
+            if owner is None or name not in leaves:
+                continue
+            around = around or enclosing(module)
+            functions = [one.name for one in around[node] if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
+            shown = f"{path}:{'.'.join(functions)}" if functions else path
+            for place in _overwritten(classes, path, owner, name, wanted):
+                found.setdefault(place, set()).add(shown)
     return {place: sorted(shown) for place, shown in found.items()}
 
 
@@ -160,14 +165,15 @@ def _set_by(node: ast.AST) -> tuple[ast.expr | None, str]:
     return None, ""
 
 
-def _meant(classes: ClassGraph, path: str, owner: ast.expr, name: str, wanted: set[Symbol]) -> Iterator[Symbol]:
+def _overwritten(classes: ClassGraph, path: str, owner: ast.expr, name: str, wanted: set[Symbol]) -> Iterator[Symbol]:
     """Yield the symbols that an assignment to an attribute gives another value."""
     if not isinstance(owner, (ast.Name, ast.Attribute)):
         return
     meant = classes.resolved_class(path, owner)
     full = meant.member(name) if meant else Symbol(classes.resolved_module(path, owner), name)
-    inside = (one for one in sorted(wanted) if one.path == full.path and f"{one.name}.".startswith(f"{full.name}."))
-    yield from inside
+    for one in sorted(wanted):
+        if one.path == full.path and f"{one.name}.".startswith(f"{full.name}."):
+            yield one
 
 
 def constructor_changes(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> Iterator[str]:

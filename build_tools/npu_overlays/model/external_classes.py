@@ -49,8 +49,9 @@ def is_named_tuple(target: Target) -> bool:
 
 def made_of(target: Target) -> str:
     """Return which of Python's own classes stands among the bases where a class states one of these; or nothing."""
-    named = isinstance(target, str) and target.startswith(_TYPING)
-    return _MADE.get(target.rpartition(".")[2], "") if named and isinstance(target, str) else ""
+    if not isinstance(target, str) or not target.startswith(_TYPING):
+        return ""
+    return _MADE.get(target.rpartition(".")[2], "")
 
 
 def actual_bases(stated: Sequence[tuple[Target, bool]], is_generic: Callable[[Target], bool]) -> list[Target]:

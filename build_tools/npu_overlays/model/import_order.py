@@ -33,8 +33,8 @@ class ImportOrder:
                 if load.eager and load.called:
                     self._called[number].add(name)
         for name, bindings in module.scopes.module.bindings.items():
-            numbers = {self._number(binding.node) for binding in bindings}
-            self._binders.setdefault(name.partition(".")[0], set()).update(numbers)
+            binders = self._binders.setdefault(name.partition(".")[0], set())
+            binders.update(self._number(binding.node) for binding in bindings)
         self._called_before = cache(self._find_called_before)
 
     def is_early(self, load: Load, binding: Binding, *, wary: bool) -> bool:
@@ -54,7 +54,7 @@ class ImportOrder:
         That is what calls above it name in code that runs on import, and what such definitions name in turn.
         """
         found: set[int] = set()
-        pending = {name for names in self._called[:number] for name in names}
+        pending: set[str] = set().union(*self._called[:number])
         known: set[str] = set()
         while pending:
             name = pending.pop()

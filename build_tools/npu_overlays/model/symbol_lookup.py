@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from npu_overlays.model.attribute_values import GivenValue, attribute_values
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.constructors import constructor
-from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import plain
 from npu_overlays.model.symbols import Symbol, Target
+from npu_overlays.model.syntax import called, last_name
 
 # Under any other decorator, what is called may be something else.
 _TRANSPARENT = frozenset(
@@ -23,21 +24,13 @@ _TRANSPARENT = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedSymbol:
-    """A symbol of upstream's.
+    """A symbol of the tree."""
 
-    Args:
-        path: repository path.
-        symbol: qualified name; empty for a module.
-        origin: where it is written: of an inherited member, in the base.
-        nodes: its definitions, more than one where it is defined in branches.
-        values: of what is assigned, what may give it its value.
-    """
-
-    path: str
-    symbol: str
-    origin: Symbol
-    nodes: tuple[ast.stmt, ...] = ()
-    values: tuple[GivenValue, ...] = ()
+    path: str  # repository path
+    symbol: str  # qualified name; empty for a module
+    origin: Symbol  # where it is written: of an inherited member, in the base
+    nodes: tuple[ast.stmt, ...] = ()  # its definitions, more than one where it is defined in branches
+    values: tuple[GivenValue, ...] = ()  # of what is assigned, what may give it its value
 
     @property
     def classes(self) -> list[ast.ClassDef]:
@@ -58,7 +51,7 @@ class SymbolLookup:
         self.modules = classes.resolver.modules
         self.absent = absent
         self._resolver = classes.resolver
-        self._set: dict[Symbol, dict[str, list[GivenValue]]] = {}
+        self._given: dict[Symbol, dict[str, list[GivenValue]]] = {}
 
     def module(self, path: str) -> Module | None:
         """Return a module; None where there is none, or this Python cannot parse it."""
@@ -94,17 +87,20 @@ class SymbolLookup:
         """Return a name of a module, or a member of a class: its own, a base's, or what a method gives to ``self``."""
         if not owner.symbol:
             return self.named(self.modules.name(owner.path), name)
-        found = (self._own(owner, one, name) for one in self._line(owner))
-        return next(filter(None, found), None)
+        for one in self._line(owner):
+            if found := self._own(owner, one, name):
+                return found
+        return None
 
     def inherited(self, owner: ResolvedSymbol, name: str) -> ResolvedSymbol | None:
         """Return what ``super()`` of a class calls by a name, as a member of the base that leads to it."""
         classes = self.classes
-        bases = [one for one in classes.bases(owner.origin).actual if isinstance(one, Symbol)]
         for one in classes.line(owner.origin)[1:]:
-            base = self._first(base for base in bases if one in classes.line(base))
-            if base and (found := self._own(base, one, name)):
-                return found
+            for base in classes.bases(owner.origin).actual:
+                if isinstance(base, Symbol) and one in classes.line(base) and (leading := self._resolved(base)):
+                    if found := self._own(leading, one, name):
+                        return found
+                    break
         return None
 
     def takes(self, found: ResolvedSymbol, keyword: str) -> bool | None:
@@ -124,30 +120,27 @@ class SymbolLookup:
     def _line(self, owner: ResolvedSymbol) -> tuple[Symbol, ...]:
         """Return a class, or that which a name is given as its value, and its bases in the order of Python."""
         resolver, origin = self._resolver, owner.origin
-        meant = [origin] if owner.classes else resolver.found(origin.path, origin.name, follow=True)
-        first = next((one for one in meant if isinstance(one, Symbol) and resolver.inheritance.is_class(one)), None)
-        return self.classes.line(first) if first else ()
+        targets = [origin] if owner.classes else resolver.found(origin.path, origin.name, follow=True)
+        for one in targets:
+            if isinstance(one, Symbol) and resolver.inheritance.is_class(one):
+                return self.classes.line(one)
+        return ()
 
     def _own(self, owner: ResolvedSymbol, origin: Symbol, name: str) -> ResolvedSymbol | None:
         """Return a member of a class that stands in itself, or in one of its bases."""
-        known = self.classes.definitions(origin.member(name))
-        values = [*_values(known), *self._settings(origin).get(name, [])]
-        if not known and not values:
+        nodes = tuple(one.node for one in self.classes.definitions(origin.member(name)))
+        values = (*_values(nodes), *self._attribute_values(origin).get(name, []))
+        if not nodes and not values:
             return None
-        return ResolvedSymbol(
-            path=owner.path,
-            symbol=f"{owner.symbol}.{name}",
-            origin=origin.member(name),
-            nodes=tuple(one.node for one in known),
-            values=tuple(values),
-        )
+        symbol = f"{owner.symbol}.{name}"
+        return ResolvedSymbol(path=owner.path, symbol=symbol, origin=origin.member(name), nodes=nodes, values=values)
 
-    def _settings(self, symbol: Symbol) -> dict[str, list[GivenValue]]:
+    def _attribute_values(self, symbol: Symbol) -> dict[str, list[GivenValue]]:
         """Return what the methods of a class give to ``self``, by name."""
-        if symbol not in self._set:
+        if symbol not in self._given:
             nodes = (one.node for one in self.classes.definitions(symbol))
-            self._set[symbol] = attribute_values(node for node in nodes if isinstance(node, ast.ClassDef))
-        return self._set[symbol]
+            self._given[symbol] = attribute_values(node for node in nodes if isinstance(node, ast.ClassDef))
+        return self._given[symbol]
 
     def _first(self, targets: Iterable[Target]) -> ResolvedSymbol | None:
         """Return the first of what a name may stand for that is of upstream's text."""
@@ -155,21 +148,16 @@ class SymbolLookup:
 
     def _resolved(self, target: Target) -> ResolvedSymbol | None:
         if isinstance(target, Symbol):
-            known = [one for one in self.classes.definitions(target) if one.kind != "import"]
-            return ResolvedSymbol(
-                path=target.path,
-                symbol=target.name,
-                origin=target,
-                nodes=tuple(one.node for one in known),
-                values=tuple(_values(known)),
-            )
+            nodes = tuple(one.node for one in self.classes.definitions(target) if one.kind != "import")
+            values = tuple(_values(nodes))
+            return ResolvedSymbol(path=target.path, symbol=target.name, origin=target, nodes=nodes, values=values)
         path = self.modules.paths.get(target or "", "")
         return ResolvedSymbol(path=path, symbol="", origin=Symbol(path, "")) if path.endswith(".py") else None
 
 
-def _values(definitions: Iterable[Definition]) -> Iterator[GivenValue]:
-    for one in definitions:
-        value = getattr(one.node, "value", None)
+def _values(nodes: Iterable[ast.stmt]) -> Iterator[GivenValue]:
+    for node in nodes:
+        value = getattr(node, "value", None)
         if isinstance(value, ast.expr):
             yield GivenValue(node=value)
 
@@ -178,10 +166,5 @@ def _function_takes(node: FunctionNode, keyword: str) -> bool | None:
     arguments = node.args
     if arguments.kwarg or any(one.arg == keyword for one in (*arguments.args, *arguments.kwonlyargs)):
         return True
-    return False if all(map(_is_transparent, node.decorator_list)) else None
-
-
-def _is_transparent(decorator: ast.expr) -> bool:
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    return name in _TRANSPARENT
+    decorators = {last_name(called(decorator)) for decorator in node.decorator_list}
+    return False if decorators <= _TRANSPARENT else None

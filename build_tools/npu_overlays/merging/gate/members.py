@@ -18,7 +18,7 @@ from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.dynamic_members import may_have_dynamic_member
-from npu_overlays.model.local_names import is_local, is_self, class_of_local
+from npu_overlays.model.local_names import class_of_local, is_local, is_self
 
 _KEEP = "keep it, or change those places too"
 
@@ -116,7 +116,11 @@ def _word_of(loss: _Loss) -> re.Pattern[bytes]:
 def _is_class(graph: ClassGraph, path: str, asked: ast.expr, around: Mapping[ast.AST, tuple[ast.stmt, ...]]) -> bool:
     """Return whether what is asked is a class, of which Python asks nothing that its objects have."""
     root = ast.unparse(asked).partition(".")[0]
-    return not isinstance(asked, ast.Call) and not is_local(root, around[asked]) and bool(graph.resolved_class(path, asked))
+    return (
+        not isinstance(asked, ast.Call)
+        and not is_local(root, around[asked])
+        and bool(graph.resolved_class(path, asked))
+    )
 
 
 def _is_without(
