@@ -21,6 +21,7 @@ from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.said import OverlayFile
 
 _LISTED = 5
 _LINE = re.compile(r"(?<=\.py):[0-9]+")
@@ -69,20 +70,19 @@ def without_lines(notice: str) -> str:
 def _notices_of(content: Content, lock: Lock, upstream: SymbolLookup, written: Baselines) -> list[str]:
     overlay, absent = content.overlay, upstream.absent
     authors = _authors(content)
-    notices: list[str] = []
     problems: list[Problem] = []
     emptied = {(one.path, one.symbol): one for one in content.operations if one.emptying}
-    notices += _of_emptied(overlay, lock, written, emptied.values())
-    for entry in lock.contracts:
-        if entry.operation != "patch" and entry.path not in absent and (entry.path, entry.symbol) not in emptied:
+    notices = [*_of_emptied(overlay, lock, written, emptied.values())]
+    known = [entry for entry in lock.contracts if entry.path not in absent]
+    for entry in known:
+        if entry.operation != "patch" and (entry.path, entry.symbol) not in emptied:
             notices += _compared(overlay, entry, written.at(*authors.get(key_of(entry), (overlay.name, ALWAYS))))
     for patch in content.patches:
         pins = written.at(patch.layer, patch.bounds)
-        here = [one for one in lock.contracts if one.patch == patch.path and one.path not in absent]
-        there = [(pin.name, one) for pin in pins for one in pin.of_patch(patch.path) if one.path not in absent]
-        there = [(name, one) for name, one in there if name == there[0][0]]
-        problems += _moved(patch.file, here, there, own=bool(pins) and pins[0].version is None)
-        notices += [text for entry in here for text in _compared(overlay, entry, pins, expected=False)]
+        here = [entry for entry in known if entry.patch == patch.path]
+        problems += _moved(patch, here, pins, absent)
+        for entry in here:
+            notices += _compared(overlay, entry, pins, expected=False)
     notices += _of_reads(content, upstream, written)
     if problems:
         raise MergeError(problems)
@@ -103,18 +103,22 @@ def _of_reads(content: Content, upstream: SymbolLookup, written: Baselines) -> I
 
 def _authors(content: Content) -> dict[Key, tuple[str, Bounds]]:
     """Return by contract which layer says so, and for which versions."""
-    found: dict[Key, tuple[str, Bounds]] = {
-        (one.path, "", "", one.edit.find, "edit"): (one.layer, one.bounds) for one in reversed(content.edits)
-    }
-    return found | {(one.path, one.symbol, "", "", one.action): (one.layer, one.bounds) for one in content.operations}
+    found: dict[Key, tuple[str, Bounds]] = {}
+    for edit in reversed(content.edits):
+        found[edit.path, "", "", edit.edit.find, "edit"] = edit.layer, edit.bounds
+    for one in content.operations:
+        found[one.path, one.symbol, "", "", one.action] = one.layer, one.bounds
+    return found
 
 
 def _compared(overlay: Overlay, entry: Contract, pins: list[Baseline], *, expected: bool = True) -> Iterator[str]:
     """Yield what differs between a contract and what its operation was written for."""
-    name, before = next(((pin.name, found) for pin in pins if (found := pin.contract(key_of(entry)))), ("", None))
-    if before and (changed := differences(before, entry)):
-        yield f"{overlay.name}: look at {entry}: since {name} upstream changed its {', '.join(map(str, changed))}"
-    elif expected and before is None and any(pin.version is not None for pin in pins):
+    for pin in pins:
+        if before := pin.contract(key_of(entry)):
+            if changed := ", ".join(map(str, differences(before, entry))):
+                yield f"{overlay.name}: look at {entry}: since {pin.name} upstream changed its {changed}"
+            return
+    if expected and any(pin.version is not None for pin in pins):
         yield f"{overlay.name}: look at {entry}: no lock says what it was written for"
 
 
@@ -132,13 +136,18 @@ def _of_emptied(overlay: Overlay, lock: Lock, written: Baselines, emptying: Iter
         yield f"{overlay.name}: look at the emptied `{path}`: since {name} upstream put {listed} there"
 
 
-def _moved(file: str, here: list[Contract], there: list[tuple[str, Contract]], *, own: bool) -> Iterator[Problem]:
+def _moved(patch: OverlayFile, here: list[Contract], pins: list[Baseline], absent: frozenset[str]) -> Iterator[Problem]:
     """Yield a problem where a patch does not change what it changed where it was written."""
-    now, before = _symbols_as_text(here), _symbols_as_text(entry for _, entry in there)
-    if there and now != before:
-        meant = f"{_ANEW}, or, where this is meant, delete {LOCK_FILE}"
-        fix = meant if own else f"leave it out by [[tool.overlay.drop]] and {_ANEW}"
-        yield Problem(where=file, what=f"changes {now} here, but {before} in {there[0][0]}", fix=fix)
+    for pin in pins:
+        there = [entry for entry in pin.of_patch(patch.path) if entry.path not in absent]
+        if not there:
+            continue
+        now, before = _symbols_as_text(here), _symbols_as_text(there)
+        if now != before:
+            meant = f"{_ANEW}, or, where this is meant, delete {LOCK_FILE}"
+            fix = meant if pins[0].version is None else f"leave it out by [[tool.overlay.drop]] and {_ANEW}"
+            yield Problem(where=patch.file, what=f"changes {now} here, but {before} in {pin.name}", fix=fix)
+        return
 
 
 def _symbols_as_text(entries: Iterable[Contract]) -> str:

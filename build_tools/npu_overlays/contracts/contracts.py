@@ -26,51 +26,31 @@ ContractPlace = tuple[str, str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Contract:
-    """What one operation saw in upstream; empty fields are what that kind of operation does not depend on.
+    """What one operation saw in upstream; empty fields are what that kind of operation does not depend on."""
 
-    Args:
-        path: repository path.
-        symbol: qualified name; empty for a substitution in a file that is not Python.
-        operation: the operation's action, ``patch`` for one symbol that a patch changes, ``edit`` for a substitution.
-        patch: name of the patch.
-        find: what a substitution finds.
-        change: what the patch does to the symbol.
-        owner: the classes around the symbol as they are declared.
-        definitions: where its name has several definitions, or a conditional one, what leads to each.
-        kind: plain function, generator, coroutine, async generator, class, attribute or import.
-        signature: parameters with their defaults; of a class its bases and keywords.
-        decorators: in order.
-        annotations: fingerprint of a function's.
-        body: fingerprint, docstring left out; for a substitution that of the lines around it, for a patch of a file
-            that is not Python that of all of it.
-        keys: those under which a substitution in YAML stands, and what its lines say beside it.
-        watched: by what upstream's code can tell a wrapper from the original.
-        hidden: the methods that may give objects another member in its place.
-        unlike: what a replacement leaves out or has otherwise, though it may.
-        affects: what an addition or a deletion changes beyond its symbol: the member of a base that it overrides, or
-            what Python asks objects for by itself; of a replaced class, what its callers give otherwise.
-        undone: where upstream's modules give the symbol another value.
-    """
-
-    path: str
-    symbol: str = ""
-    operation: str
-    patch: str = ""
-    find: str = ""
-    change: str = ""
-    owner: str = ""
-    definitions: str = ""
-    kind: str = ""
-    signature: str = ""
-    decorators: str = ""
-    annotations: str = ""
+    path: str  # repository path
+    symbol: str = ""  # qualified name; empty for a substitution in a file that is not Python
+    operation: str  # its action, ``patch`` for one symbol that a patch changes, ``edit`` for a substitution
+    patch: str = ""  # name of the patch
+    find: str = ""  # what a substitution finds
+    change: str = ""  # what the patch does to the symbol
+    owner: str = ""  # the classes around the symbol as they are declared
+    definitions: str = ""  # where its name has several definitions, or a conditional one, what leads to each
+    kind: str = ""  # plain function, generator, coroutine, async generator, class, attribute or import
+    signature: str = ""  # parameters with their defaults; of a class its bases and keywords
+    decorators: str = ""  # in order
+    annotations: str = ""  # fingerprint of a function's
+    # Fingerprint, docstring left out; for a substitution that of the lines around it, for a patch of a file that is not
+    # Python that of all of it.
     body: str = ""
-    keys: str = ""
-    watched: str = ""
-    hidden: str = ""
-    unlike: str = ""
+    keys: str = ""  # those under which a substitution in YAML stands, and what its lines hold beside it
+    watched: str = ""  # by what upstream's code can tell a wrapper from the original
+    hidden: str = ""  # the methods that may give objects another member in its place
+    unlike: str = ""  # what a replacement leaves out or has otherwise, though it may
+    # What an addition or a deletion changes beyond its symbol: the member of a base that it overrides, or what Python
+    # asks objects for by itself; of a replaced class, what its callers give otherwise.
     affects: str = ""
-    undone: str = ""
+    undone: str = ""  # where upstream's modules give the symbol another value
 
     @property
     def place(self) -> ContractPlace:
@@ -146,10 +126,12 @@ _HARD = {
 
 def differences(one: Contract, other: Contract) -> list[ContractDifference]:
     """Return what differs between two contracts of one operation."""
-    pairs = ((part, getattr(one, part), getattr(other, part)) for part in _PARTS)
-    return [
-        ContractDifference(part=part, before=before, after=after) for part, before, after in pairs if before != after
-    ]
+    found: list[ContractDifference] = []
+    for part in _PARTS:
+        before, after = getattr(one, part), getattr(other, part)
+        if before != after:
+            found.append(ContractDifference(part=part, before=before, after=after))
+    return found
 
 
 def needed(contract: Contract) -> frozenset[str]:

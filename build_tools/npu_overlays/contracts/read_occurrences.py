@@ -52,8 +52,9 @@ class Dependencies:
             return [one for one in members if one]
         beyond: list[ResolvedSymbol] = []
         for value in found.values:
-            for names in value.chains() if not isinstance(value.node, ast.Dict) else ():
-                beyond += self.upstream.chain(found.origin.path, names)[-1:]
+            if not isinstance(value.node, ast.Dict):
+                for names in value.chains():
+                    beyond += self.upstream.chain(found.origin.path, names)[-1:]
         return [one for one in beyond if one.symbol]
 
 
@@ -66,7 +67,10 @@ def read_occurrences(content: Content, upstream: SymbolLookup, applied: Applied)
         applied: what applying it there gave: what an edit puts into upstream's text reads what it means in that.
     """
     codes = OverlayCode(content, applied)
-    return tuple(reading for code in codes.all for reading in _of(code, codes, upstream))
+    found: list[ReadOccurrence] = []
+    for code in codes.all:
+        found += _of(code, codes, upstream)
+    return tuple(found)
 
 
 def unmet_depends(content: Content, upstream: SymbolLookup) -> Iterator[Problem]:
@@ -97,8 +101,10 @@ def _of(code: CodePiece, codes: OverlayCode, upstream: SymbolLookup) -> Iterator
                 read=described(found, upstream), reader=code.reader, written=root.written, where=root.where
             )
     operation = code.operation
-    for name in operation.depends if operation else ():
+    if operation is None:
+        return
+    for name in operation.depends:
         path, _, symbol = name.partition(":")
-        if operation and (there := upstream.find(path, symbol)):
+        if there := upstream.find(path, symbol):
             read = described(there, upstream, whole=True)
             yield ReadOccurrence(read=read, reader=code.reader, written="depends", where=operation.where)

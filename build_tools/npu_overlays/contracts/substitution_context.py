@@ -35,7 +35,9 @@ def content_fingerprint(content: bytes) -> str:
 
 def _occurrences(text: str, find: str) -> Iterator[tuple[int, int]]:
     """Yield where a find stands, the white space at its ends left out."""
-    for match in re.finditer(re.escape(find), text) if find.strip() else ():
+    if not find.strip():
+        return
+    for match in re.finditer(re.escape(find), text):
         start = match.start() + len(find) - len(find.lstrip())
         yield start, match.end() - len(find) + len(find.rstrip())
 
@@ -76,6 +78,6 @@ def _near(text: str, start: int, end: int) -> Iterator[str]:
     """Yield the lines an occurrence stands in, and those nearest to them that are not empty."""
     first = text.rfind("\n", 0, start) + 1
     behind = text.find("\n", end) + 1 or len(text) + 1
-    above = [line.strip() for line in text[:first].split("\n") if line.strip()]
-    below = [line.strip() for line in text[behind:].split("\n") if line.strip()]
+    above = list(filter(None, map(str.strip, text[:first].split("\n"))))
+    below = list(filter(None, map(str.strip, text[behind:].split("\n"))))
     yield from (*above[-_LINES:], " ".join(text[first : behind - 1].split()), *below[:_LINES])

@@ -25,8 +25,8 @@ def unused_bounds(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lo
     for layer in overlay.chain:
         bounded = list(read_layers([layer]).bounded())
         versions = _versions(layer, overlay, lock_of) if bounded else []
-        for _, where, bounds in bounded if versions else ():
-            if not any(bounds.hold(Version(version)) for version in versions):
+        for _, where, bounds in bounded:
+            if versions and not any(bounds.hold(Version(version)) for version in versions):
                 what = f"is {bounds}, and no pin on {layer.name} has such a version ({', '.join(versions)})"
                 fix = "mend the version, delete it, or add the pin it is for"
                 yield Problem(where=where, what=what, fix=fix)

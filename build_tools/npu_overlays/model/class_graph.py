@@ -116,7 +116,8 @@ class ClassGraph:
         """Return what a class itself gives its objects, each name with the methods that set it on them."""
         found: dict[str, set[str]] = {name: set() for name in self.members(symbol)}
         node = self.node(symbol)
-        for method in methods(node) if node else []:
+        functions = methods(node) if node else []
+        for method in functions:
             own = first_parameter(method)
             for one in _assigned_attributes(method):
                 if is_name(one.value, own):

@@ -38,7 +38,8 @@ def _metaclasses(graph: ClassGraph, line: Iterable[Symbol]) -> list[Symbol]:
     found: list[Symbol] = []
     for symbol in line:
         node = graph.node(symbol)
-        for keyword in node.keywords if node else []:
+        keywords = node.keywords if node else []
+        for keyword in keywords:
             metaclass = graph.resolved_class(symbol.path, keyword.value) if keyword.arg == "metaclass" else None
             found += graph.line(metaclass) if metaclass else ()
     return found
@@ -80,7 +81,8 @@ def _model_fields(graph: ClassGraph, line: Sequence[Symbol]) -> str:
     fields: dict[str, str] = {}
     for symbol in reversed(line):
         node = graph.node(symbol)
-        for statement in node.body if node else []:
+        body = node.body if node else []
+        for statement in body:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 fields[statement.target.id] = f"={brief(statement.value)}" if statement.value else ""
     shown = ["*", *(f"{name}{value}" for name, value in fields.items())]
@@ -134,7 +136,8 @@ def _has_known_bases(graph: ClassGraph, symbol: Symbol) -> bool:
 def _generates_init(graph: ClassGraph, symbol: Symbol) -> bool:
     """Return whether a class is a dataclass that has its ``__init__`` made."""
     decorator = _dataclass(graph, symbol)
-    for one in decorator.keywords if isinstance(decorator, ast.Call) else []:
+    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+    for one in keywords:
         if one.arg == "init" and isinstance(one.value, ast.Constant) and one.value.value is False:
             return False
     return decorator is not None
@@ -143,7 +146,8 @@ def _generates_init(graph: ClassGraph, symbol: Symbol) -> bool:
 def _dataclass(graph: ClassGraph, symbol: Symbol) -> ast.expr | None:
     """Return the decorator that makes a class a dataclass; None where none does."""
     node = graph.node(symbol)
-    for decorator in node.decorator_list if node else []:
+    decorators = node.decorator_list if node else []
+    for decorator in decorators:
         if graph.names(symbol.path, decorator) == {_DATACLASS}:
             return decorator
     return None
