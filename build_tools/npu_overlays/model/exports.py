@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from npu_overlays.model.definitions import FUNCTIONS, blocks, is_typing_only
+from npu_overlays.model.functions import own_nodes
 from npu_overlays.model.lazy_packages import Lazy, lazy_of, looks_lazy
 from npu_overlays.model.scopes import Binding, Scopes
 from npu_overlays.model.syntax import all_of, elements, is_name, nodes_of, targets
@@ -89,6 +90,15 @@ def typing_only(body: Sequence[ast.stmt], *, inside: bool = False) -> Iterator[a
             yield from typing_only(node.body, inside=inside)
 
 
+def local_annotations(tree: ast.Module) -> Iterator[ast.AnnAssign]:
+    """Yield what annotates local variables, which Python never evaluates; a class in a function has none."""
+    for function in nodes_of(tree):
+        if isinstance(function, FUNCTIONS):
+            for node in own_nodes(function):
+                if isinstance(node, ast.AnnAssign):
+                    yield node
+
+
 def unevaluated(tree: ast.Module) -> set[ast.AST]:
     """Return every node that only type checkers evaluate.
 
@@ -113,11 +123,7 @@ def _annotated(tree: ast.Module) -> Sequence[ast.AST]:
             for alias in node.names:
                 if alias.name == "annotations":
                     return nodes_of(tree)
-    inside: set[ast.AST] = set()
-    for function in all_of(tree, FUNCTIONS):
-        if function not in inside:
-            inside.update(nodes_of(function))
-    return [node for node in inside if isinstance(node, ast.AnnAssign)]
+    return list(local_annotations(tree))
 
 
 def _stays(bindings: list[Binding]) -> bool:

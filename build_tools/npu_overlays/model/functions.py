@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
-from npu_overlays.model.syntax import is_name, nodes_of
+from npu_overlays.model.syntax import is_name, last_name, nodes_of
 
 FunctionKind = Literal["plain function", "generator", "coroutine", "async generator"]
 # What reads the frames below it, and so meets a wrapper: by attribute, by name, or as a keyword argument.
@@ -16,6 +16,8 @@ _LOOKERS = frozenset(
     | {"print_stack", "walk_stack", "findCaller", "stacklevel", "stack_level"}
 )
 _STACK = "inspect.stack"
+# Its place among the arguments of `warnings.warn`.
+_STACKLEVEL = 2
 
 
 def function_kind(node: FunctionNode) -> FunctionKind:
@@ -70,4 +72,6 @@ def frame_lookers(node: FunctionNode) -> list[str]:
             found.add(inner.id)
         elif isinstance(inner, ast.keyword):
             found.add(inner.arg or "")
+        elif isinstance(inner, ast.Call) and last_name(inner.func) == "warn" and len(inner.args) > _STACKLEVEL:
+            found.add("stacklevel")  # by position, which has a name elsewhere
     return sorted(found & {*_LOOKERS, _STACK})
