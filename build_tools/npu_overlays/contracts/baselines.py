@@ -1,4 +1,4 @@
-"""Earlier pins: the layers of an overlay → the locks of the pins that what they say was written for."""
+"""Baselines: the layers of an overlay → the locks of the pins that what they say was written for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changed: what a lock keeps of reads, and another tree → what is not the same there, and who reads it."""
+"""Changed reads: what a lock keeps of reads, and another tree → what is not the same there, and who reads it."""
 
 from __future__ import annotations
 

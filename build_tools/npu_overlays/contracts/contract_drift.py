@@ -1,4 +1,4 @@
-"""Carried operations: what they were written for in the lock they come from, against what they meet on this pin.
+"""Contract drift: what operations were written for in the lock they come from, against what they meet on this pin.
 
 What is told of that stands in the lock too, as `Lock.told`, so that whoever reviews a lock reviews it; a build or check
 tells only what is not there.

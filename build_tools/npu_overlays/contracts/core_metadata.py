@@ -1,4 +1,4 @@
-"""Headers: upstream's core metadata, as its build wrote them → the facts that a patched wheel carries over."""
+"""Core metadata: upstream's core metadata, as its build wrote them → the facts that a patched wheel carries over."""
 
 from __future__ import annotations
 

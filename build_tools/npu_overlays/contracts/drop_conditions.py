@@ -1,4 +1,4 @@
-"""Due: what an overlay says, and upstream as it is pinned → what has met its own condition to go."""
+"""Drop conditions: what an overlay says, and upstream as it is pinned → what has met its own condition to go."""
 
 from __future__ import annotations
 

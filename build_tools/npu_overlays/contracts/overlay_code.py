@@ -1,4 +1,4 @@
-"""Code: overlay → its own text, one piece for each operation and added file, with what its names mean."""
+"""Overlay code: overlay → its own text, one piece for each operation and added file, with what its names mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readings: overlay and upstream tree → what each operation and added file reads there.
+"""Read occurrences: overlay and upstream tree → what each operation and added file reads there.
 
 A name that the overlay's text reads stands for a symbol of upstream's. Where that is data, so are the names it gets its
 value from, as far as they are data in their turn; where it is a class, so are those attributes of its objects

@@ -1,4 +1,4 @@
-"""Pieces: one piece of an overlay's text, the rest of it and its upstream → the places at which it reads upstream."""
+"""Read places: a piece of an overlay's text, and upstream → the places at which it reads upstream."""
 
 from __future__ import annotations
 

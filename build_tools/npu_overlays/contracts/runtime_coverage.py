@@ -1,4 +1,4 @@
-"""Fired: what the tests of a pin saw its operations call → whether each that is there for an operator was seen to.
+"""Runtime coverage: what the tests of a pin saw its operations call → the operations whose operator none saw.
 
 An operation can apply, and never do what it is there for: its guard asks about something that is otherwise on this pin.
 Only running it shows that, so the tests write down what they saw, for each pin, and `check` asks for it.
@@ -24,14 +24,10 @@ _HEADER = "# Written by tests: which operators each operation was seen to call o
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimeCoverage:
-    """The content of ``fired.toml``.
+    """The content of ``fired.toml``."""
 
-    Args:
-        pin: what was pinned.
-        called: the operators that each operation, ``path:symbol``, was seen to call.
-    """
-
-    pin: str
+    pin: str  # what was pinned
+    # The operators that each operation, ``path:symbol``, was seen to call.
     called: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""Surroundings: text and what a substitution finds in it → what that depends on."""
+"""Substitution context: text and what a substitution finds in it → what that depends on."""
 
 from __future__ import annotations
 

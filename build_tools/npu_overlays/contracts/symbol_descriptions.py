@@ -1,4 +1,4 @@
-"""Described: symbol of upstream's → what of it can change for those who read it."""
+"""Symbol descriptions: symbol of upstream's → what of it can change for those who read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unseen: upstream's files → a notice for each that is shipped and whose name holds a character that nobody sees."""
+"""Unprintable paths: upstream's files → a notice for each shipped one with an invisible character in its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Idle: the layers of a pin, and the other pins on them → what they say for versions that no pin has."""
+"""Unused bounds: the layers of a pin, and the other pins on them → what they say for versions that no pin has."""
 
 from __future__ import annotations
 

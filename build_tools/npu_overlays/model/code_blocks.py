@@ -1,4 +1,4 @@
-"""Texts: blocks of Python source → the same blocks indented or renamed, or the names in them.
+"""Code blocks: blocks of Python source → the same blocks indented or renamed, or the names in them.
 
 Lines that begin inside a string literal are content and never change.
 """

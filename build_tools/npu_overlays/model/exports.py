@@ -1,4 +1,4 @@
-"""Surfaces: module → the names it offers to those who import it."""
+"""Exports: module → the names it offers to those who import it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Externals: classes that are none of a tree → what Python makes of them as bases, and what they are known to have."""
+"""External classes: those that are none of a tree → what they are as bases, and what members they have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logical lines: Python source, or a fragment → its tokens, each with the line and the block it stands in.
+"""Token layout: Python source, or a fragment → its tokens, each with the line and the block it stands in.
 
 A line end inside brackets or behind a backslash is white space; any other one ends a statement, and the white space
 behind it decides which block the next statement belongs to.
