@@ -23,7 +23,7 @@ from npu_overlays.errors import MergeError, Problem, by_cause
 from npu_overlays.loading import Loader
 from npu_overlays.overlay.lookup import pins_on
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import Prepared, each, joined
+from npu_overlays.pipeline import Prepared, each, joined, load
 from npu_overlays.source import cache_root
 from npu_overlays.source.histories import kept
 from npu_summary.plurals import plural
@@ -117,7 +117,7 @@ def _run(options: Options, console: Console) -> int:
 def _tried(overlay: Overlay, loader: Loader) -> tuple[Prepared, Looked]:
     from npu_overlays.wheels.rehearsal import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
-    prepared = rehearse(loader.load(overlay))
+    prepared = rehearse(load(overlay, loader))
     uncovered = uncovered_operations(prepared.content, load_coverage(overlay.folder))
     if problems := [*unused_bounds(overlay, loader.lock), *uncovered]:
         raise MergeError(by_cause(problems))
