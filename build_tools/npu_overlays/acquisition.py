@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from npu_overlays import source
-from npu_overlays.contracts.headers import parse_metadata
+from npu_overlays.contracts.core_metadata import parse_metadata
 from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.errors import ConfigError, MergeError, Problem, SourceError
 from npu_overlays.overlay.compiled import check_compiled

@@ -11,20 +11,20 @@ from npu_overlays.changes.patch_contracts import patch_contracts
 from npu_overlays.changes.patch_series import ineffective
 from npu_overlays.choice import Choice
 from npu_overlays.contracts.contract_check import warnings
-from npu_overlays.contracts.contract_drift import carried_over, standing
+from npu_overlays.contracts.contract_drift import drift_notices, standing_notices
 from npu_overlays.contracts.contracts import Contract, contracts
 from npu_overlays.contracts.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
 from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.contracts.overlay_code import readers
-from npu_overlays.contracts.overlay_reads import readings, unmet
+from npu_overlays.contracts.read_occurrences import read_occurrences, unmet_depends
 from npu_overlays.contracts.reads import Read, kept, recorded
-from npu_overlays.contracts.side_effects import reaching
-from npu_overlays.contracts.unprintable_paths import unseen
+from npu_overlays.contracts.side_effects import with_side_effects
+from npu_overlays.contracts.unprintable_paths import unprintable_path_notices
 from npu_overlays.errors import ConfigError, MergeError, Problem, listing
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.results import Applied
-from npu_overlays.model.lookup import Upstream
+from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import EVERYTHING
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
@@ -77,14 +77,14 @@ def derive_lock(overlay: Overlay, choice: Choice, told: Told | None = None) -> D
     step(f"merging {plural(len(content.operations), 'operation')} into {overlay.pin.project} {metadata.version}")
     applied = apply_overlay(content, tree, absent=absent)
     step("looking up what the operations depend on")
-    upstream = Upstream(applied.before)
+    upstream = applied.before.symbols
     # Of an upstream that is not all at hand, an earlier lock knows more.
     earlier: dict[tuple[str, ...], Contract] = {one.place: one for one in known.contracts} if known and absent else {}
-    found = reaching(
+    found = with_side_effects(
         contracts(content, tree, applied.before.classes), applied.before.classes, applied.after.classes, earlier
     )
     found += patch_contracts(applied.patched)
-    if problems := [*unmet(content, upstream)]:
+    if problems := [*unmet_depends(content, upstream)]:
         raise MergeError(problems)
     lock = Lock(
         commit=overlay.pin.identity,
@@ -94,11 +94,11 @@ def derive_lock(overlay: Overlay, choice: Choice, told: Told | None = None) -> D
         reads=_reads(content, upstream, applied, known),
     )
     check_shape(overlay, tree, releases.values())
-    carried = carried_over(content, lock, upstream, before=before)
+    carried = drift_notices(content, lock, upstream, before=before)
     # Of files that this source lacks, what was told before is kept.
-    notes = sorted({*standing(content, lock, upstream), *(known.told if known and absent else ())})
+    notes = sorted({*standing_notices(content, lock, upstream), *(known.told if known and absent else ())})
     notices = [*warnings(found, content.operations), *carried, *ineffective(applied.patched)]
-    notices += unseen(overlay.pin, tree, overlay=overlay.name)
+    notices += unprintable_path_notices(overlay.pin, tree, overlay=overlay.name)
     return DerivedLock(content=content, lock=replace(lock, told=tuple(notes)), notices=tuple(notices))
 
 
@@ -130,10 +130,10 @@ def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[s
     )
 
 
-def _reads(content: Content, upstream: Upstream, applied: Applied, known: Lock | None) -> tuple[Read, ...]:
+def _reads(content: Content, upstream: SymbolLookup, applied: Applied, known: Lock | None) -> tuple[Read, ...]:
     """Return what the overlay reads, and of files that this source lacks, what an earlier lock says."""
     earlier = known.reads if known else ()
-    return kept(recorded(readings(content, upstream, applied)), earlier, readers(content), upstream.absent)
+    return kept(recorded(read_occurrences(content, upstream, applied)), earlier, readers(content), upstream.absent)
 
 
 def _places(one: Contract) -> set[tuple[str, ...]]:

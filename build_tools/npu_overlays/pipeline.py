@@ -22,16 +22,15 @@ from npu_overlays.contracts.contract_check import check_contracts
 from npu_overlays.contracts.contracts import contracts
 from npu_overlays.contracts.lock_head import is_unlocked
 from npu_overlays.contracts.lockfile import ArchiveRecord, Lock, load_lock
-from npu_overlays.contracts.overlay_reads import unmet
-from npu_overlays.contracts.own_metadata import asking_notices
-from npu_overlays.contracts.unprintable_paths import unseen
+from npu_overlays.contracts.own_metadata import own_metadata_notices
+from npu_overlays.contracts.read_occurrences import unmet_depends
+from npu_overlays.contracts.unprintable_paths import unprintable_path_notices
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.loading import Loaded, Loader
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.merging.results import Applied
 from npu_overlays.model import model_of
-from npu_overlays.model.lookup import Upstream
 from npu_overlays.overlay.compiled import wheel_tag
 from npu_overlays.overlay.content import Content, load_content, needs_version
 from npu_overlays.overlay.inputs import LOCK_FILE
@@ -170,7 +169,7 @@ def _obstacles(overlay: Overlay, choice: Choice) -> Iterable[Problem]:
         applied = apply_overlay(found.content, found.tree, absent=found.absent)
     except OverlayError as error:
         return error.problems
-    return unmet(found.content, Upstream(applied.before))
+    return unmet_depends(found.content, applied.before.symbols)
 
 
 def prepare(loaded: Loaded) -> Prepared:
@@ -209,8 +208,8 @@ def prepare(loaded: Loaded) -> Prepared:
         notices=(
             *notices,
             *ineffective(applied.patched),
-            *unseen(overlay.pin, tree, overlay=overlay.name),
-            *asking_notices(overlay, applied.tree),
+            *unprintable_path_notices(overlay.pin, tree, overlay=overlay.name),
+            *own_metadata_notices(overlay, applied.tree),
         ),
     )
 
@@ -218,7 +217,7 @@ def prepare(loaded: Loaded) -> Prepared:
 def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozenset[str]) -> tuple[Applied, list[str]]:
     """Apply the overlay and check its contracts, once all of it fits: until then no lock could be written of it."""
     upstream = model_of(content.overlay.pin, tree, absent=absent)
-    problems = [*unmet(content, Upstream(upstream))]
+    problems = [*unmet_depends(content, upstream.symbols)]
     try:
         applied = apply_overlay(content, tree, absent=absent, model=upstream)
     except MergeError as error:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from npu_overlays.model import Model, Symbol, model_of_files
-from npu_overlays.model.externals import external_line
+from npu_overlays.model.external_classes import external_line
 
 _CHILD = Path(__file__).with_name("child.py")
 

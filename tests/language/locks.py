@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npu_overlays.changes.patch_contracts import patch_contracts
-from npu_overlays.contracts.contract_drift import carried_over
+from npu_overlays.contracts.contract_drift import drift_notices
 from npu_overlays.contracts.contracts import contracts
 from npu_overlays.contracts.lockfile import Lock, load_lock, render_lock, write_lock
 from npu_overlays.contracts.metadata import UpstreamMetadata
-from npu_overlays.contracts.overlay_reads import readings
+from npu_overlays.contracts.read_occurrences import read_occurrences
 from npu_overlays.contracts.reads import recorded
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out
-from npu_overlays.model.lookup import Upstream
+from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content
 
 from .overlays import layer, load, write
@@ -27,7 +27,7 @@ class Locked(NamedTuple):
 
     content: Content
     lock: Lock
-    upstream: Upstream
+    upstream: SymbolLookup
 
 
 def locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: str = "1.0") -> Locked:
@@ -38,12 +38,12 @@ def locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: 
     content = written_out(content, tree)
     applied = apply_overlay(content, tree)
     found = (*contracts(content, tree, applied.before.classes), *patch_contracts(applied.patched))
-    there = Upstream(applied.before)
+    there = applied.before.symbols
     lock = Lock(
         commit=content.overlay.pin.commit,
         metadata=UpstreamMetadata(version=version, fields={}, scripts={}),
         contracts=found,
-        reads=recorded(readings(content, there, applied)),
+        reads=recorded(read_occurrences(content, there, applied)),
     )
     return Locked(content, lock, there)
 
@@ -71,4 +71,4 @@ def told(  # noqa: PLR0913  # the two pins, the layer and what is the second pin
     made = locked(root, write(root, own, name="new", config=config), after, "1.1")
     write_lock(made.content.overlay.folder, made.lock)
     assert render_lock(load_lock(made.content.overlay)) == render_lock(made.lock)
-    return carried_over(*made)
+    return drift_notices(*made)

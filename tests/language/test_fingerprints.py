@@ -19,14 +19,14 @@ from support.pythons import EACH, some_python
 # Runs on another Python with nothing but the standard library.
 _SCRIPT = """
 import ast, json, sys, warnings
-from npu_overlays.model.parts import parts
+from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import definitions_of
 from npu_overlays.model.fingerprint import dump, fingerprint
 warnings.simplefilter("ignore")
 found = []
 for source in json.load(sys.stdin):
     tree = ast.parse(source)
-    found.append([fingerprint(tree), [dict(parts(one)) for one in definitions_of(tree)], dump(tree)])
+    found.append([fingerprint(tree), [dict(definition_fields(one)) for one in definitions_of(tree)], dump(tree)])
 json.dump(found, sys.stdout)
 """
 

@@ -9,12 +9,11 @@ from textwrap import indent
 
 import pytest
 
-from npu_overlays.contracts.overlay_reads import readings, unmet
+from npu_overlays.contracts.read_occurrences import read_occurrences, unmet_depends
 from npu_overlays.contracts.reads import Read, kept
 from npu_overlays.errors import OverlayError
 from npu_overlays.merging.results import Applied
 from npu_overlays.model import model_of
-from npu_overlays.model.lookup import Upstream
 from npu_overlays.tree import PatchedTree
 
 from .locks import Locked, locked, told
@@ -264,7 +263,7 @@ def test_upstream_that_leads_in_a_circle_or_too_deep_is_read_as_far_as_it_goes(t
     tree = source_tree({path: one.encode() for path, one in upstream.items()})
     model = model_of(content.overlay.pin, tree)
     applied = Applied(tree=PatchedTree(upstream=tree, changed={}), before=model, after=model, declared=())
-    read = [one.read for one in readings(content, Upstream(model), applied)]
+    read = [one.read for one in read_occurrences(content, model.symbols, applied)]
     assert {f"{one.path}:{one.symbol}" for one in read} == {
         "pkg/a.py:A",
         "pkg/a.py:B",
@@ -346,7 +345,7 @@ def test_what_an_author_says_is_compared_as_a_whole(tmp_path: Path) -> None:
 def test_what_an_author_says_and_upstream_has_not_is_refused(tmp_path: Path) -> None:
     layer(tmp_path / "o", {"tree/pkg/tools.py": DEPENDS.format("Mlp.forwards")})
     made = locked(tmp_path / "o", write(tmp_path / "o", {}), TOOLS)
-    assert [str(problem).replace("\n    fix: ", "; ") for problem in unmet(made.content, made.upstream)] == [
+    assert [str(problem).replace("\n    fix: ", "; ") for problem in unmet_depends(made.content, made.upstream)] == [
         (
             "pkg/tree/pkg/tools.py:3: `depends` names `pkg/model.py:Mlp.forwards`, which upstream does not have; "
             "nearest: `pkg/model.py:Mlp.forward`"

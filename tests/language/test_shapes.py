@@ -11,7 +11,7 @@ import pytest
 from packaging.version import Version
 
 from npu_overlays.acquisition import sdist_entry_points
-from npu_overlays.contracts.headers import parse_metadata
+from npu_overlays.contracts.core_metadata import parse_metadata
 from npu_overlays.errors import MergeError
 from npu_overlays.overlay.compiled import check_compiled, wheel_tag
 from npu_overlays.overlay.configuration import load_overlay

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.model.logical_lines import Layout
+from npu_overlays.model.token_layout import TokenLayout
 from npu_overlays.model.tokens import continuation_lines, significant, tokens
 
 _LAYOUT = {kinds.INDENT, kinds.DEDENT, kinds.ENDMARKER, kinds.NL, kinds.NEWLINE, kinds.COMMENT, kinds.ENCODING}
@@ -102,13 +102,13 @@ def test_comments_and_line_ends_are_tokens_that_do_not_signify() -> None:
 
 def test_occurrences_go_from_left_to_right_without_overlap() -> None:
     def found(find: str, source: str) -> list[int]:
-        return Layout(source).occurrences(Layout(find))
+        return TokenLayout(source).occurrences(TokenLayout(find))
 
     assert found("a a", "a  a a a # a a") == [0, 2]
     assert found("a\n+b", "(a+ # c\nb)") == [1]
     assert found("", "a") == found("# only a comment", "a") == []
     assert found("'''a\n'''", "x = '''a\r\n'''") == [2]
-    assert Layout("é = '''é\n'''").spans == [(0, 2), (3, 4), (5, 14)]
+    assert TokenLayout("é = '''é\n'''").spans == [(0, 2), (3, 4), (5, 14)]
 
 
 def test_lines_that_begin_inside_a_string() -> None:

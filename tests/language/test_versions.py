@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from npu_overlays.contracts.lockfile import Lock, write_lock
 from npu_overlays.contracts.metadata import UpstreamMetadata
-from npu_overlays.contracts.unused_bounds import idle
+from npu_overlays.contracts.unused_bounds import unused_bounds
 from npu_overlays.errors import ConfigError, MergeError
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.lookup import find_overlay
@@ -201,10 +201,10 @@ def test_what_applies_at_no_pin_is_named(tmp_path: Path) -> None:
     first, second = write(tmp_path, {"tree/pkg/a.py": own}), write(tmp_path, {}, name="new")
     _lock(tmp_path, first, "1.0")
     said = "mend the version, delete it, or add the pin it is for"
-    (mistake,) = (str(one) for one in idle(find_overlay(tmp_path, first)))
+    (mistake,) = (str(one) for one in unused_bounds(find_overlay(tmp_path, first)))
     assert mistake.startswith(f"{first}/tree/pkg/a.py:3: is since 2, and no pin on {first} has such a version (1.0)")
     _lock(tmp_path, second, "2.0")
-    assert [str(one).replace("\n    fix: ", "; ") for one in idle(find_overlay(tmp_path, second))] == [
+    assert [str(one).replace("\n    fix: ", "; ") for one in unused_bounds(find_overlay(tmp_path, second))] == [
         f"pkg/tree/pkg/n.txt: is until 0.9, and no pin on pkg has such a version (1.0, 2.0); {said}"
     ]
 
@@ -213,4 +213,4 @@ def test_of_a_layer_that_lies_elsewhere_nothing_is_idle(tmp_path: Path) -> None:
     layer(tmp_path / "theirs", {"tree/pkg/a.py": "@replaced(why='w', since='2')\ndef f(): return 2\n"})
     name = write(tmp_path / "ours", {}, config='layers = ["../../theirs/pkg"]\n')
     _lock(tmp_path / "ours", name, "1.0")
-    assert list(idle(find_overlay(tmp_path / "ours", name))) == []
+    assert list(unused_bounds(find_overlay(tmp_path / "ours", name))) == []

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_overlays.merging.merge import merge
-from npu_overlays.model.signatures import mismatch, written
+from npu_overlays.model.signatures import signature_text, wrapper_mismatch
 from npu_overlays.overlay.merge_modules import read_operations
 
 from .pairs import PATH, check, merged, refused
@@ -293,7 +293,7 @@ def test_upstreams_parameters_are_shown_without_their_annotations() -> None:
     ],
 )
 def test_a_wrapper_with_upstreams_parameters_and_optional_ones_is_taken(original: str, wrapper: str) -> None:
-    assert mismatch(_arguments(wrapper), _arguments(original)) == ""
+    assert wrapper_mismatch(_arguments(wrapper), _arguments(original)) == ""
 
 
 def _arguments(parameters: str) -> ast.arguments:
@@ -348,7 +348,7 @@ def _accepted(parameters: str) -> list[tuple[int, tuple[str, ...]]]:
 @given(wrapper=_parameters(), original=_parameters())
 def test_a_signature_is_taken_only_if_it_is_upstreams_and_takes_every_call_of_it(wrapper: str, original: str) -> None:
     """Except f(1, x=1), where upstream has only catch-alls and the wrapper gives x its place and name."""
-    if not mismatch(_arguments(wrapper), _arguments(original)):
+    if not wrapper_mismatch(_arguments(wrapper), _arguments(original)):
         own, theirs = (inspect.signature(_function(text)).parameters for text in (wrapper, original))
         assert [own[name] for name in theirs if name in own] == list(theirs.values())
         refused_ones = set(_accepted(original)) - set(_accepted(wrapper))
@@ -358,6 +358,6 @@ def test_a_signature_is_taken_only_if_it_is_upstreams_and_takes_every_call_of_it
 @settings(max_examples=100, deadline=None)
 @given(parameters=_parameters())
 def test_upstreams_own_signature_is_always_taken(parameters: str) -> None:
-    assert mismatch(_arguments(parameters), _arguments(parameters)) == ""
-    shown = written(_arguments(parameters))
-    assert mismatch(_arguments(shown[1:-1]), _arguments(parameters)) == ""
+    assert wrapper_mismatch(_arguments(parameters), _arguments(parameters)) == ""
+    shown = signature_text(_arguments(parameters))
+    assert wrapper_mismatch(_arguments(shown[1:-1]), _arguments(parameters)) == ""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.contracts.lockfile import upstream_version
-from npu_overlays.contracts.runtime_coverage import load_fired
+from npu_overlays.contracts.runtime_coverage import load_coverage
 from npu_overlays.overlay.lookup import readable
 from npu_schemas import stack_versions
 from parity.figures import Half, Operators, Parity, Pin
@@ -49,7 +49,7 @@ def test_every_pin_and_every_family_that_it_changes_are_on_the_page() -> None:
     for overlay in overlays:
         assert pins[overlay.name].torch_npu == stack_versions(overlay.name)[-1]
         changed = {
-            found[1] for name in load_fired(overlay.folder).called if (found := re.search(r"models/(\w+)/", name))
+            found[1] for name in load_coverage(overlay.folder).called if (found := re.search(r"models/(\w+)/", name))
         }
         models = pins[overlay.name].parity.keys()
         assert changed == {model.removesuffix("_text").removesuffix("_vision") for model in models}

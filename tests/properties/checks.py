@@ -11,14 +11,14 @@ from npu_overlays.merging.merge import merge
 from npu_overlays.merging.upstream.classes import calling_decorator, is_stub
 from npu_overlays.merging.upstream.redefinitions import overwritten
 from npu_overlays.model import Symbol, classes_of
+from npu_overlays.model.code_blocks import reindent
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.model.encodings import as_declared
 from npu_overlays.model.functions import function_kind, own_nodes
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
-from npu_overlays.model.signatures import parameters, written
+from npu_overlays.model.signatures import parameters, signature_text
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.texts import reindent
 from npu_overlays.overlay.operations import Operation, Reason, TargetKind
 
 _UNCONDITIONAL = {"With.body", "Try.finalbody"}
@@ -175,7 +175,7 @@ def pass_through(node: FunctionNode) -> str:
         kind = function_kind(node)
         text = _SENDING if kind == "async generator" and _takes_values(node) else _PASS_THROUGH[kind]
         body = text.format(f"upstream({', '.join(given)})")
-    return f"{word} f{written(node.args, lambda _: '...')}:\n    {body}\n"
+    return f"{word} f{signature_text(node.args, lambda _: '...')}:\n    {body}\n"
 
 
 def _takes_values(node: FunctionNode) -> bool:

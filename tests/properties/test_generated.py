@@ -13,10 +13,10 @@ from npu_overlays.changes.module_comparison import compare_modules
 from npu_overlays.changes.tree_comparison import compare_file
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.merge import merge
+from npu_overlays.model.code_blocks import reindent
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import selector
-from npu_overlays.model.texts import reindent
 from npu_overlays.overlay.merge_modules import read_operations
 
 from . import checks

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.fingerprint import fingerprint
-from npu_overlays.model.likeness import ENOUGH, Shape, likeness, shape
+from npu_overlays.model.likeness import ENOUGH, TokenPairs, likeness, token_pairs
 from npu_overlays.model.module import Module
-from npu_overlays.model.parts import parts
 from npu_overlays.model.selectors import leaf_of, owner_of, plain, selector, symbols
 
 Outcome: TypeAlias = Literal["unchanged", "changed", "renamed", "moved", "removed"]
@@ -59,7 +59,7 @@ class Matcher:
 
     def __init__(self, base: Snapshot) -> None:
         self._base = base
-        self._shapes: dict[tuple[str, str, str], Shape] = {}
+        self._shapes: dict[tuple[str, str, str], TokenPairs] = {}
         self._known: dict[tuple[str, str, tuple[str, ...]], Match] = {}
 
     def match(self, path: str, symbol: str, now: Snapshot) -> Match:
@@ -91,13 +91,13 @@ class Matcher:
         one, another = self._shape(path, symbol, self._base), self._shape(there or path, other, now)
         return likeness(one, another) if one is not None and another is not None else 0.0
 
-    def _shape(self, path: str, symbol: str, snapshot: Snapshot) -> Shape | None:
+    def _shape(self, path: str, symbol: str, snapshot: Snapshot) -> TokenPairs | None:
         key = (path, snapshot.blob(path), symbol)
         if key not in self._shapes:
             module, one = snapshot.module(path), snapshot.definition(path, symbol)
             if module is None or one is None:
                 return None
-            self._shapes[key] = shape(module, one)
+            self._shapes[key] = token_pairs(module, one)
         return self._shapes[key]
 
     def _candidates(self, path: str, symbol: str, before: Definition, now: Snapshot) -> Iterator[Match]:
@@ -203,5 +203,5 @@ def _is_name_possible(was: str, name: str, *, is_same_file: bool) -> bool:
 
 
 def _has_same_form(before: Definition, after: Definition) -> bool:
-    one, other = parts(before), parts(after)
+    one, other = definition_fields(before), definition_fields(after)
     return all(one.get(part) == other.get(part) for part in _SHAPED)

@@ -19,7 +19,7 @@ from npu_overlays.changes.tree_comparison import ChangedFile, compare_file
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import Declared, PatchedFile
 from npu_overlays.model.definitions import Definition
-from npu_overlays.model.likeness import ENOUGH, Shape, likeness, shape
+from npu_overlays.model.likeness import ENOUGH, TokenPairs, likeness, token_pairs
 from npu_overlays.model.module import Module
 
 # Kinds of changes that are about a file, and named after it.
@@ -252,7 +252,7 @@ class _Texts:
 
     def __init__(self) -> None:
         self._modules: dict[tuple[str, bytes], Module | None] = {}
-        self._shapes: dict[tuple[_Content, SymbolPlace], Shape] = {}
+        self._shapes: dict[tuple[_Content, SymbolPlace], TokenPairs] = {}
 
     def edits(self, effect: Effect) -> list[_Edit]:
         """Return how an effect changes the text of its place, or of the file if that has no definition."""
@@ -272,13 +272,13 @@ class _Texts:
         after = self._text(last.one.after, last.place)
         return self._text(first.one.before, first.place) == [named.sub(lambda _: old, line) for line in after]
 
-    def shape(self, content: _Content, place: SymbolPlace) -> Shape:
+    def shape(self, content: _Content, place: SymbolPlace) -> TokenPairs:
         """Return the shape of a definition, or of the file if the place has none."""
         key = (content, place)
         if key not in self._shapes:
             module, known = self._definitions(content, place)
             lines = Counter((line, "") for line in self._text(content, place))
-            self._shapes[key] = shape(module, known[-1]) if module and known else lines
+            self._shapes[key] = token_pairs(module, known[-1]) if module and known else lines
         return self._shapes[key]
 
     def _text(self, content: _Content, place: SymbolPlace) -> list[str]:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from npu_overlays.model.code_blocks import dedented, names_in
 from npu_overlays.model.imports import imported
 from npu_overlays.model.shipped_modules import is_package_file, module_name
-from npu_overlays.model.texts import dedented, names_in
 from npu_overlays.model.tokens import significant
 
 # The names that one thing may have, the most telling one first: dotted ones from the module on, ``.member`` of an

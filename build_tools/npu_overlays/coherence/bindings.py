@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from npu_overlays.merging.gate.references import guarded_parts
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.exports import unevaluated
-from npu_overlays.model.nodes import nodes_of
+from npu_overlays.model.syntax import nodes_of
 
 # What asks whether something is there; `getattr` mostly asks a configuration.
 _ASKING = frozenset({"hasattr", "find_spec"})

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from npu_overlays.merging.results import Applied
 from npu_overlays.model import model_of_files
-from npu_overlays.model.lookup import Upstream
 from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content
 
 
@@ -55,7 +55,7 @@ class Side:
         return {place: path for path in self.applied.tree.paths() if (place := pin.place(path))}
 
 
-def environment(sides: Iterable[Side], *, patched: bool, parsed: ParsedModules) -> Upstream:
+def environment(sides: Iterable[Side], *, patched: bool, parsed: ParsedModules) -> SymbolLookup:
     """Return what can be imported where a stack is installed; its paths are those below ``site-packages``.
 
     Args:
@@ -74,4 +74,4 @@ def environment(sides: Iterable[Side], *, patched: bool, parsed: ParsedModules) 
             place, text = pin.place(path), tree.after(path) if patched else tree.before(path)
             if place and text is not None:
                 files[place] = text
-    return Upstream(model_of_files(files, homes, absent=frozenset(absent), parsed=parsed))
+    return model_of_files(files, homes, absent=frozenset(absent), parsed=parsed).symbols

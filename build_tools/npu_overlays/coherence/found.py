@@ -16,8 +16,8 @@ from npu_overlays.coherence.environment import Side, environment
 from npu_overlays.coherence.needs import Need, needs
 from npu_overlays.errors import Problem, by_cause
 from npu_overlays.merging.gate.blame import Blame, Culprit, Report
-from npu_overlays.model.lookup import Upstream
 from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.model.symbol_lookup import SymbolLookup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +53,8 @@ class _Pair:
 
     asking: Side
     asked: Side
-    before: Upstream
-    after: Upstream
+    before: SymbolLookup
+    after: SymbolLookup
 
     def examine(self, report: Report) -> Iterator[str]:
         """Report what the two overlays bring in or break; yield what is upstream's own."""
@@ -116,7 +116,7 @@ class _Pair:
         return Blame(self.asking.content, self.asking.applied.authorship)
 
     def _offset(self, path: str, need: Need) -> int:
-        return self.after.model.modules.parsed.offset(self.asking.applied.tree.after(path) or b"", need.node)
+        return self.after.modules.parsed.offset(self.asking.applied.tree.after(path) or b"", need.node)
 
     def _author(self, path: str, need: Need) -> Culprit:
         """Return who wrote what asks for something, or took away what kept it from being asked."""
@@ -132,19 +132,19 @@ class _Pair:
         for operation in self.asked.content.operations:
             if symbol and operation.name in (symbol, f"{symbol}.__init__", *need.names[:1]):
                 return Culprit(file=operation.file, lines=(operation.line,))
-        place = self.before.model.modules.paths.get(need.module, "")
+        place = self.before.modules.paths.get(need.module, "")
         return Blame(self.asked.content, self.asked.applied.authorship).taker(self.asked.path_of(place), symbol)
 
     def _lack(self, need: Need) -> str:
         """Return what is not there, in words."""
         if need.keyword:
             return f"`{'.'.join((need.module, *need.names))}` of {self.asked.name} takes no `{need.keyword}`"
-        if not need.names or self.after.model.modules.exists(need.module) is False:
+        if not need.names or self.after.modules.exists(need.module) is False:
             return f"{self.asked.name} has no module `{need.module}`"
         return f"`{'.'.join((need.module, *need.names[:-1]))}` of {self.asked.name} has no `{need.names[-1]}`"
 
     def _nearest(self, need: Need) -> str:
-        modules = self.after.model.modules
+        modules = self.after.modules
         known = modules.surface(need.module).bound if need.names else modules.paths
         wanted = need.names[-1] if need.names else need.module
         close = [] if need.keyword else difflib.get_close_matches(wanted, known, n=1)

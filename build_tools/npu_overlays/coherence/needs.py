@@ -9,11 +9,10 @@ from typing import Literal
 
 from npu_overlays.coherence.bindings import texts, unsure_nodes
 from npu_overlays.merging.gate.references import references
-from npu_overlays.model.callables import takes
 from npu_overlays.model.lazy_exports import has
-from npu_overlays.model.lookup import ResolvedSymbol, Upstream
-from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
+from npu_overlays.model.syntax import nodes_of
 
 _BY_NAME = "import_module"
 # They pass keywords on to what they are given first.
@@ -41,24 +40,24 @@ class Need:
     text: str
     node: ast.AST = field(compare=False, repr=False)
 
-    def holds(self, there: Upstream) -> bool | None:
+    def holds(self, there: SymbolLookup) -> bool | None:
         """Return whether it is there; None where that cannot be told."""
-        modules = there.model.modules
+        modules = there.modules
         if self.kind == "name":
             return modules.offers(self.module, self.names[0]) if self.names else modules.exists(self.module)
         owner = self.names if self.kind == "keyword" else self.names[:-1]
         found = _resolved(there, self.module, owner)
         if found is None:
             return None
-        return takes(there, found, self.keyword) if self.keyword else _has(there, found, self.names[-1])
+        return there.takes(found, self.keyword) if self.keyword else _has(there, found, self.names[-1])
 
-    def holds_lazily(self, there: Upstream) -> bool | None:
+    def holds_lazily(self, there: SymbolLookup) -> bool | None:
         """Return whether a name is there as `holds` does, lazy packages followed, which takes long."""
         named = self.kind == "name" and self.names
-        return has(there.model.modules, self.module, self.names[0]) if named else self.holds(there)
+        return has(there.modules, self.module, self.names[0]) if named else self.holds(there)
 
 
-def _resolved(there: Upstream, module: str, names: tuple[str, ...]) -> ResolvedSymbol | None:
+def _resolved(there: SymbolLookup, module: str, names: tuple[str, ...]) -> ResolvedSymbol | None:
     """Return what names of a module mean one after the other; None where one of them is not known."""
     found = there.named(module, names[0] if names else "")
     if found is None or not names[1:]:
@@ -67,7 +66,7 @@ def _resolved(there: Upstream, module: str, names: tuple[str, ...]) -> ResolvedS
     return inner[-1] if len(inner) == len(names) - 1 else None
 
 
-def needs(there: Upstream, path: str, is_foreign: Callable[[str], bool]) -> Iterator[Need]:
+def needs(there: SymbolLookup, path: str, is_foreign: Callable[[str], bool]) -> Iterator[Need]:
     """Yield what a module asks of other distributions, except where it counts with that not being there.
 
     What stands below a test of a version is for another one, perhaps, and is passed over.
@@ -77,7 +76,7 @@ def needs(there: Upstream, path: str, is_foreign: Callable[[str], bool]) -> Iter
         path: of the module.
         is_foreign: says whether a dotted name is another distribution's.
     """
-    module, modules = there.module(path), there.model.modules
+    module, modules = there.module(path), there.modules
     if module is None:
         return
     found = [one for one in references(module.tree, modules.name(path), modules) if is_foreign(one.module)]
@@ -158,11 +157,11 @@ def _called(call: ast.Call) -> ast.expr:
     return call.args[0] if leaf in _PASSING and call.args else call.func
 
 
-def _has(there: Upstream, owner: ResolvedSymbol, name: str) -> bool | None:
+def _has(there: SymbolLookup, owner: ResolvedSymbol, name: str) -> bool | None:
     """Return whether a module or a class has a name; None where that cannot be told."""
     if not owner.symbol:
-        return there.model.modules.offers(there.model.modules.name(owner.path), name)
+        return there.modules.offers(there.modules.name(owner.path), name)
     if not owner.classes:
         return None
-    classes = there.model.classes
+    classes = there.classes
     return classes.declares(owner.origin, name) or classes.has(owner.origin, name)

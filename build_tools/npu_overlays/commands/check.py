@@ -14,14 +14,13 @@ from npu_overlays.commands.command import Command, Selection, add_json, add_sele
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
-from npu_overlays.contracts.contract_drift import carried_over, lasting
-from npu_overlays.contracts.drop_conditions import due
-from npu_overlays.contracts.runtime_coverage import load_fired, unproven
-from npu_overlays.contracts.unused_bounds import idle
+from npu_overlays.contracts.contract_drift import drift_notices, without_lines
+from npu_overlays.contracts.drop_conditions import met_drop_conditions
+from npu_overlays.contracts.runtime_coverage import load_coverage, uncovered_operations
+from npu_overlays.contracts.unused_bounds import unused_bounds
 from npu_overlays.dangers.found import Looked, look, warnings
 from npu_overlays.errors import MergeError, Problem, by_cause
 from npu_overlays.loading import Loader
-from npu_overlays.model.lookup import Upstream
 from npu_overlays.overlay.lookup import pins_on
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import Prepared, each, joined, load
@@ -116,7 +115,8 @@ def _checked(overlay: Overlay, loader: Loader) -> _Checked:
     from npu_overlays.wheels.hatchling_archives import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     prepared = rehearse(load(overlay, loader))
-    if problems := [*idle(overlay, loader.lock), *unproven(prepared.content, load_fired(overlay.folder))]:
+    uncovered = uncovered_operations(prepared.content, load_coverage(overlay.folder))
+    if problems := [*unused_bounds(overlay, loader.lock), *uncovered]:
         raise MergeError(by_cause(problems))
     news, looked = [*_news(prepared, loader)], look(prepared.content, prepared.applied)
     # Of all overlays together, what is known of their trees takes much memory.
@@ -129,8 +129,8 @@ def _checked(overlay: Overlay, loader: Loader) -> _Checked:
 def _news(prepared: Prepared, loader: Loader) -> Iterator[str]:
     """Yield that upstream changed since other pins in a way that the lock does not say, where it did."""
     lock, name = prepared.loaded.lock, prepared.loaded.name
-    carried = carried_over(prepared.content, lock, Upstream(prepared.applied.before), lock_of=loader.lock)
-    if news := [notice for notice in carried if lasting(notice) not in lock.told]:
+    carried = drift_notices(prepared.content, lock, prepared.applied.before.symbols, lock_of=loader.lock)
+    if news := [notice for notice in carried if without_lines(notice) not in lock.told]:
         number = plural(len(news), "notice")
         told = f"`npu-overlays lock {name}` prints them, and the lock keeps them"
         yield f"{name}: {number} on what upstream changed since other pins, not in the lock yet: {told}"
@@ -188,7 +188,7 @@ def _due(prepared: Prepared) -> list[Problem]:
     def is_past(commit: str) -> bool:
         return history is not None and history.is_ancestor(commit, pin.commit)
 
-    return list(due(prepared.content, version, prepared.tree.upstream, is_past))
+    return list(met_drop_conditions(prepared.content, version, prepared.tree.upstream, is_past))
 
 
 def _report(console: Console, checked: _Checked, *, due: bool) -> None:

@@ -1,4 +1,4 @@
-"""Earlier pins: the layers of an overlay → the locks of the pins that what they say was written for."""
+"""Baselines: the layers of an overlay → the locks of the pins that what they say was written for."""
 
 from __future__ import annotations
 
@@ -24,17 +24,13 @@ def key_of(entry: Contract) -> Key:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Earlier:
-    """What operations were written for: the contracts of another pin.
+class Baseline:
+    """What operations were written for: the contracts of another pin."""
 
-    Args:
-        name: what it is called in messages.
-        version: upstream's there; None for the lock of an earlier pin in the same folder, for which all was written.
-        lock: its lock.
-    """
-
-    name: str
-    version: Version | None
+    name: str  # what it is called in messages
+    version: (
+        Version | None
+    )  # upstream's; None for the lock of an earlier pin in the same folder: all was written for it
     lock: Lock
 
     def holds(self, bounds: Bounds) -> bool:
@@ -54,15 +50,15 @@ class Earlier:
 class Baselines:
     """By layer, the pins its operations were written for, the nearest first, and what is to be said of unread ones."""
 
-    pins: Mapping[str, Sequence[Earlier]] = field(default_factory=dict)
+    pins: Mapping[str, Sequence[Baseline]] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
 
-    def at(self, layer: str, bounds: Bounds) -> list[Earlier]:
+    def at(self, layer: str, bounds: Bounds) -> list[Baseline]:
         """Return the pins, nearest first, at which something of a layer with these bounds is applied."""
         return [one for one in self.pins.get(layer, ()) if one.holds(bounds)]
 
 
-def written_for(
+def baselines_of(
     overlay: Overlay,
     lock: Lock,
     before: Lock | None,
@@ -82,10 +78,10 @@ def written_for(
     if in_place := _of_another_pin(before, lock):
         return Baselines(pins={layer.name: in_place for layer in overlay.chain})
     version = Version(lock.metadata.version)
-    pins: dict[str, list[Earlier]] = {}
+    pins: dict[str, list[Baseline]] = {}
     unread: dict[str, str] = {}
     for layer in overlay.layers:
-        known: list[Earlier] = []
+        known: list[tuple[Version, Baseline]] = []
         silent: dict[str, str] = {}
         for pin in pins_on(layer, beside=overlay):
             try:
@@ -93,18 +89,19 @@ def written_for(
             except OverlayError as error:
                 silent[pin.name] = error.problems[0].what
                 continue
-            known.append(Earlier(name=pin.name, version=Version(theirs.metadata.version), lock=theirs))
+            dated = Version(theirs.metadata.version)
+            known.append((dated, Baseline(name=pin.name, version=dated, lock=theirs)))
         pins[layer.name] = _nearest(known, version, also_later=first)
         unread |= silent if not known else {}
     return Baselines(pins=pins, notices=tuple(_unread(overlay, name, why) for name, why in unread.items()))
 
 
-def _nearest(known: list[Earlier], version: Version, *, also_later: bool) -> list[Earlier]:
+def _nearest(known: list[tuple[Version, Baseline]], version: Version, *, also_later: bool) -> list[Baseline]:
     """Return pins in the order in which operations are compared with them."""
-    dated = [(one.version, one) for one in known if one.version is not None]
-    earlier = sorted((pair for pair in dated if pair[0] <= version), key=lambda pair: pair[0], reverse=True)
-    later = sorted((pair for pair in dated if pair[0] > version), key=lambda pair: pair[0])
-    return [one for _, one in (earlier or (later if also_later else []))]
+    found = sorted((pair for pair in known if pair[0] <= version), key=lambda pair: pair[0], reverse=True)
+    if not found and also_later:
+        found = sorted(known, key=lambda pair: pair[0])
+    return [one for _, one in found]
 
 
 def _unread(overlay: Overlay, name: str, why: str) -> str:
@@ -114,8 +111,8 @@ def _unread(overlay: Overlay, name: str, why: str) -> str:
     )
 
 
-def _of_another_pin(before: Lock | None, lock: Lock) -> list[Earlier]:
+def _of_another_pin(before: Lock | None, lock: Lock) -> list[Baseline]:
     """Return the lock that was in the pin's own folder, where it was made for another pin."""
     if before is None or before.commit == lock.commit:
         return []
-    return [Earlier(name=f"{LOCK_FILE} of {before.commit[:7]}", version=None, lock=before)]
+    return [Baseline(name=f"{LOCK_FILE} of {before.commit[:7]}", version=None, lock=before)]

@@ -1,4 +1,4 @@
-"""Changed: what a lock keeps of reads, and another tree → what is not the same there, and who reads it."""
+"""Changed reads: what a lock keeps of reads, and another tree → what is not the same there, and who reads it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from npu_overlays.contracts.descriptions import described
-from npu_overlays.contracts.overlay_code import Code, Codes
+from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
 from npu_overlays.contracts.reads import Read
-from npu_overlays.model.chains import chains
-from npu_overlays.model.lookup import Upstream
+from npu_overlays.contracts.symbol_descriptions import described
+from npu_overlays.model.attribute_chains import chains
 from npu_overlays.model.selectors import plain
+from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content
 
 _TEXTS = ("kind", "signature", "called", "decorators", "returns", "value")
@@ -22,34 +22,21 @@ _CALLED = {"returns": "result", "called": "constructor"}
 
 @dataclass(frozen=True, kw_only=True)
 class ReaderPlace:
-    """One place of an overlay that reads a symbol.
+    """One place of an overlay that reads a symbol."""
 
-    Args:
-        reader: ``wrapped path:symbol`` or ``file path``.
-        written: how the overlay names what leads to the symbol.
-        where: file and line in the overlay.
-    """
-
-    reader: str
-    written: str
-    where: str
+    reader: str  # ``wrapped path:symbol`` or ``file path``
+    written: str  # how the overlay names what leads to the symbol
+    where: str  # file and line in the overlay
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedRead:
-    """One symbol that is not what it was, and the places that read it.
-
-    Args:
-        before: what it was.
-        now: what it is; None where it is gone.
-        differences: in words, ``value (`a` → `b`)``; that it is gone, where it is.
-        places: who reads it.
-    """
+    """One symbol that is not what it was, and the places that read it."""
 
     before: Read
-    now: Read | None
-    differences: tuple[str, ...]
-    places: tuple[ReaderPlace, ...]
+    now: Read | None  # None where it is gone
+    differences: tuple[str, ...]  # in words, ``value (`a` → `b`)``; that it is gone, where it is
+    places: tuple[ReaderPlace, ...]  # what reads it
 
     def __str__(self) -> str:
         return f"`{self.before.path}:{self.before.symbol}`: {', '.join(self.differences)}"
@@ -62,7 +49,7 @@ class ChangedRead:
         return "; ".join(f"{where}, `{text}` ({', '.join(those)})" for (where, text), those in shown.items())
 
 
-def changed_reads(before: Iterable[Read], upstream: Upstream, content: Content) -> tuple[ChangedRead, ...]:
+def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Content) -> tuple[ChangedRead, ...]:
     """Return what is not the same in another tree of all that operations and added files read.
 
     Args:
@@ -70,15 +57,15 @@ def changed_reads(before: Iterable[Read], upstream: Upstream, content: Content) 
         upstream: the other tree.
         content: the overlay that is to apply there; what is not part of it, reads nothing.
     """
-    codes = {code.reader: code for code in Codes(content).all}
-    found = []
+    codes = {code.reader: code for code in OverlayCode(content).all}
+    found: list[ChangedRead] = []
     for read in before:
-        places = (
-            [place for entry in read.by if (place := _place(entry, codes))] if read.path not in upstream.absent else []
-        )
-        there = upstream.find(read.path, read.symbol) if places else None
-        now = described(there, upstream, whole=bool(read.body)) if there else None
-        found += [*_changed(read, now, places)]
+        if read.path in upstream.absent:
+            continue
+        if places := list(filter(None, (_place(entry, codes) for entry in read.by))):
+            there = upstream.find(read.path, read.symbol)
+            now = described(there, upstream, whole=bool(read.body)) if there else None
+            found += _changed(read, now, places)
     return tuple(found)
 
 
@@ -97,7 +84,8 @@ def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator
         if not of_itself:  # which is told of the operation
             yield "it is gone"
         return
-    for part in ("returns",) if of_itself else _TEXTS:
+    parts = ("returns",) if of_itself else _TEXTS
+    for part in parts:
         old, new = getattr(before, part), getattr(now, part)
         unknown = part == "called" and not (old and new)  # of what was no class, or locked before this was recorded
         if old != new and not unknown and not (before.entries and now.entries and part == "value"):
@@ -125,7 +113,7 @@ def _exchanged(old: str, new: str) -> str:
     return f" (`{old}` → `{new}`)" if old and new else f" (`{old}` is gone)" if old else f" (`{new}` is new)"
 
 
-def _place(entry: str, codes: dict[str, Code]) -> ReaderPlace | None:
+def _place(entry: str, codes: dict[str, CodePiece]) -> ReaderPlace | None:
     """Return where something stands that reads, as the overlay is now; None where the overlay has it no more."""
     reader, _, written = entry.rpartition(" ")
     code = codes.get(reader)
@@ -135,7 +123,7 @@ def _place(entry: str, codes: dict[str, Code]) -> ReaderPlace | None:
     return ReaderPlace(reader=reader, written=written, where=next(_written(code, written), where))
 
 
-def _written(code: Code, written: str) -> Iterator[str]:
+def _written(code: CodePiece, written: str) -> Iterator[str]:
     names = tuple(written.split("."))
     for chain, node in chains(code.tree):
         if chain[: len(names)] == names:

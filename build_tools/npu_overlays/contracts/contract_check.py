@@ -1,4 +1,4 @@
-"""Checking: the contracts of a lock and those of the source at hand → what is broken, and what is worth a look."""
+"""Contract check: the contracts of a lock and those of the source at hand → what is broken, or worth a look."""
 
 from __future__ import annotations
 

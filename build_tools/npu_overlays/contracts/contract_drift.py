@@ -1,4 +1,4 @@
-"""Carried operations: what they were written for in the lock they come from, against what they meet on this pin.
+"""Contract drift: what operations were written for in the lock they come from, against what they meet on this pin.
 
 What is told of that stands in the lock too, as `Lock.told`, so that whoever reviews a lock reviews it; a build or check
 tells only what is not there.
@@ -9,28 +9,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from npu_overlays.contracts.baselines import Baselines, Earlier, Key, key_of, written_for
+from npu_overlays.contracts.baselines import Baseline, Baselines, Key, baselines_of, key_of
 from npu_overlays.contracts.changed_reads import changed_reads
 from npu_overlays.contracts.contracts import Contract, differences
 from npu_overlays.contracts.lockfile import Lock, load_lock
 from npu_overlays.contracts.overlay_code import readers
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.model.lookup import Upstream
+from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.said import OverlayFile
 
 _LISTED = 5
 _LINE = re.compile(r"(?<=\.py):[0-9]+")
 _ANEW = "write it anew for this pin; operations name their symbols and cannot land elsewhere"
 
 
-def carried_over(
+def drift_notices(
     content: Content,
     lock: Lock,
-    upstream: Upstream,
+    upstream: SymbolLookup,
     *,
     before: Lock | None = None,
     lock_of: Callable[[Overlay], Lock] = load_lock,
@@ -52,46 +53,45 @@ def carried_over(
         MergeError: where a patch changes other symbols than where it was written.
     """
     first = not (content.overlay.folder / LOCK_FILE).is_file()
-    written = written_for(content.overlay, lock, before, lock_of, first=first)
+    written = baselines_of(content.overlay, lock, before, lock_of, first=first)
     return [*written.notices, *_notices_of(content, lock, upstream, written)]
 
 
-def standing(content: Content, lock: Lock, upstream: Upstream) -> list[str]:
+def standing_notices(content: Content, lock: Lock, upstream: SymbolLookup) -> list[str]:
     """Return what `carried_over` tells each time: not of a pin changed in place or locked for the first time."""
-    return [*map(lasting, _notices_of(content, lock, upstream, written_for(content.overlay, lock, None)))]
+    return [*map(without_lines, _notices_of(content, lock, upstream, baselines_of(content.overlay, lock, None)))]
 
 
-def lasting(notice: str) -> str:
+def without_lines(notice: str) -> str:
     """Return a notice without the lines of the overlay it names: any change above them moves those."""
     return _LINE.sub("", notice)
 
 
-def _notices_of(content: Content, lock: Lock, upstream: Upstream, written: Baselines) -> list[str]:
+def _notices_of(content: Content, lock: Lock, upstream: SymbolLookup, written: Baselines) -> list[str]:
     overlay, absent = content.overlay, upstream.absent
     authors = _authors(content)
-    notices: list[str] = []
     problems: list[Problem] = []
     emptied = {(one.path, one.symbol): one for one in content.operations if one.emptying}
-    notices += _of_emptied(overlay, lock, written, emptied.values())
-    for entry in lock.contracts:
-        if entry.operation != "patch" and entry.path not in absent and (entry.path, entry.symbol) not in emptied:
+    notices = [*_of_emptied(overlay, lock, written, emptied.values())]
+    known = [entry for entry in lock.contracts if entry.path not in absent]
+    for entry in known:
+        if entry.operation != "patch" and (entry.path, entry.symbol) not in emptied:
             notices += _compared(overlay, entry, written.at(*authors.get(key_of(entry), (overlay.name, ALWAYS))))
     for patch in content.patches:
         pins = written.at(patch.layer, patch.bounds)
-        here = [one for one in lock.contracts if one.patch == patch.path and one.path not in absent]
-        there = [(pin.name, one) for pin in pins for one in pin.of_patch(patch.path) if one.path not in absent]
-        there = [(name, one) for name, one in there if name == there[0][0]]
-        problems += _moved(patch.file, here, there, own=bool(pins) and pins[0].version is None)
-        notices += [text for entry in here for text in _compared(overlay, entry, pins, expected=False)]
+        here = [entry for entry in known if entry.patch == patch.path]
+        problems += _moved(patch, here, pins, absent)
+        for entry in here:
+            notices += _compared(overlay, entry, pins, expected=False)
     notices += _of_reads(content, upstream, written)
     if problems:
         raise MergeError(problems)
     return notices
 
 
-def _of_reads(content: Content, upstream: Upstream, written: Baselines) -> Iterator[str]:
+def _of_reads(content: Content, upstream: SymbolLookup, written: Baselines) -> Iterator[str]:
     """Yield what is not the same of all that is read, each by what was read where it was written."""
-    groups: dict[str, tuple[Earlier, list[str]]] = {}
+    groups: dict[str, tuple[Baseline, list[str]]] = {}
     for reader, (layer, bounds) in readers(content).items():
         for pin in written.at(layer, bounds)[:1]:
             groups.setdefault(pin.name, (pin, []))[1].append(reader)
@@ -103,18 +103,22 @@ def _of_reads(content: Content, upstream: Upstream, written: Baselines) -> Itera
 
 def _authors(content: Content) -> dict[Key, tuple[str, Bounds]]:
     """Return by contract which layer says so, and for which versions."""
-    found: dict[Key, tuple[str, Bounds]] = {
-        (one.path, "", "", one.edit.find, "edit"): (one.layer, one.bounds) for one in reversed(content.edits)
-    }
-    return found | {(one.path, one.symbol, "", "", one.action): (one.layer, one.bounds) for one in content.operations}
+    found: dict[Key, tuple[str, Bounds]] = {}
+    for edit in reversed(content.edits):
+        found[edit.path, "", "", edit.edit.find, "edit"] = edit.layer, edit.bounds
+    for one in content.operations:
+        found[one.path, one.symbol, "", "", one.action] = one.layer, one.bounds
+    return found
 
 
-def _compared(overlay: Overlay, entry: Contract, pins: list[Earlier], *, expected: bool = True) -> Iterator[str]:
+def _compared(overlay: Overlay, entry: Contract, pins: list[Baseline], *, expected: bool = True) -> Iterator[str]:
     """Yield what differs between a contract and what its operation was written for."""
-    name, before = next(((pin.name, found) for pin in pins if (found := pin.contract(key_of(entry)))), ("", None))
-    if before and (changed := differences(before, entry)):
-        yield f"{overlay.name}: look at {entry}: since {name} upstream changed its {', '.join(map(str, changed))}"
-    elif expected and before is None and any(pin.version is not None for pin in pins):
+    for pin in pins:
+        if before := pin.contract(key_of(entry)):
+            if changed := ", ".join(map(str, differences(before, entry))):
+                yield f"{overlay.name}: look at {entry}: since {pin.name} upstream changed its {changed}"
+            return
+    if expected and any(pin.version is not None for pin in pins):
         yield f"{overlay.name}: look at {entry}: no lock says what it was written for"
 
 
@@ -132,13 +136,18 @@ def _of_emptied(overlay: Overlay, lock: Lock, written: Baselines, emptying: Iter
         yield f"{overlay.name}: look at the emptied `{path}`: since {name} upstream put {listed} there"
 
 
-def _moved(file: str, here: list[Contract], there: list[tuple[str, Contract]], *, own: bool) -> Iterator[Problem]:
+def _moved(patch: OverlayFile, here: list[Contract], pins: list[Baseline], absent: frozenset[str]) -> Iterator[Problem]:
     """Yield a problem where a patch does not change what it changed where it was written."""
-    now, before = _symbols_as_text(here), _symbols_as_text(entry for _, entry in there)
-    if there and now != before:
-        meant = f"{_ANEW}, or, where this is meant, delete {LOCK_FILE}"
-        fix = meant if own else f"leave it out by [[tool.overlay.drop]] and {_ANEW}"
-        yield Problem(where=file, what=f"changes {now} here, but {before} in {there[0][0]}", fix=fix)
+    for pin in pins:
+        there = [entry for entry in pin.of_patch(patch.path) if entry.path not in absent]
+        if not there:
+            continue
+        now, before = _symbols_as_text(here), _symbols_as_text(there)
+        if now != before:
+            meant = f"{_ANEW}, or, where this is meant, delete {LOCK_FILE}"
+            fix = meant if pins[0].version is None else f"leave it out by [[tool.overlay.drop]] and {_ANEW}"
+            yield Problem(where=patch.file, what=f"changes {now} here, but {before} in {pin.name}", fix=fix)
+        return
 
 
 def _symbols_as_text(entries: Iterable[Contract]) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from npu_overlays.contracts.surroundings import surroundings
+from npu_overlays.contracts.substitution_context import substitution_context
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.targets import find
 from npu_overlays.merging.upstream.onlookers import onlookers
 from npu_overlays.merging.upstream.standing_in import unlike
 from npu_overlays.model import classes_of
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definition_fields import definition_fields, definition_selectors, enclosing_headers
 from npu_overlays.model.definitions import Definition
-from npu_overlays.model.instances import overriding
+from npu_overlays.model.instance_attributes import overriding_methods
 from npu_overlays.model.module import Module
-from npu_overlays.model.parts import definitions, owners, parts
 from npu_overlays.model.selectors import selector
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
@@ -26,51 +26,31 @@ ContractPlace = tuple[str, str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Contract:
-    """What one operation saw in upstream; empty fields are what that kind of operation does not depend on.
+    """What one operation saw in upstream; empty fields are what that kind of operation does not depend on."""
 
-    Args:
-        path: repository path.
-        symbol: qualified name; empty for a substitution in a file that is not Python.
-        operation: the operation's action, ``patch`` for one symbol that a patch changes, ``edit`` for a substitution.
-        patch: name of the patch.
-        find: what a substitution finds.
-        change: what the patch does to the symbol.
-        owner: the classes around the symbol as they are declared.
-        definitions: where its name has several definitions, or a conditional one, what leads to each.
-        kind: plain function, generator, coroutine, async generator, class, attribute or import.
-        signature: parameters with their defaults; of a class its bases and keywords.
-        decorators: in order.
-        annotations: fingerprint of a function's.
-        body: fingerprint, docstring left out; for a substitution that of the lines around it, for a patch of a file
-            that is not Python that of all of it.
-        keys: those under which a substitution in YAML stands, and what its lines say beside it.
-        watched: by what upstream's code can tell a wrapper from the original.
-        hidden: the methods that may give objects another member in its place.
-        unlike: what a replacement leaves out or has otherwise, though it may.
-        affects: what an addition or a deletion changes beyond its symbol: the member of a base that it overrides, or
-            what Python asks objects for by itself; of a replaced class, what its callers give otherwise.
-        undone: where upstream's modules give the symbol another value.
-    """
-
-    path: str
-    symbol: str = ""
-    operation: str
-    patch: str = ""
-    find: str = ""
-    change: str = ""
-    owner: str = ""
-    definitions: str = ""
-    kind: str = ""
-    signature: str = ""
-    decorators: str = ""
-    annotations: str = ""
+    path: str  # repository path
+    symbol: str = ""  # qualified name; empty for a substitution in a file that is not Python
+    operation: str  # its action, ``patch`` for one symbol that a patch changes, ``edit`` for a substitution
+    patch: str = ""  # name of the patch
+    find: str = ""  # what a substitution finds
+    change: str = ""  # what the patch does to the symbol
+    owner: str = ""  # the classes around the symbol as they are declared
+    definitions: str = ""  # where its name has several definitions, or a conditional one, what leads to each
+    kind: str = ""  # plain function, generator, coroutine, async generator, class, attribute or import
+    signature: str = ""  # parameters with their defaults; of a class its bases and keywords
+    decorators: str = ""  # in order
+    annotations: str = ""  # fingerprint of a function's
+    # Fingerprint, docstring left out; for a substitution that of the lines around it, for a patch of a file that is not
+    # Python that of all of it.
     body: str = ""
-    keys: str = ""
-    watched: str = ""
-    hidden: str = ""
-    unlike: str = ""
+    keys: str = ""  # those under which a substitution in YAML stands, and what its lines hold beside it
+    watched: str = ""  # by what upstream's code can tell a wrapper from the original
+    hidden: str = ""  # the methods that may give objects another member in its place
+    unlike: str = ""  # what a replacement leaves out or has otherwise, though it may
+    # What an addition or a deletion changes beyond its symbol: the member of a base that it overrides, or what Python
+    # asks objects for by itself; of a replaced class, what its callers give otherwise.
     affects: str = ""
-    undone: str = ""
+    undone: str = ""  # where upstream's modules give the symbol another value
 
     @property
     def place(self) -> ContractPlace:
@@ -146,10 +126,12 @@ _HARD = {
 
 def differences(one: Contract, other: Contract) -> list[ContractDifference]:
     """Return what differs between two contracts of one operation."""
-    pairs = ((part, getattr(one, part), getattr(other, part)) for part in _PARTS)
-    return [
-        ContractDifference(part=part, before=before, after=after) for part, before, after in pairs if before != after
-    ]
+    found: list[ContractDifference] = []
+    for part in _PARTS:
+        before, after = getattr(one, part), getattr(other, part)
+        if before != after:
+            found.append(ContractDifference(part=part, before=before, after=after))
+    return found
 
 
 def needed(contract: Contract) -> frozenset[str]:
@@ -176,18 +158,18 @@ def contract(module: Module, operation: Operation, classes: ClassGraph | None = 
     classes = classes or classes_of(module)
     if operation.action != "added":
         definition = find(module, operation)
-        found = {**parts(definition), "definitions": definitions(module, operation.name)}
+        found = {**definition_fields(definition), "definitions": definition_selectors(module, operation.name)}
         if operation.action == "wrapped":
             found["watched"] = ", ".join(onlookers(classes, operation.path, definition))
         if operation.action != "deleted":
-            methods = {one.method for one in overriding(classes, operation.path, definition)}
+            methods = {one.method for one in overriding_methods(classes, operation.path, definition)}
             found["hidden"] = ", ".join(sorted(methods))
         found["unlike"] = _unlike(operation, definition, classes) if operation.action == "replaced" else ""
     return Contract(
         path=operation.path,
         symbol=operation.symbol,
         operation=operation.action,
-        owner=owners(module, operation.symbol),
+        owner=enclosing_headers(module, operation.symbol),
         **found,
     )
 
@@ -222,4 +204,4 @@ def contracts(content: Content, tree: SourceTree, classes: ClassGraph) -> list[C
 
 
 def _of_edit(path: str, content: bytes, find: str) -> Contract:
-    return Contract(path=path, operation="edit", find=find, **surroundings(path, content, find))
+    return Contract(path=path, operation="edit", find=find, **substitution_context(path, content, find))

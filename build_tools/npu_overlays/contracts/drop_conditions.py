@@ -1,4 +1,4 @@
-"""Due: what an overlay says, and upstream as it is pinned → what has met its own condition to go."""
+"""Drop conditions: what an overlay says, and upstream as it is pinned → what has met its own condition to go."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from packaging.version import Version
 
 from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.module import Module
 from npu_overlays.model.signatures import parameters
+from npu_overlays.model.syntax import is_name
 from npu_overlays.overlay.conditions import Condition, condition
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Reason
@@ -19,7 +21,7 @@ from npu_overlays.tree import SourceTree
 _FIX = "delete it, give it until=, or say another drop_when if it is still needed"
 
 
-def due(
+def met_drop_conditions(
     content: Content, version: str, tree: SourceTree, has_commit: Callable[[str], bool] = lambda _: False
 ) -> Iterator[Problem]:
     """Yield a problem for everything whose `drop_when` is a condition that has come true.
@@ -71,11 +73,10 @@ def _nodes(wanted: Condition, tree: SourceTree) -> list[ast.stmt]:
 
 def _takes(node: ast.stmt, name: str) -> bool:
     """Return whether a function has a parameter; of a class its own ``__init__`` counts, or else its fields."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if isinstance(node, FUNCTIONS):
         return any(one.name == name for one in parameters(node.args))
     if not isinstance(node, ast.ClassDef):
         return False
-    made = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
-    fields = (one.target for one in node.body if isinstance(one, ast.AnnAssign))
-    known = any(isinstance(one, ast.Name) and one.id == name for one in fields)
-    return any(_takes(one, name) for one in made) if made else known
+    if made := [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]:
+        return any(_takes(one, name) for one in made)
+    return any(isinstance(one, ast.AnnAssign) and is_name(one.target, name) for one in node.body)

@@ -1,4 +1,4 @@
-"""Edited: an edit and what applying its overlay gave → the definition as it is shipped, and what of it is new."""
+"""Edited definitions: an edit and what applying its overlay gave → the definition that ships, and its new nodes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,10 @@ from npu_overlays.overlay.operations import Operation
 
 @dataclass(frozen=True, kw_only=True)
 class EditedDefinition:
-    """A definition of upstream's with an edit's substitutions in it.
-
-    Args:
-        tree: its syntax.
-        written: those of its nodes that the edit wrote, or that mean what they do by what it wrote.
-    """
+    """A definition of upstream's with an edit's substitutions in it."""
 
     tree: ast.Module
-    written: frozenset[ast.AST]
+    written: frozenset[ast.AST]  # those of its nodes that the edit wrote, or that mean what they do by what it wrote
 
 
 class MergedModules:
@@ -75,19 +70,12 @@ def _gone(authorship: Authorship, size: int) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Hand:
-    """Tells what one operation wrote in a module, and does not only repeat from where it wrote it.
-
-    Args:
-        module: the module.
-        authorship: who wrote its bytes.
-        where: the operation.
-        known: the expressions that stood there.
-    """
+    """Tells what one operation wrote in a module, and does not only repeat from where it wrote it."""
 
     module: Module
-    authorship: Authorship
-    where: str
-    known: frozenset[str]
+    authorship: Authorship  # of the module's bytes
+    where: str  # the operation
+    known: frozenset[str]  # the expressions that stood there, as `dump` writes them
 
     def written(self, tree: ast.AST) -> Iterator[ast.AST]:
         """Yield those nodes; a name that stood there is one where it is called or handed on otherwise."""

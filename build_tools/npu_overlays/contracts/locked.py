@@ -16,15 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Locked:
-    """The lock of an overlay, as it was read.
-
-    Args:
-        overlay: the overlay.
-        content: the text of its lock.
-    """
+    """The lock of an overlay, as it was read."""
 
     overlay: Overlay
-    content: bytes
+    content: bytes  # the text of its lock
 
     @cached_property
     def metadata(self) -> UpstreamMetadata:

@@ -16,32 +16,25 @@ from packaging.utils import canonicalize_name
 
 @dataclass(frozen=True, kw_only=True)
 class UpstreamMetadata:
-    """What a patched wheel takes over from upstream's metadata.
+    """What a patched wheel takes over from upstream's metadata."""
 
-    Args:
-        version: upstream's version, as its backend states it.
-        requires: requirements, markers of extras included, in upstream's order.
-        extras: names of extras, in upstream's order.
-        fields: further values for the ``[project]`` table: ``description``, ``requires-python``,
-            ``license`` or ``license-expression``, ``keywords``, ``classifiers``, ``authors``, ``urls``,
-            ``import-names``, ``import-namespaces``.
-        scripts: console scripts, name to object reference.
-        entry_points: the other entry points, by group.
-        readme: repository path of the long description, or empty.
-        readme_type: its content type.
-    """
-
-    version: str
-    requires: tuple[str, ...] = ()
-    extras: tuple[str, ...] = ()
+    version: str  # as upstream's backend states it
+    requires: tuple[str, ...] = ()  # markers of extras included, in upstream's order
+    extras: tuple[str, ...] = ()  # their names, in upstream's order
+    # Further values for the ``[project]`` table: ``description``, ``requires-python``, ``license`` or
+    # ``license-expression``, ``keywords``, ``classifiers``, ``authors``, ``urls``, ``import-names``,
+    # ``import-namespaces``.
     fields: Mapping[str, Any]
-    scripts: Mapping[str, str]
-    readme: str = ""
-    readme_type: str = ""
-    entry_points: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    scripts: Mapping[str, str]  # console scripts, name to object reference
+    readme: str = ""  # repository path of the long description, or empty
+    readme_type: str = ""  # its content type
+    entry_points: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # the other ones, by group
 
 
 def required_names(metadata: UpstreamMetadata) -> set[str]:
     """Return the distributions that upstream requires; a requirement begins with the name."""
-    names = (re.match(r"\s*([\w.-]+)", text, re.ASCII) for text in metadata.requires)
-    return {canonicalize_name(name[1]) for name in names if name}
+    found: set[str] = set()
+    for text in metadata.requires:
+        if name := re.match(r"\s*([\w.-]+)", text, re.ASCII):
+            found.add(canonicalize_name(name[1]))
+    return found

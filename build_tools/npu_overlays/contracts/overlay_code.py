@@ -1,22 +1,22 @@
-"""Code: overlay → its own text, one piece for each operation and added file, with what its names mean."""
+"""Overlay code: overlay → its own text, one piece for each operation and added file, with what its names mean."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 
 from npu_overlays.contracts.edited_definitions import MergedModules
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import Applied
-from npu_overlays.model.chains import Chain, attributes, chains
+from npu_overlays.model.attribute_chains import Chain, attributes, chains
 from npu_overlays.model.free_names import FreeNames
 from npu_overlays.model.imports import all_imported
 from npu_overlays.model.module import Module
 from npu_overlays.model.shipped_modules import is_package_file, module_name
 from npu_overlays.model.symbols import Imported
+from npu_overlays.model.syntax import is_name
 from npu_overlays.model.tokens import significant
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content
@@ -30,26 +30,17 @@ _AT = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Code:
-    """One piece of an overlay's text.
+class CodePiece:
+    """One piece of an overlay's text."""
 
-    Args:
-        reader: what it is called in locks, ``wrapped path:symbol`` or ``file path``.
-        path: repository path of the module it becomes part of.
-        operation: the operation it is the text of; None for an added file.
-        file: the overlay's file, and the line of it on which the text begins.
-        tree: its syntax; of an edit the definition that it leaves, where that is known.
-        imports: what its imports bind.
-        written: of an edit, the nodes of its syntax that are not upstream's; None where all are the overlay's.
-    """
-
-    reader: str
-    path: str
-    operation: Operation | None
-    file: str
-    line: int
-    tree: ast.Module
-    imports: Mapping[str, Imported] = field(repr=False)
+    reader: str  # what it is called in locks, ``wrapped path:symbol`` or ``file path``
+    path: str  # repository path of the module it becomes part of
+    operation: Operation | None  # the operation it is the text of; None for an added file
+    file: str  # the overlay's
+    line: int  # of that file, on which the text begins
+    tree: ast.Module  # its syntax; of an edit the definition that it leaves, where that is known
+    imports: Mapping[str, Imported] = field(repr=False)  # what its imports bind
+    # Of an edit, the nodes of its syntax that are not upstream's; None where all are the overlay's.
     written: frozenset[ast.AST] | None = field(default=None, repr=False)
 
     @cached_property
@@ -63,7 +54,9 @@ class Code:
 
     def chains(self, part: ast.AST) -> Iterator[tuple[Chain, ast.expr]]:
         """Yield what the overlay reads in a part of its syntax."""
-        return ((names, node) for names, node in chains(part) if self.says(node))
+        for names, node in chains(part):
+            if self.says(node):
+                yield names, node
 
     def where(self, node: ast.AST) -> str:
         """Return file and line of a node of its syntax."""
@@ -75,7 +68,7 @@ class Code:
         return self.operation.owner if self.operation else ""
 
 
-class Codes:
+class OverlayCode:
     """All text of an overlay, and what its pieces call each other.
 
     Args:
@@ -86,21 +79,24 @@ class Codes:
     def __init__(self, content: Content, applied: Applied | None = None) -> None:
         pin = content.overlay.pin
         merged = MergedModules(applied) if applied else None
-        files = [_of_file(one, pin) for one in content.files if one.path.endswith(".py")]
-        operations = [_of_operation(one, pin, merged) for one in content.operations]
-        self.all = [one for one in (*operations, *files) if one is not None]
-        self._files = {module_name(pin.place(one.path)): one for one in self.all if one.operation is None}
-        self._added = {
-            (one.path, one.operation.name): one
-            for one in self.all
-            if one.operation and one.operation.action in ("added", "replaced")
-        }
+        self.all: list[CodePiece] = []
+        self._files: dict[str, CodePiece] = {}
+        self._added: dict[tuple[str, str], CodePiece] = {}
+        for operation in content.operations:
+            if piece := _of_operation(operation, pin, merged):
+                self.all.append(piece)
+                if operation.action in ("added", "replaced"):
+                    self._added[piece.path, operation.name] = piece
+        for file in content.files:
+            if file.path.endswith(".py") and (piece := _of_file(file, pin)):
+                self.all.append(piece)
+                self._files[module_name(pin.place(file.path))] = piece
 
     def holds(self, module: str) -> bool:
         """Return whether a dotted name is that of an added file, which is not upstream's."""
         return module in self._files
 
-    def own(self, code: Code, name: str) -> tuple[Code, ast.AST] | None:
+    def own(self, code: CodePiece, name: str) -> tuple[CodePiece, ast.AST] | None:
         """Return the piece of the overlay that a global name in another one means, or None."""
         if (known := code.imports.get(name)) is not None:
             file = self._files.get(known.module)
@@ -112,37 +108,48 @@ class Codes:
         other = self._added.get((code.path, name))
         return (other, other.tree) if other else None
 
-    def vocabulary(self, code: Code) -> frozenset[str]:
+    def vocabulary(self, code: CodePiece) -> frozenset[str]:
         """Return the attributes that a piece asks for, of whatever, and those that what it calls asks for."""
-        return frozenset(
-            name for at, part in self._reached(code) for name in attributes(filter(at.says, ast.walk(part)))
-        )
+        found: set[str] = set()
+        for piece, part in self._reached(code):
+            found.update(attributes(filter(piece.says, ast.walk(part))))
+        return frozenset(found)
 
-    def operators(self, code: Code) -> frozenset[str]:
+    def operators(self, code: CodePiece) -> frozenset[str]:
         """Return the operators, ``npu.npu_swiglu``, that a piece, or what it calls, names as ``torch.ops.npu.…``."""
-        read = (pair for at, part in self._reached(code) for pair in at.chains(part))
-        named = (chain for chain, node in read if not _asks_whether(node))
-        return frozenset(f"{chain[2]}.{chain[3]}" for chain in named if chain[:2] == _OPERATORS and len(chain) > _AT)
+        found: set[str] = set()
+        for piece, part in self._reached(code):
+            for chain, node in piece.chains(part):
+                # A guard only asks whether an operator is there.
+                asks = isinstance(node, ast.Call) and is_name(node.func, "hasattr")
+                if chain[:2] == _OPERATORS and len(chain) > _AT and not asks:
+                    found.add(f"{chain[2]}.{chain[3]}")
+        return frozenset(found)
 
-    def _reached(self, code: Code) -> Iterator[tuple[Code, ast.AST]]:
+    def _reached(self, code: CodePiece) -> Iterator[tuple[CodePiece, ast.AST]]:
         """Yield a piece's own text, and that of the overlay's which it calls."""
-        pending: list[tuple[Code, ast.AST]] = [(code, code.tree)]
-        pending += [inner for name in _new_names(code.operation) if (inner := self.own(code, name))]
-        seen: set[int] = set()
+        pending = [(code, code.tree), *self._all_own(code, _new_names(code.operation))]
+        seen: set[ast.AST] = set()
         while pending:
-            at, part = pending.pop()
-            if id(part) not in seen:
-                seen.add(id(part))
-                yield at, part
-                names = {chain[0] for chain, _ in at.chains(part)}
-                pending += [inner for name in names if (inner := self.own(at, name))]
+            piece, part = pending.pop()
+            if part not in seen:
+                seen.add(part)
+                yield piece, part
+                pending += self._all_own(piece, {chain[0] for chain, _ in piece.chains(part)})
+
+    def _all_own(self, code: CodePiece, names: Iterable[str]) -> list[tuple[CodePiece, ast.AST]]:
+        return list(filter(None, (self.own(code, name) for name in names)))
 
 
 def called_operators(content: Content) -> dict[Operation, frozenset[str]]:
     """Return what an overlay puts in the place of upstream's code, or in front of it, that calls such operators."""
-    codes = Codes(content)
-    changing = [one for one in codes.all if one.operation and one.operation.action not in ("added", "deleted")]
-    return {one.operation: found for one in changing if one.operation and (found := codes.operators(one))}
+    codes = OverlayCode(content)
+    called: dict[Operation, frozenset[str]] = {}
+    for piece in codes.all:
+        operation = piece.operation
+        if operation and operation.action not in ("added", "deleted") and (found := codes.operators(piece)):
+            called[operation] = found
+    return called
 
 
 def readers(content: Content) -> dict[str, tuple[str, Bounds]]:
@@ -158,32 +165,35 @@ def reader_of(operation: Operation) -> str:
 
 def _new_names(operation: Operation | None) -> list[str]:
     """Return the names with which an edit's replacements begin to get at something, and its finds do not."""
+    new: list[str] = []
+    old: set[str] = set()
     edits = operation.edits if operation else ()
-    old = {name for edit in edits for name in _beginnings(edit.find)}
-    return [name for edit in edits for name in _beginnings(edit.replace) if name not in old]
+    for edit in edits:
+        new += _beginnings(edit.replace)
+        old.update(_beginnings(edit.find))
+    return [name for name in new if name not in old]
 
 
 def _beginnings(text: str) -> Iterator[str]:
-    texts = ["", *(one.text for one in significant(text))]
-    return (name for before, name in pairwise(texts) if before != "." and name.isidentifier())
+    """Yield the names in a piece of code that no dot stands before."""
+    before = ""
+    for token in significant(text):
+        if before != "." and token.text.isidentifier():
+            yield token.text
+        before = token.text
 
 
-def _asks_whether(node: ast.AST) -> bool:
-    """Return whether a node only asks whether something is there, as a guard does."""
-    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "hasattr"
-
-
-def _definition(code: Code | None, name: str) -> ast.AST | None:
+def _definition(code: CodePiece | None, name: str) -> ast.AST | None:
     body = code.tree.body if code else []
     return next((node for node in body if getattr(node, "name", "") == name), None)
 
 
-def _of_file(file: OverlayFile, pin: Pin) -> Code | None:
+def _of_file(file: OverlayFile, pin: Pin) -> CodePiece | None:
     try:
         tree = Module(file.path, file.content).tree
     except MergeError:
         return None
-    return Code(
+    return CodePiece(
         reader=f"file {file.path}",
         path=file.path,
         operation=None,
@@ -194,7 +204,7 @@ def _of_file(file: OverlayFile, pin: Pin) -> Code | None:
     )
 
 
-def _of_operation(operation: Operation, pin: Pin, merged: MergedModules | None) -> Code | None:
+def _of_operation(operation: Operation, pin: Pin, merged: MergedModules | None) -> CodePiece | None:
     text = f"_ = {operation.text}" if operation.kind == "attribute" and operation.text else operation.text
     try:
         tree = Module(operation.where, text.encode()).tree
@@ -204,7 +214,7 @@ def _of_operation(operation: Operation, pin: Pin, merged: MergedModules | None) 
     edited = merged.edited(operation) if merged and operation.action == "edited" else None
     tree = edited.tree if edited else tree
     header = next((getattr(node, "lineno", 1) for node in tree.body), 1)
-    return Code(
+    return CodePiece(
         reader=reader_of(operation),
         path=operation.path,
         operation=operation,
@@ -219,4 +229,7 @@ def _of_operation(operation: Operation, pin: Pin, merged: MergedModules | None) 
 def _imported(path: str, pin: Pin, *trees: ast.Module) -> Mapping[str, Imported]:
     """Return by local name what imports bind in pieces of a module at some path."""
     own, package = module_name(pin.place(path)), is_package_file(path)
-    return {one.local: one for tree in trees for one in all_imported(tree, own, package=package)}
+    found: dict[str, Imported] = {}
+    for tree in trees:
+        found.update((one.local, one) for one in all_imported(tree, own, package=package))
+    return found

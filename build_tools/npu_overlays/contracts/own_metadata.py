@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name
 
+from npu_overlays.model.imports import all_imported
+from npu_overlays.model.shipped_modules import is_package_file, module_name
+from npu_overlays.model.syntax import all_of
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.tree import PatchedTree
 
@@ -20,7 +23,7 @@ _DISTRIBUTION = ("distribution", "Distribution.from_name")
 _OF_FILES = ("files", "locate_file", "read_text", "entry_points")
 
 
-def asking(modules: Iterable[tuple[str, str, bytes]], project: str) -> list[str]:
+def own_metadata_readers(modules: Iterable[tuple[str, str, bytes]], project: str) -> list[str]:
     """Return the repository paths of modules that look for files in the metadata of their own distribution.
 
     Args:
@@ -31,7 +34,7 @@ def asking(modules: Iterable[tuple[str, str, bytes]], project: str) -> list[str]
     return [path for path, place, content in mentioning if _asks(place, content, project)]
 
 
-def asking_notices(overlay: Overlay, tree: PatchedTree) -> list[str]:
+def own_metadata_notices(overlay: Overlay, tree: PatchedTree) -> list[str]:
     """Return a notice for each such module of a patched tree."""
     project, place = overlay.pin.project, overlay.pin.place
     paths = (path for path in tree.paths() if path.endswith(".py") and place(path))
@@ -39,49 +42,41 @@ def asking_notices(overlay: Overlay, tree: PatchedTree) -> list[str]:
     return [
         f"{overlay.name}: {path} looks for files in the metadata of {project}, which are the companion's and list none:"
         f" make it ask for {overlay.distribution}"
-        for path in asking(modules, project)
+        for path in own_metadata_readers(modules, project)
     ]
 
 
 def _asks(place: str, content: bytes, project: str) -> bool:
+    """Return whether a module in a place of the wheel asks for files in the metadata of a project."""
     try:
         module = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError):
         return False
-    nodes = list(ast.walk(module))
-    imported = dict(_imported(nodes))
-    texts = _texts(nodes, place)
-    calls = [one for one in nodes if isinstance(one, ast.Call) and project in _named(one, texts)]
-    if any(_function(one, imported) == "files" for one in calls):
-        return True
-    own = {one for one in calls if _function(one, imported) in _DISTRIBUTION}
-    given = {
-        target.id
-        for one in nodes
-        if isinstance(one, ast.Assign) and one.value in own
-        for target in one.targets
-        if isinstance(target, ast.Name)
-    }
-    read = (one.value for one in nodes if isinstance(one, ast.Attribute) and one.attr in _OF_FILES)
-    return any(one in own or (isinstance(one, ast.Name) and one.id in given) for one in read)
+    name, package = module_name(place), is_package_file(place)
+    imports = {one.local: one.full for one in all_imported(module, name, package=package)}
+    texts = _texts(module, name, name if package else name.rpartition(".")[0])
+    own: set[ast.expr] = set()
+    for call in all_of(module, ast.Call):
+        function = _function(call, imports) if project in _named(call, texts) else ""
+        if function == "files":
+            return True
+        if function in _DISTRIBUTION:
+            own.add(call)
+    names: set[str] = set()
+    for node in all_of(module, ast.Assign):
+        if node.value in own:
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    for read in all_of(module, ast.Attribute):
+        if read.attr in _OF_FILES and (read.value in own or getattr(read.value, "id", "") in names):
+            return True
+    return False
 
 
-def _imported(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
-    """Yield each name that an import binds, with what it stands for."""
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from ((one.asname, one.name) for one in node.names if one.asname)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
-
-
-def _texts(nodes: Iterable[ast.AST], place: str) -> dict[str, set[str]]:
+def _texts(module: ast.Module, name: str, package: str) -> dict[str, set[str]]:
     """Return the texts that each name of a module may be given."""
-    name = place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    package = name if place.endswith("/__init__.py") else name.rpartition(".")[0]
     texts = {"__name__": {name}, "__package__": {package}}
-    for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+    for node in all_of(module, ast.Assign):
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             for target in node.targets:
                 if isinstance(target, ast.Name):
                     texts.setdefault(target.id, set()).add(node.value.value)

@@ -1,4 +1,4 @@
-"""Pieces: one piece of an overlay's text, the rest of it and its upstream → the places at which it reads upstream."""
+"""Read places: a piece of an overlay's text, and upstream → the places at which it reads upstream."""
 
 from __future__ import annotations
 
@@ -7,32 +7,27 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from npu_overlays.contracts.overlay_code import Code, Codes
-from npu_overlays.model.chains import SUPER, Chain, chains, root_of
-from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, stored_names
+from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
+from npu_overlays.model.attribute_chains import SUPER, Chain, chains, root_of
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, methods, stored_names
 from npu_overlays.model.functions import first_parameter
-from npu_overlays.model.lookup import ResolvedSymbol, Upstream
+from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
+from npu_overlays.model.syntax import all_of, is_name, nodes_of
 
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadPlace:
-    """One place in an overlay's text, and what it means upstream.
+    """One place in an overlay's text, and what it means upstream."""
 
-    Args:
-        written: as it is written.
-        where: file and line.
-        found: what it leads to, step by step.
-    """
-
-    written: str
-    where: str
-    found: tuple[ResolvedSymbol, ...]
+    written: str  # as it is written
+    where: str  # file and line
+    found: tuple[ResolvedSymbol, ...]  # what it leads to, step by step
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method:
+class OverlayMethod:
     """A method of the overlay's in a class of upstream's, and the name of its first parameter."""
 
     node: FunctionNode
@@ -41,12 +36,12 @@ class Method:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadingPiece:
+class PieceReads:
     """One piece of an overlay's text, the rest of it, and its upstream."""
 
-    code: Code
-    codes: Codes
-    upstream: Upstream
+    code: CodePiece
+    codes: OverlayCode
+    upstream: SymbolLookup
 
     @cached_property
     def asked(self) -> frozenset[str]:
@@ -54,15 +49,15 @@ class ReadingPiece:
         return self.codes.vocabulary(self.code)
 
     @cached_property
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[OverlayMethod]:
         """The methods that it holds of classes of upstream's: itself, or of a class that is edited all of them."""
         return [*self._methods(self.code.tree.body, self.code.owner)]
 
-    def _methods(self, body: Iterable[ast.stmt], symbol: str) -> Iterator[Method]:
+    def _methods(self, body: Iterable[ast.stmt], symbol: str) -> Iterator[OverlayMethod]:
         owner = self.upstream.find(self.code.path, symbol) if symbol else None
         for node in body:
             if isinstance(node, FUNCTIONS) and owner and (first := first_parameter(node)):
-                yield Method(node=node, owner=owner, first=first)
+                yield OverlayMethod(node=node, owner=owner, first=first)
             elif isinstance(node, ast.ClassDef) and self.code.written is not None:
                 yield from self._methods(node.body, f"{symbol}.{node.name}".lstrip("."))
 
@@ -80,7 +75,7 @@ class ReadingPiece:
         yield from self._of_classes()
         looked = _looked_up(self.code.tree)
         for names, node in self.code.chains(self.code.tree):
-            if self._is_free(root_of(node)) and (found := self._meant(names)):
+            if self._is_free(root_of(node)) and (found := self._resolved(names)):
                 beside = _enum_members(self.upstream, found[-1]) if node in looked else []
                 yield self.root(names, node, [*found, *beside])
         yield from self._of_imports()
@@ -90,12 +85,12 @@ class ReadingPiece:
         operation = self.code.operation
         if operation is None or operation.action != "wrapped":
             return
-        nodes = list(ast.walk(self.code.tree))
-        calls = [node for node in nodes if _calls(node, operation.upstream_name)]
-        returned = [one.value for one in nodes if isinstance(one, (ast.Return, ast.YieldFrom)) and one.value]
-        bare = [one.value if isinstance(one, ast.Await) else one for one in returned]
-        passed = [one for one in bare if one in calls]
-        if not len(passed) == len(calls) == len(bare):
+        calls = [call for call in all_of(self.code.tree, ast.Call) if is_name(call.func, operation.upstream_name)]
+        returned: list[ast.expr] = []
+        for node in nodes_of(self.code.tree):
+            if isinstance(node, (ast.Return, ast.YieldFrom)) and node.value:
+                returned.append(node.value.value if isinstance(node.value, ast.Await) else node.value)
+        if len(returned) != len(calls) or not set(returned).issubset(calls):
             found = self.upstream.find(operation.path, operation.name)
             yield self.root((operation.upstream_name,), self.code.tree.body[0], [found] if found else [])
 
@@ -109,34 +104,36 @@ class ReadingPiece:
                     there = member[names[0]](method.owner, names[1])
                     yield self.root(names[:2], node, [there] if there else [])
                 handed = handed or (names == (method.first,) and not self._is_passed_on(node))
-            for name in sorted(self.asked) if handed else ():
+            names_asked = sorted(self.asked) if handed else []
+            for name in names_asked:
                 found = self.upstream.members(method.owner, [name])
                 yield self.root((method.first, name), method.node, found)
 
     def _is_passed_on(self, node: ast.AST) -> bool:
         """Return whether an object is only handed to upstream's own method."""
         name = self.code.operation.upstream_name if self.code.operation else ""
-        return any(_calls(call, name) and node in getattr(call, "args", []) for call in ast.walk(self.code.tree))
+        return any(is_name(call.func, name) and node in call.args for call in all_of(self.code.tree, ast.Call))
 
     def _of_classes(self) -> Iterator[ReadPlace]:
         """Yield what classes of the overlay have from bases of upstream's: what they override, and read of it."""
-        classes = (one for one in ast.walk(self.code.tree) if isinstance(one, ast.ClassDef))
-        for node in filter(self.code.says, classes):
-            # Behind a class, `[…]` holds none of its bases.
-            stated = [one.value if isinstance(one, ast.Subscript) else one for one in node.bases]
-            found = [self._meant(tuple(ast.unparse(one).split("."))) for one in stated]
-            bases = [one[-1] for one in found if one and one[-1].classes]
-            for name, at in _inherited(node).items() if bases else ():
+        for node in filter(self.code.says, all_of(self.code.tree, ast.ClassDef)):
+            bases: list[ResolvedSymbol] = []
+            for base in node.bases:
+                # Behind a class, `[…]` holds none of its bases.
+                named = base.value if isinstance(base, ast.Subscript) else base
+                bases += [one for one in self._resolved(tuple(ast.unparse(named).split(".")))[-1:] if one.classes]
+            inherited = _inherited(node) if bases else {}
+            for name, at in inherited.items():
                 members = (self.upstream.member(base, name) for base in bases)
                 yield self.root((node.name, name), at, filter(None, members))
 
     def _of_imports(self) -> Iterator[ReadPlace]:
         """Yield what it imports, whether or not it is named again."""
-        inside = [one for one in ast.walk(self.code.tree) if isinstance(one, (ast.Import, ast.ImportFrom))]
+        inside = all_of(self.code.tree, (ast.Import, ast.ImportFrom))
         above = {one.name for one in self.code.operation.imports} if self.code.operation else set()
         for name in self.code.imports:
             node = next((one for one in inside if _binds(one, name)), self.code.tree)
-            if (name in above or self.code.says(node)) and (found := self._meant((name,))):
+            if (name in above or self.code.says(node)) and (found := self._resolved((name,))):
                 yield self.root((name,), node, found)
 
     def _is_free(self, node: ast.AST) -> bool:
@@ -144,7 +141,7 @@ class ReadingPiece:
         known = self.code.names
         return isinstance(node, ast.Name) and (known.is_outer(node) or known.is_imported(node))
 
-    def _meant(self, names: Chain) -> list[ResolvedSymbol]:
+    def _resolved(self, names: Chain) -> list[ResolvedSymbol]:
         """Return what a dotted name means upstream; nothing where it is the overlay's own."""
         known = self.code.imports.get(names[0])
         if known is not None:
@@ -157,19 +154,14 @@ class ReadingPiece:
         return self.upstream.chain(self.code.path, names)
 
 
-def _calls(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-
-
 def _inherited(node: ast.ClassDef) -> dict[str, ast.AST]:
     """Return the members of a class of the overlay's that bases may have too: its methods, and what those read."""
-    methods = [one for one in node.body if isinstance(one, FUNCTIONS)]
-    own = {one.name for one in methods}
-    found: dict[str, ast.AST] = {one.name: one for one in methods if one.name != "__init__"}
-    for method in methods:
+    own: dict[str, ast.AST] = {one.name: one for one in methods(node)}
+    found = {name: method for name, method in own.items() if name != "__init__"}
+    for method in methods(node):
         first = first_parameter(method)
-        for names, at in chains(method) if first else ():
-            if names[0] in (first, SUPER) and len(names) > 1 and names[1] not in own:
+        for names, at in chains(method):
+            if first and names[0] in (first, SUPER) and len(names) > 1 and names[1] not in own:
                 found.setdefault(names[1], at)
     return found
 
@@ -181,15 +173,22 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 def _looked_up(tree: ast.AST) -> set[ast.AST]:
     """Return what is called or subscripted in a piece of syntax."""
-    nodes = list(ast.walk(tree))
-    called: set[ast.AST] = {one.func for one in nodes if isinstance(one, ast.Call)}
-    return called | {one.value for one in nodes if isinstance(one, ast.Subscript)}
+    found: set[ast.AST] = set()
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Call):
+            found.add(node.func)
+        elif isinstance(node, ast.Subscript):
+            found.add(node.value)
+    return found
 
 
-def _enum_members(upstream: Upstream, owner: ResolvedSymbol) -> list[ResolvedSymbol]:
+def _enum_members(upstream: SymbolLookup, owner: ResolvedSymbol) -> list[ResolvedSymbol]:
     """Return the members of a class; nothing for one that is no enumeration."""
-    bases = upstream.model.classes.outside(owner.origin) if owner.classes else set()
+    bases = upstream.classes.outside(owner.origin) if owner.classes else set()
     if not any(base.rpartition(".")[2] in _ENUMS for base in bases):
         return []
-    names = (name for node in owner.classes for one in node.body for name in stored_names(one))
-    return [found for name in dict.fromkeys(names) if (found := upstream.member(owner, name))]
+    names: dict[str, None] = {}
+    for node in owner.classes:
+        for statement in node.body:
+            names.update(dict.fromkeys(stored_names(statement)))
+    return list(filter(None, (upstream.member(owner, name) for name in names)))

@@ -8,33 +8,20 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """One symbol of upstream's that overlay code reads, and what is known of it; empty fields do not apply.
+    """One symbol of upstream's that overlay code reads, and what is known of it; empty fields do not apply."""
 
-    Args:
-        path: repository path.
-        symbol: qualified name; ``Class.name`` also for what a method gives to ``self``, or a base has.
-        kind: plain function, generator, …, class or attribute.
-        signature: of a function its parameters, of a class its bases.
-        called: of a class, what it is called with; ``()`` where its tree does not say.
-        decorators: in order.
-        returns: in which shapes a function returns.
-        value: of an attribute, as text or digest; what may give it a value, where that is several.
-        entries: of a dictionary, each with its key.
-        body: fingerprint of all of it, where an author says ``depends``.
-        by: who reads it, as ``wrapped path/of/file.py:Class.method self.name``: operation, symbol, and how it is
-            written there; of an added file ``file path/of/file.py name``.
-    """
-
-    path: str
-    symbol: str
-    kind: str = ""
-    signature: str = ""
-    called: str = ""
-    decorators: str = ""
-    returns: str = ""
-    value: str = ""
-    entries: tuple[str, ...] = ()
-    body: str = ""
+    path: str  # repository path
+    symbol: str  # qualified name; ``Class.name`` also for what a method gives to ``self``, or a base has
+    kind: str = ""  # plain function, generator, …, class or attribute
+    signature: str = ""  # of a function its parameters, of a class its bases
+    called: str = ""  # of a class, what it is called with; ``()`` where its tree does not say
+    decorators: str = ""  # in order
+    returns: str = ""  # in which shapes a function returns
+    value: str = ""  # of an attribute, as text or digest; where several expressions may give it its value, all of them
+    entries: tuple[str, ...] = ()  # of a dictionary, each with its key
+    body: str = ""  # fingerprint of all of it, where an author writes ``depends``
+    # What reads it, as ``wrapped path/of/file.py:Class.method self.name``: operation, symbol, and how it is written
+    # there; of an added file ``file path/of/file.py name``.
     by: tuple[str, ...] = ()
 
     @property
@@ -54,24 +41,18 @@ class Read:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
-    """One place of an overlay that reads a symbol of upstream's.
+class ReadOccurrence:
+    """One place of an overlay that reads a symbol of upstream's."""
 
-    Args:
-        read: what it reads, without ``by``.
-        reader: which operation or added file, ``wrapped path/of/file.py:Class.method`` or ``file path/of/file.py``.
-        written: how the overlay names what leads there, ``self.name``; ``upstream`` for what the original returns,
-            ``depends`` for what its author says.
-        where: file and line in the overlay.
-    """
-
-    read: Read
-    reader: str
+    read: Read  # what it reads, without ``by``
+    reader: str  # which operation or added file, ``wrapped path/of/file.py:Class.method`` or ``file path/of/file.py``
+    # How the overlay names what leads there, ``self.name``; ``upstream`` for what the original returns, ``depends`` for
+    # what its author writes.
     written: str
-    where: str
+    where: str  # file and line in the overlay
 
 
-def recorded(readings: Iterable[Reading]) -> tuple[Read, ...]:
+def recorded(readings: Iterable[ReadOccurrence]) -> tuple[Read, ...]:
     """Return what a lock keeps of readings: each symbol once, in order, with all that read it."""
     found: dict[tuple[str, str, bool], tuple[Read, set[str]]] = {}
     for one in readings:

@@ -1,4 +1,4 @@
-"""Fired: what the tests of a pin saw its operations call → whether each that is there for an operator was seen to.
+"""Runtime coverage: what the tests of a pin saw its operations call → the operations whose operator none saw.
 
 An operation can apply, and never do what it is there for: its guard asks about something that is otherwise on this pin.
 Only running it shows that, so the tests write down what they saw, for each pin, and `check` asks for it.
@@ -23,41 +23,37 @@ _HEADER = "# Written by tests: which operators each operation was seen to call o
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fired:
-    """The content of ``fired.toml``.
+class RuntimeCoverage:
+    """The content of ``fired.toml``."""
 
-    Args:
-        pin: what was pinned.
-        called: the operators that each operation, ``path:symbol``, was seen to call.
-    """
-
-    pin: str
+    pin: str  # what was pinned
+    # The operators that each operation, ``path:symbol``, was seen to call.
     called: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def load_fired(folder: Path) -> Fired:
+def load_coverage(folder: Path) -> RuntimeCoverage:
     """Return what the tests of a pin saw, nothing where they wrote nothing; raises `ConfigError` for a damaged file."""
     file = folder / FIRED_FILE
     if not file.is_file():
-        return Fired(pin="")
+        return RuntimeCoverage(pin="")
     values = load_toml(file)
     pin, called = values.get("pin"), values.get("called")
     if not isinstance(pin, str) or not isinstance(called, dict) or not all(map(_is_listed, called.values())):
         raise ConfigError(Problem(where=str(file), what="damaged", fix="let the tests write it anew"))
-    return Fired(pin=pin, called=called)
+    return RuntimeCoverage(pin=pin, called=called)
 
 
 def _is_listed(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def render_fired(fired: Fired) -> str:
+def render_coverage(fired: RuntimeCoverage) -> str:
     """Return the text of the file; equal ones have equal texts."""
     called = {name: sorted(operators) for name, operators in sorted(fired.called.items())}
     return _HEADER + tomli_w.dumps({"pin": fired.pin, "called": called})
 
 
-def unproven(content: Content, fired: Fired) -> Iterator[Problem]:
+def uncovered_operations(content: Content, fired: RuntimeCoverage) -> Iterator[Problem]:
     """Yield a problem for each operation that names an operator and was not seen to call one at this pin.
 
     Args:

@@ -1,4 +1,4 @@
-"""Reach: operations and all of upstream → what they change beyond their own symbol, and what of upstream's undoes them.
+"""Side effects: operations and all of upstream → what they change beyond their symbol, and what upstream undoes.
 
 It takes a look at every module, and on one pin it is always the same: it is found when a lock is made, and not again.
 """
@@ -9,14 +9,16 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
-from npu_overlays.contracts.callers import called_otherwise
 from npu_overlays.contracts.contracts import Contract
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph, enclosing
+from npu_overlays.model.constructors import constructor_signature
 from npu_overlays.model.definitions import FUNCTIONS
-from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.selectors import leaf_of, owner_of, plain
+from npu_overlays.model.signatures import replacement_mismatch
+from npu_overlays.model.syntax import nodes_of
 
 # What Python asks for by itself: with it, code that nobody operates on does something else.
 _MAKING = "how every object of it is made"
@@ -68,9 +70,11 @@ _ASKED = {
     "__array_ufunc__": "what numpy does with it",
 }
 _SETTING = (2, 3)
+_DIGEST = re.compile("<[0-9a-f]{8}>")
+_UNKNOWN = "()"
 
 
-def reaching(
+def with_side_effects(
     contracts: Iterable[Contract], classes: ClassGraph, shipped: ClassGraph, known: Mapping[tuple[str, ...], Contract]
 ) -> list[Contract]:
     """Return contracts with what they reach.
@@ -88,7 +92,7 @@ def reaching(
         place = Symbol(one.path, plain(one.symbol))
         effects = _affected(classes, one) if one.operation in ("added", "deleted") else iter(())
         if one.operation == "replaced" and one.kind == "class":
-            effects = called_otherwise(classes, shipped, place)
+            effects = constructor_changes(classes, shipped, place)
         made = replace(one, affects="; ".join(effects), undone=", ".join(undone.get(place, ())))
         before = known.get(one.place)
         if before and before.operation == one.operation:
@@ -108,8 +112,9 @@ def _affected(classes: ClassGraph, entry: Contract) -> Iterator[str]:
             yield f"overrides {shown}" if entry.operation == "added" else f"leaves {shown} in its place"
         elif entry.operation == "added" and classes.foreign(place, leaf) and not hasattr(object, leaf):
             yield f"overrides the `{leaf}` of a base that is Python's own"
-    for heir, other in _overtaken(classes, place, leaf) if owner and entry.operation == "added" else ():
-        yield f"comes before `{other.name}.{leaf}` of {other.path} in `{heir.name}` of {heir.path}"
+    if owner and entry.operation == "added":
+        for heir, other in _overtaken(classes, place, leaf):
+            yield f"comes before `{other.name}.{leaf}` of {other.path} in `{heir.name}` of {heir.path}"
     if leaf in _ASKED and (owner or leaf in ("__getattr__", "__dir__")):
         yield f"changes {_ASKED[leaf]}"
 
@@ -126,25 +131,28 @@ def _overtaken(classes: ClassGraph, place: Symbol, name: str) -> Iterator[tuple[
 
 def _undone(classes: ClassGraph, wanted: set[Symbol]) -> dict[Symbol, list[str]]:
     """Return by operation the places that give its symbol another value: ``C.m = …``, ``module.f = …``, ``setattr``."""
-    leaves = {part for _, symbol in wanted for part in symbol.split(".")}
+    leaves = set(chain.from_iterable(symbol.split(".") for _, symbol in wanted))
     if not leaves:
         return {}
     either = "|".join(map(re.escape, sorted(leaves)))
     word = re.compile(rf"\.\s*(?:{either})\b[^=\n()]*=(?!=)".encode())
     quoted = re.compile(rf"[\"'](?:{either})[\"']".encode())
-    found: dict[Symbol, list[str]] = {}
+    found: dict[Symbol, set[str]] = {}
     for path, content in classes.texts.items():
         sets = word.search(content) or (b"setattr(" in content and quoted.search(content))
         module = classes.module(path) if sets else None
-        setting = [one for one in nodes_of(module.tree) if _set_by(one)[1] in leaves] if module else []
-        around = enclosing(module) if module and setting else {}
-        for node in setting:
+        if module is None:
+            continue
+        around = None
+        for node in nodes_of(module.tree):
             owner, name = _set_by(node)
-            for place in _meant(classes, path, owner, name, wanted) if owner else ():
-                functions = [one.name for one in around[node] if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
-                shown = f"{path}:{'.'.join(functions)}" if functions else path
-                if shown not in found.setdefault(place, []):
-                    found[place].append(shown)
+            if owner is None or name not in leaves:
+                continue
+            around = around or enclosing(module)
+            functions = [one.name for one in around[node] if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
+            shown = f"{path}:{'.'.join(functions)}" if functions else path
+            for place in _overwritten(classes, path, owner, name, wanted):
+                found.setdefault(place, set()).add(shown)
     return {place: sorted(shown) for place, shown in found.items()}
 
 
@@ -157,11 +165,56 @@ def _set_by(node: ast.AST) -> tuple[ast.expr | None, str]:
     return None, ""
 
 
-def _meant(classes: ClassGraph, path: str, owner: ast.expr, name: str, wanted: set[Symbol]) -> Iterator[Symbol]:
+def _overwritten(classes: ClassGraph, path: str, owner: ast.expr, name: str, wanted: set[Symbol]) -> Iterator[Symbol]:
     """Yield the symbols that an assignment to an attribute gives another value."""
     if not isinstance(owner, (ast.Name, ast.Attribute)):
         return
-    meant = classes.meant(path, owner)
-    full = meant.member(name) if meant else Symbol(classes.meant_module(path, owner), name)
-    inside = (one for one in sorted(wanted) if one.path == full.path and f"{one.name}.".startswith(f"{full.name}."))
-    yield from inside
+    meant = classes.resolved_class(path, owner)
+    full = meant.member(name) if meant else Symbol(classes.resolved_module(path, owner), name)
+    for one in sorted(wanted):
+        if one.path == full.path and f"{one.name}.".startswith(f"{full.name}."):
+            yield one
+
+
+def constructor_changes(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> Iterator[str]:
+    """Yield how a class does not take what upstream's callers give, as the rest of a sentence.
+
+    Args:
+        before: upstream's classes.
+        after: those that are shipped.
+        symbol: the class.
+    """
+    theirs, own = constructor_signature(before, symbol), constructor_signature(after, symbol)
+    both = all(any(getattr(one, "name", "") == "__init__" for one in _body(graph, symbol)) for graph in (before, after))
+    if both or theirs in (own, _UNKNOWN):  # of two functions their contract says it
+        return
+    if own == _UNKNOWN:
+        yield f"has nothing that says what it is called with, upstream's is called with `{theirs}`"
+    elif differs := _refused(own, theirs):
+        yield f"is called with `{own}`, upstream's with `{theirs}`: it {differs}"
+
+
+def _refused(own: str, theirs: str) -> str:
+    mine, wanted = _arguments(own), _arguments(theirs)
+    if mine is None or wanted is None:
+        return "is made in another way"
+    return replacement_mismatch(mine, wanted)
+
+
+def _arguments(text: str) -> ast.arguments | None:
+    """Return the parameters that a text lists, without that for the object itself; None where it lists several."""
+    try:
+        (function,) = ast.parse(f"def f{_DIGEST.sub('0', text)}: ...").body
+    except SyntaxError:
+        return None
+    assert isinstance(function, ast.FunctionDef)  # noqa: S101  # which it was parsed as
+    arguments = function.args
+    if arguments.args and arguments.args[0].arg in ("self", "cls"):
+        arguments.args = arguments.args[1:]
+        arguments.defaults = arguments.defaults[-len(arguments.args) :] if arguments.args else []
+    return arguments
+
+
+def _body(graph: ClassGraph, symbol: Symbol) -> list[ast.stmt]:
+    node = graph.node(symbol)
+    return node.body if node else []

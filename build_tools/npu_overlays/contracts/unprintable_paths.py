@@ -1,4 +1,4 @@
-"""Unseen: upstream's files → a notice for each that is shipped and whose name holds a character that nobody sees."""
+"""Unprintable paths: upstream's files → a notice for each shipped one with an invisible character in its name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from npu_overlays.pin import Pin
 from npu_overlays.tree import SourceTree
 
 
-def unseen(pin: Pin, tree: SourceTree, *, overlay: str) -> list[str]:
+def unprintable_path_notices(pin: Pin, tree: SourceTree, *, overlay: str) -> list[str]:
     """Return the notices.
 
     Args:

@@ -1,4 +1,4 @@
-"""Idle: the layers of a pin, and the other pins on them → what they say for versions that no pin has."""
+"""Unused bounds: the layers of a pin, and the other pins on them → what they say for versions that no pin has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from npu_overlays.overlay.project import Layer, Overlay
 from npu_overlays.overlay.said import read_layers
 
 
-def idle(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lock) -> Iterator[Problem]:
+def unused_bounds(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lock) -> Iterator[Problem]:
     """Yield a problem for all that applies to no pin, of the layers that lie beside a pin and of what is its own.
 
     Of a layer that lies elsewhere, the pins are somebody else's. Where a pin is not locked, nothing is known.
@@ -25,8 +25,8 @@ def idle(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lock) -> It
     for layer in overlay.chain:
         bounded = list(read_layers([layer]).bounded())
         versions = _versions(layer, overlay, lock_of) if bounded else []
-        for _, where, bounds in bounded if versions else ():
-            if not any(bounds.hold(Version(version)) for version in versions):
+        for _, where, bounds in bounded:
+            if versions and not any(bounds.hold(Version(version)) for version in versions):
                 what = f"is {bounds}, and no pin on {layer.name} has such a version ({', '.join(versions)})"
                 fix = "mend the version, delete it, or add the pin it is for"
                 yield Problem(where=where, what=what, fix=fix)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from npu_overlays.contracts.overlay_code import Code, Codes, reader_of
+from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode, reader_of
 from npu_overlays.dangers.bringing import imports_of
 from npu_overlays.dangers.statements import Statement, difference
 from npu_overlays.dangers.touching import Imports
@@ -65,7 +65,7 @@ class Piece:
 def pieces(content: Content, applied: Applied) -> Iterator[Piece]:
     """Yield every change of an overlay, given what applying it to its upstream gave."""
     modules = _Modules(applied)
-    codes = {code.reader: code for code in Codes(content).all}
+    codes = {code.reader: code for code in OverlayCode(content).all}
     for one in content.operations:
         if one.path in modules:
             yield _of_operation(one, codes.get(reader_of(one)), modules)
@@ -113,7 +113,7 @@ def _nodes(module: Module | None, symbol: str) -> list[ast.stmt]:
     return [one.node for one in chosen(module, symbol) or chosen(module, plain(symbol))] if module else []
 
 
-def _of_operation(operation: Operation, code: Code | None, modules: _Modules) -> Piece:
+def _of_operation(operation: Operation, code: CodePiece | None, modules: _Modules) -> Piece:
     path, symbol = operation.path, operation.symbol
     old = _nodes(modules.before(path), symbol) if operation.action not in ("added", "wrapped") else []
     written = code is not None and operation.action not in ("edited", "deleted")
@@ -151,7 +151,7 @@ def _imported(operation: Operation) -> list[ast.stmt]:
     return [node for one in operation.imports for node in ast.parse(one.statement).body]
 
 
-def _of_file(file: OverlayFile, code: Code | None) -> Piece:
+def _of_file(file: OverlayFile, code: CodePiece | None) -> Piece:
     added = difference([], code.tree.body)[0] if code else ()
     return Piece(
         layer=file.layer,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from npu_overlays.model.encodings import as_utf8
-from npu_overlays.model.parsing import line_starts
 from npu_overlays.model.splices import Splice, in_order
+from npu_overlays.model.syntax import line_starts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from npu_overlays.merging.results import Change
 from npu_overlays.merging.targets import problem
 from npu_overlays.model import Model, Symbol
 from npu_overlays.model.class_graph import ClassGraph
-from npu_overlays.model.instances import hiding
+from npu_overlays.model.instance_attributes import hiding_assignments
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.operations import Operation
 
@@ -47,7 +47,7 @@ def hidden_additions(
 
 def _hiding(classes: ClassGraph, operation: Operation) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
     owner = Symbol(operation.path, operation.owner)
-    return hiding(classes, owner, operation.leaf, always=operation.kind != "attribute")
+    return hiding_assignments(classes, owner, operation.leaf, always=operation.kind != "attribute")
 
 
 def _line(before: Module, after: Module, authorship: Authorship, node: ast.expr | ast.stmt) -> str:

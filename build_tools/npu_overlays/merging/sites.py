@@ -10,11 +10,11 @@ from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.targets import find, problem
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.code_blocks import naming_no_encoding
 from npu_overlays.model.definitions import Definition, first_line
-from npu_overlays.model.instances import overriding
+from npu_overlays.model.instance_attributes import overriding_methods
 from npu_overlays.model.module import Module
 from npu_overlays.model.splices import Splice
-from npu_overlays.model.texts import naming_no_encoding
 from npu_overlays.overlay.operations import Action, Operation
 
 _WIDTH = 119
@@ -81,7 +81,9 @@ class Site:
             MergeError: as `find`, and where no object would ever have what the operation leaves.
         """
         definition = find(self.module, self.operation)
-        for one in overriding(self.classes, self.module.path, definition) if self.operation.action != "deleted" else ():
+        for one in (
+            overriding_methods(self.classes, self.module.path, definition) if self.operation.action != "deleted" else ()
+        ):
             if one.always:
                 leaf = self.operation.leaf
                 what = (

@@ -6,17 +6,19 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from npu_overlays.model.definitions import FUNCTIONS, Definition
-from npu_overlays.model.externals import external_has
+from npu_overlays.model.definitions import FUNCTIONS, Definition, methods
+from npu_overlays.model.external_classes import external_has
 from npu_overlays.model.functions import first_parameter
 from npu_overlays.model.inheritance import Bases, Mro
 from npu_overlays.model.module import Module
-from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.resolver import Resolver
 from npu_overlays.model.symbols import Symbol, Target
+from npu_overlays.model.syntax import called, is_name, nodes_of
 
 # A class that may have a name among its bases.
 _HEADER = rb"\bclass\s+\w+\s*(?:\[[^\]]*\]\s*)?\([^:]*\b(?:%s)\b"
+# What gives one of some names another: ``import … as``, or an assignment.
+_ALIAS = rb"\b(?:%s)\s+as\s+(\w+)|^(\w+)\s*=\s*(?:[\w.]+\.)?(?:%s)\s*$"
 _ANSWERING = frozenset({"__getattr__", "__getattribute__"})
 
 
@@ -62,7 +64,8 @@ class ClassGraph:
     def classes(self, path: str) -> Iterator[Symbol]:
         """Yield the classes of a module."""
         module = self.module(path)
-        for name, known in module.definitions.items() if module else ():
+        definitions = module.definitions if module else {}
+        for name, known in definitions.items():
             if any(isinstance(one.node, ast.ClassDef) for one in known):
                 yield Symbol(path, name)
 
@@ -95,29 +98,29 @@ class ClassGraph:
         if symbol.path not in self._members:
             module = self.module(symbol.path)
             found: dict[str, tuple[set[str], set[str]]] = {}
-            for name, known in module.definitions.items() if module else ():
+            for name, known in (module.definitions if module else {}).items():
                 owner, _, leaf = name.rpartition(".")
-                bare = all(isinstance(one.node, ast.AnnAssign) and one.node.value is None for one in known)
-                found.setdefault(owner, (set(), set()))[bare].add(leaf)
+                found.setdefault(owner, (set(), set()))[all(map(_only_annotates, known))].add(leaf)
             self._members[symbol.path] = {owner: (frozenset(a), frozenset(b)) for owner, (a, b) in found.items()}
         return self._members[symbol.path].get(symbol.name, (frozenset(), frozenset()))
 
     def _makes_fields(self, symbol: Symbol) -> bool:
         """Return whether a decorator, a metaclass or a base from elsewhere may make fields of annotations."""
-        nodes = {one: self.node(one) for one in self.line(symbol)}
-        return any(
-            node is None or node.decorator_list or node.keywords or self.foreign(one, "") is None
-            for one, node in nodes.items()
-        )
+        for one in self.line(symbol):
+            node = self.node(one)
+            if node is None or node.decorator_list or node.keywords or self.foreign(one, "") is None:
+                return True
+        return False
 
     def gives(self, symbol: Symbol) -> dict[str, set[str]]:
         """Return what a class itself gives its objects, each name with the methods that set it on them."""
         found: dict[str, set[str]] = {name: set() for name in self.members(symbol)}
         node = self.node(symbol)
-        for method in (one for one in (node.body if node else ()) if isinstance(one, FUNCTIONS)):
+        functions = methods(node) if node else []
+        for method in functions:
             own = first_parameter(method)
-            for one in _given(method) if own else ():
-                if ast.unparse(one.value) == own:
+            for one in _assigned_attributes(method):
+                if is_name(one.value, own):
                     found.setdefault(one.attr, set()).add(method.name)
         return found
 
@@ -127,30 +130,35 @@ class ClassGraph:
 
     def has(self, symbol: Symbol, name: str) -> bool | None:
         """Return whether the objects of a class have an attribute; None where that cannot be told."""
-        line, known = self.line(symbol), self.mro(symbol).known
-        if self.owner(symbol, name) or any(name in self._set(one) for one in line):
+        if self.owner(symbol, name):
             return True
-        if not known or any(_ANSWERING & self.members(one) for one in line):
-            return None
-        found = [self.foreign(one, name) for one in line]
-        return True if True in found else None if None in found else False
+        answers: set[bool | None] = set() if self.mro(symbol).known else {None}
+        for one in self.line(symbol):
+            node = self.node(one)
+            if node and any(attribute.attr == name for attribute in _assigned_attributes(node)):
+                return True
+            answers |= {None} if _ANSWERING & self.members(one) else set()
+        if None not in answers:
+            answers = {self.foreign(one, name) for one in self.line(symbol)}
+        return True if True in answers else None if None in answers else False
 
     def foreign(self, symbol: Symbol, name: str) -> bool | None:
         """Return whether a direct base of a class that is none of this tree has a member; None for one not known."""
         bases = self.bases(symbol)
-        answers: list[bool | None] = [name in dir(object), *([] if bases.known else [None])]
-        answers += [external_has(one, name) for one in bases.stated if isinstance(one, str)]
+        answers: set[bool | None] = {name in dir(object)}
+        if not bases.known:
+            answers.add(None)
+        for base in bases.stated:
+            if isinstance(base, str):
+                answers.add(external_has(base, name))
         return True if True in answers else None if None in answers else False
 
     def outside(self, symbol: Symbol) -> set[str]:
         """Return the dotted names of what is none of this tree among the bases that a class and its bases state."""
-        stated = (base for one in self.line(symbol) for base in self.bases(one).stated)
-        return {one for one in stated if isinstance(one, str)}
-
-    def _set(self, symbol: Symbol) -> set[str]:
-        """Return the attributes that methods of a class set on anything."""
-        node = self.node(symbol)
-        return {one.attr for one in _given(node)} if node else set()
+        found: set[str] = set()
+        for one in self.line(symbol):
+            found.update(base for base in self.bases(one).stated if isinstance(base, str))
+        return found
 
     def closed_kind(self, symbol: Symbol) -> str:
         """Return which of ``NamedTuple``, ``Protocol`` and ``TypedDict`` makes a class; empty for any other class.
@@ -159,33 +167,42 @@ class ClassGraph:
         """
         if self.resolver.inheritance.is_typed_dict(symbol):
             return "TypedDict"
-        foreign = [one for one in self.bases(symbol).stated if isinstance(one, str)]
-        leaves = {one.rpartition(".")[2] for one in foreign}
+        leaves = {base.rpartition(".")[2] for base in self.bases(symbol).stated if isinstance(base, str)}
         return next((kind for kind in ("NamedTuple", "Protocol") if kind in leaves), "")
 
     def heirs(self, symbol: Symbol) -> Iterator[Symbol]:
         """Yield the classes that derive from a class; looking at all modules takes long."""
         pending, known = {symbol}, {symbol}
         while pending:
-            words = self._called({one.name.rpartition(".")[2].encode() for one in pending})
+            words = self._aliases({one.name.rpartition(".")[2].encode() for one in pending})
             header = re.compile(_HEADER % b"|".join(map(re.escape, sorted(words))))
-            deriving = (path for path, content in self._mentioning(words).items() if header.search(content))
-            classes = {one for path in deriving for one in self.classes(path)}
-            pending = {one for one in classes - known if pending.intersection(self.bases(one).stated)}
+            deriving: set[Symbol] = set()
+            for path, content in self._mentioning(words):
+                if header.search(content):
+                    deriving.update(self.classes(path))
+            pending = {one for one in deriving - known if pending.intersection(self.bases(one).stated)}
             known |= pending
             yield from sorted(pending)
 
-    def _called(self, names: set[bytes]) -> set[bytes]:
+    def _aliases(self, names: set[bytes]) -> set[bytes]:
         """Return names with what else they may be called, by ``import … as`` or an assignment."""
         found, new = set(names), names
         while new:
-            new = set(_other_names(self._mentioning(new).values(), new)) - found
+            either = b"|".join(map(re.escape, sorted(new)))
+            renaming = re.compile(_ALIAS % (either, either), re.MULTILINE)
+            aliases: set[bytes] = set()
+            for _, content in self._mentioning(new):
+                for pair in renaming.findall(content):
+                    aliases.update(filter(None, pair))
+            new = aliases - found
             found |= new
         return found
 
-    def _mentioning(self, words: Iterable[bytes]) -> dict[str, bytes]:
-        """Return the modules that hold one of some words."""
-        return {path: content for path, content in self.texts.items() if any(word in content for word in words)}
+    def _mentioning(self, words: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
+        """Yield the modules that hold one of some words, each with its content."""
+        for path, content in self.texts.items():
+            if any(word in content for word in words):
+                yield path, content
 
     def dotted(self, target: Target) -> str:
         """Return the dotted name of what something stands for; empty where that cannot be told."""
@@ -195,47 +212,44 @@ class ClassGraph:
 
     def names(self, path: str, node: ast.expr) -> set[str]:
         """Return the dotted names of what an expression, or what it calls, may stand for; else what is written."""
-        called = node.func if isinstance(node, ast.Call) else node
-        found = {name for target in self.resolver.resolve(path, called) if (name := self.dotted(target))}
-        return found or {ast.unparse(called)}
+        function = called(node)
+        found = set(filter(None, map(self.dotted, self.resolver.resolve(path, function))))
+        return found or {ast.unparse(function)}
 
-    def meant(self, path: str, node: ast.expr) -> Symbol | None:
+    def resolved_class(self, path: str, node: ast.expr) -> Symbol | None:
         """Return the class that an expression anywhere in a module stands for, by what is imported anywhere in it."""
-        is_class = self.resolver.inheritance.is_class
-        found = (one for one in self.resolver.anywhere(path, node) if isinstance(one, Symbol) and is_class(one))
-        return next(found, None)
+        for one in self.resolver.anywhere(path, node):
+            if isinstance(one, Symbol) and self.resolver.inheritance.is_class(one):
+                return one
+        return None
 
     def source(self, path: str, node: ast.expr) -> str | None:
         """Return what defines the function or class that an expression in a module stands for; None where not known."""
         for one in self.resolver.anywhere(path, node):
-            known = [each.node for each in self.definitions(one)] if isinstance(one, Symbol) else []
-            if known and all(isinstance(each, (*FUNCTIONS, ast.ClassDef)) for each in known):
-                return "\n".join(map(ast.unparse, known))
+            known = self.definitions(one) if isinstance(one, Symbol) else []
+            if known and all(isinstance(each.node, (*FUNCTIONS, ast.ClassDef)) for each in known):
+                return "\n".join(ast.unparse(each.node) for each in known)
         return None
 
-    def meant_module(self, path: str, node: ast.expr) -> str:
+    def resolved_module(self, path: str, node: ast.expr) -> str:
         """Return the path of the module that an expression anywhere in a module stands for, or an empty text."""
-        paths = self.resolver.modules.paths
-        found = (paths[one] for one in self.resolver.anywhere(path, node) if isinstance(one, str) and one in paths)
-        return next(found, "")
+        for one in self.resolver.anywhere(path, node):
+            if isinstance(one, str) and one in self.resolver.modules.paths:
+                return self.resolver.modules.paths[one]
+        return ""
 
 
-def _given(node: ast.AST) -> Iterator[ast.Attribute]:
+def _only_annotates(definition: Definition) -> bool:
+    return isinstance(definition.node, ast.AnnAssign) and definition.node.value is None
+
+
+def _assigned_attributes(node: ast.AST) -> Iterator[ast.Attribute]:
     """Yield the attributes below a node that are given a value; what ``+=`` changes must have one."""
     nodes = nodes_of(node)
     changed = {one.target for one in nodes if isinstance(one, ast.AugAssign)}
     for one in nodes:
         if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and one not in changed:
             yield one
-
-
-def _other_names(texts: Iterable[bytes], names: set[bytes]) -> Iterator[bytes]:
-    """Yield what else names may be called, by ``import … as`` or an assignment."""
-    either = b"|".join(map(re.escape, sorted(names)))
-    patterns = (rb"\b(?:%s)\s+as\s+(\w+)", rb"^(\w+)\s*=\s*(?:[\w.]+\.)?(?:%s)\s*$")
-    otherwise = re.compile(b"|".join(pattern % either for pattern in patterns), re.MULTILINE)
-    for content in texts:
-        yield from (one for found in otherwise.findall(content) for one in found if one)
 
 
 def class_around(path: str, outer: Iterable[ast.stmt]) -> Symbol | None:

@@ -7,26 +7,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from npu_overlays.model.syntax import last_name, targets
+
 SymbolKind = Literal["function", "class", "attribute", "import"]
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Blocks whose statements run whenever the block is reached.
-_UNCONDITIONAL = frozenset({"With.body", "AsyncWith.body", "Try.finalbody"})
+UNCONDITIONAL = frozenset({"With.body", "AsyncWith.body", "Try.finalbody"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Branch:
-    """One list of statements inside an ``if``, a ``try``, ….
-
-    Args:
-        node: that statement.
-        field: its field that holds the list.
-        head: the handler or the case that the list belongs to; otherwise the statement itself.
-    """
+    """One list of statements inside an ``if``, a ``try``, …."""
 
     node: ast.stmt
-    field: str
-    head: ast.AST
+    field: str  # of the node, that holds the list
+    head: ast.AST  # the handler or the case that the list belongs to; otherwise the node itself
 
     def __str__(self) -> str:
         return f"{type(self.node).__name__}.{self.field}"
@@ -34,7 +30,7 @@ class Branch:
     @property
     def runs(self) -> bool | None:
         """Whether what stands there runs when the module is imported; None where that depends."""
-        if str(self) in _UNCONDITIONAL:
+        if str(self) in UNCONDITIONAL:
             return True
         met = _is_met(self.node.test) if isinstance(self.node, ast.If) else None
         return None if met is None else met == (self.field == "body")
@@ -42,21 +38,13 @@ class Branch:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """One statement that binds a name in a module or class body.
+    """One statement that binds a name in a module or class body."""
 
-    Args:
-        name: qualified name, ``Class.method``.
-        kind: what the statement is.
-        node: the statement.
-        owner: the definition of the class around it, None at module level.
-        branches: those of ``if``, ``try``, … around it in that scope, outermost first.
-    """
-
-    name: str
+    name: str  # qualified, ``Class.method``
     kind: SymbolKind
     node: ast.stmt
-    owner: Definition | None = None
-    branches: tuple[Branch, ...] = ()
+    owner: Definition | None = None  # the class around it, None at module level
+    branches: tuple[Branch, ...] = ()  # those around it in the module or class it stands in, outermost first
 
     @property
     def parent(self) -> str:
@@ -89,6 +77,14 @@ class Definition:
         yield self
         if self.owner:
             yield from self.owner.around
+
+    @property
+    def all_branches(self) -> list[Branch]:
+        """Its branches and those of the classes around it, innermost first."""
+        found: list[Branch] = []
+        for one in self.around:
+            found += reversed(one.branches)
+        return found
 
 
 def first_line(node: ast.stmt) -> int:
@@ -132,26 +128,32 @@ def branches_of(node: ast.stmt) -> Iterator[tuple[Branch, list[ast.stmt]]]:
             yield Branch(node=node, field="cases", head=case), case.body
 
 
+def methods(node: ast.ClassDef) -> list[FunctionNode]:
+    """Return the functions among a class's own statements."""
+    return [one for one in node.body if isinstance(one, FUNCTIONS)]
+
+
 def _bindings(node: ast.stmt) -> Iterator[tuple[SymbolKind, str]]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    if isinstance(node, FUNCTIONS):
         yield "function", node.name
     elif isinstance(node, ast.ClassDef):
         yield "class", node.name
     elif isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module != "__future__"):
-        yield from (("import", bound_name(node, alias)) for alias in node.names)
+        for alias in node.names:
+            yield "import", bound_name(node, alias)
     else:
-        yield from (("attribute", name) for name in stored_names(node))
+        for name in stored_names(node):
+            yield "attribute", name
 
 
 def stored_names(node: ast.stmt) -> Iterator[str]:
     """Yield the names an assignment binds, ``Class.method`` for a monkey patch; none for any other statement."""
     if type(node).__name__ == "TypeAlias":  # Python 3.12 knows it
         yield node.name.id  # type: ignore[attr-defined]  # likewise
-    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            for part in ast.walk(target):
-                if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
-                    yield from dotted_names(part)
+    for target in targets(node):
+        for part in ast.walk(target):
+            if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
+                yield from dotted_names(part)
 
 
 def dotted_names(node: ast.expr) -> Iterator[str]:
@@ -159,12 +161,13 @@ def dotted_names(node: ast.expr) -> Iterator[str]:
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.Attribute):
-        yield from (f"{owner}.{node.attr}" for owner in dotted_names(node.value))
+        for owner in dotted_names(node.value):
+            yield f"{owner}.{node.attr}"
 
 
 def is_typing_only(node: ast.If) -> bool:
     """Return whether the body of an ``if`` is for type checkers and never runs."""
-    return _names_type_checking(node.test)
+    return last_name(node.test) == "TYPE_CHECKING"
 
 
 def _is_met(test: ast.expr) -> bool | None:
@@ -177,16 +180,13 @@ def _is_met(test: ast.expr) -> bool | None:
         return None if met is None else not met
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return False if False in map(_is_met, test.values) else None
-    if _names_type_checking(test):
+    if last_name(test) == "TYPE_CHECKING":
         return False
-    sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
-    if sorted(ast.unparse(side) for side in sides) == ["'__main__'", "__name__"]:
-        return {ast.Eq: False, ast.NotEq: True}.get(type(test.ops[0]))  # type: ignore[attr-defined]  # a Compare
+    if isinstance(test, ast.Compare):
+        sides = map(ast.unparse, [test.left, *test.comparators])
+        if sorted(sides) == ["'__main__'", "__name__"]:
+            return {ast.Eq: False, ast.NotEq: True}.get(type(test.ops[0]))
     return None
-
-
-def _names_type_checking(test: ast.expr) -> bool:
-    return (test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")) == "TYPE_CHECKING"
 
 
 def bound_name(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:

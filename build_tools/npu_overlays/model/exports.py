@@ -1,17 +1,17 @@
-"""Surfaces: module → the names it offers to those who import it."""
+"""Exports: module → the names it offers to those who import it."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from npu_overlays.model.definitions import FUNCTIONS, blocks, is_typing_only
 from npu_overlays.model.functions import own_nodes
-from npu_overlays.model.lazy_packages import Lazy, lazy_of
-from npu_overlays.model.nodes import nodes_of
+from npu_overlays.model.lazy_packages import Lazy, lazy_of, looks_lazy
 from npu_overlays.model.scopes import Binding, Scopes
+from npu_overlays.model.syntax import all_of, elements, is_name, nodes_of, targets
 
 # What can give a module names that its text does not bind, or put another module in its place.
 _DYNAMIC = re.compile(rb"\bglobals\s*\(|\b(?:vars|locals)\s*\(\s*\)|\bexec\s*\(|\bsys\s*\.\s*modules\b|\b__getattr__\b")
@@ -21,44 +21,40 @@ _STAR = re.compile(rb"import[ \t\f\r\n\\]*\*")
 
 @dataclass(frozen=True, kw_only=True)
 class Surface:
-    """What a module offers.
+    """What a module offers."""
 
-    Args:
-        bound: names that running it binds, in whatever branch, or that a function of it binds by ``global``.
-        typing_only: names it binds under ``if TYPE_CHECKING:`` and nowhere else.
-        stars: what it imports with ``*``, as (level, module).
-        listed: the names of ``__all__``, each with the node that says so; None where there is no such list.
-        dynamic: whether it may have other names at run time: nothing certain can be said of what it lacks.
-        lazy: where it puts another module in its own place, what it says of that one's names.
-    """
-
-    bound: frozenset[str] = frozenset()
-    typing_only: frozenset[str] = frozenset()
-    stars: tuple[tuple[int, str], ...] = ()
-    listed: Mapping[str, ast.expr] | None = None
-    dynamic: bool = False
-    lazy: Lazy | None = None
+    bound: frozenset[str] = frozenset()  # by running it, in whatever branch, or by ``global`` in one of its functions
+    typing_only: frozenset[str] = frozenset()  # under ``if TYPE_CHECKING:`` and nowhere else
+    stars: tuple[tuple[int, str], ...] = ()  # what it imports with ``*``, as (level, module)
+    listed: Mapping[str, ast.expr] | None = None  # `__all__`, each name with its node; None where there is no such list
+    dynamic: bool = False  # it may have other names at run time: nothing certain can be said of what it lacks
+    lazy: Lazy | None = None  # where it puts another module in its own place: the names of that one
 
     @property
     def starred(self) -> frozenset[str]:
         """The names that ``import *`` brings: those of ``__all__``, or all that are not private."""
-        public = (name for name in self.bound if not name.startswith("_") and "." not in name)
-        return frozenset(public if self.listed is None else self.listed)
+        if self.listed is not None:
+            return frozenset(self.listed)
+        return frozenset(name for name in self.bound if not name.startswith("_") and "." not in name)
 
 
 def surface_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Surface:
     """Return what a module offers, given its tree, its scopes and its bytes."""
-    running = {name for name, bindings in scopes.module.bindings.items() if _stays(bindings)}
-    typing = {name for name, bindings in scopes.module.bindings.items() if any(one.typing_only for one in bindings)}
-    stars = [star.node for star in scopes.stars if not star.typing_only]
-    listed, literal = _entries_of_all(tree) if "__all__" in running else (None, True)
+    running: set[str] = set()
+    typing: set[str] = set()
+    for name, bindings in scopes.module.bindings.items():
+        if _stays(bindings):
+            running.add(name)
+        elif any(one.typing_only for one in bindings):
+            typing.add(name)
+    listed, literal = _entries_of_all(tree.body) if "__all__" in running else (None, True)
     return Surface(
         bound=frozenset(running),
-        typing_only=frozenset(typing - running),
-        stars=tuple((node.level, node.module or "") for node in stars if isinstance(node, ast.ImportFrom)),
+        typing_only=frozenset(typing),
+        stars=scopes.star_sources(typing_only=False),
         listed=listed,
         dynamic=not literal or looks_dynamic(content),
-        lazy=lazy_of(tree, scopes, content),
+        lazy=lazy_of(tree, scopes, content) if looks_lazy(content) else None,
     )
 
 
@@ -72,32 +68,35 @@ def looks_dynamic(content: bytes) -> bool:
     return _DYNAMIC.search(content) is not None
 
 
-def typing_blocks(node: ast.If) -> Iterator[list[ast.stmt]]:
-    """Yield the statements below an ``if`` that only type checkers see."""
+def typing_block(node: ast.If) -> list[ast.stmt]:
+    """Return the statements below an ``if`` that only type checkers see."""
     negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
     if is_typing_only(node):
-        yield node.body
-    elif negated and is_typing_only(ast.If(test=node.test.operand)):  # type: ignore[attr-defined,call-arg]  # a UnaryOp
-        yield node.orelse
+        return node.body
+    if negated and is_typing_only(ast.If(test=node.test.operand)):  # type: ignore[attr-defined,call-arg]  # a UnaryOp
+        return node.orelse
+    return []
 
 
-def typing_only(body: list[ast.stmt], *, inside: bool = False) -> Iterator[ast.stmt]:
+def typing_only(body: Sequence[ast.stmt], *, inside: bool = False) -> Iterator[ast.stmt]:
     """Yield the statements, of some and of those in their branches and classes, that only type checkers see."""
     for node in body:
         if inside:
             yield node
-        hidden = list(typing_blocks(node)) if isinstance(node, ast.If) else []
-        inner = [(block, inside or block in hidden) for _, block in blocks(node)]
-        inner += [(node.body, inside)] if isinstance(node, ast.ClassDef) else []
-        for block, never in inner:
-            yield from typing_only(block, inside=never)
+        hidden = typing_block(node) if isinstance(node, ast.If) else []
+        for _, block in blocks(node):
+            yield from typing_only(block, inside=inside or block == hidden)
+        if isinstance(node, ast.ClassDef):
+            yield from typing_only(node.body, inside=inside)
 
 
 def local_annotations(tree: ast.Module) -> Iterator[ast.AnnAssign]:
     """Yield what annotates local variables, which Python never evaluates; a class in a function has none."""
     for function in nodes_of(tree):
         if isinstance(function, FUNCTIONS):
-            yield from (node for node in own_nodes(function) if isinstance(node, ast.AnnAssign))
+            for node in own_nodes(function):
+                if isinstance(node, ast.AnnAssign):
+                    yield node
 
 
 def unevaluated(tree: ast.Module) -> set[ast.AST]:
@@ -106,59 +105,58 @@ def unevaluated(tree: ast.Module) -> set[ast.AST]:
     They see ``if TYPE_CHECKING:`` wherever it stands, and the annotations of local variables, or with the
     ``__future__`` import all of them.
     """
-    futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    nodes = nodes_of(tree)
-    if any(alias.name == "annotations" for node in futures for alias in node.names):
-        annotated = nodes
-    else:
-        annotated = list(local_annotations(tree))
-    blocks_of_types = (typing_blocks(node) for node in nodes if isinstance(node, ast.If))
-    kept = {inner for found in blocks_of_types for block in found for one in block for inner in nodes_of(one)}
-    for node in annotated:
+    kept: set[ast.AST] = set()
+    for branch in all_of(tree, ast.If):
+        for statement in typing_block(branch):
+            kept.update(nodes_of(statement))
+    for node in _annotated(tree):
         for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             if isinstance(annotation, ast.AST):
                 kept.update(nodes_of(annotation))
     return kept
 
 
+def _annotated(tree: ast.Module) -> Sequence[ast.AST]:
+    """Return the nodes whose annotations Python does not evaluate."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            for alias in node.names:
+                if alias.name == "annotations":
+                    return nodes_of(tree)
+    return list(local_annotations(tree))
+
+
 def _stays(bindings: list[Binding]) -> bool:
     """Return whether a name is bound when the module has run."""
-    binding = [one for one in bindings if not one.typing_only and one.how not in ("except", "del")]
     gone = max((one.line for one in bindings if one.how == "del" and one.direct), default=0)
-    return any(one.line > gone or one.how == "global" for one in binding)
+    for one in bindings:
+        if not one.typing_only and one.how not in ("except", "del") and (one.line > gone or one.how == "global"):
+            return True
+    return False
 
 
-def _entries_of_all(tree: ast.Module) -> tuple[dict[str, ast.expr], bool]:
+def _entries_of_all(body: list[ast.stmt]) -> tuple[dict[str, ast.expr], bool]:
     """Return the literal names of ``__all__`` with their nodes, and whether it has no others."""
     names: dict[str, ast.expr] = {}
     literal = True
-    for node in _statements(tree.body):
+    for node in body:
         for value in _values_for_all(node):
-            parts = value.elts if isinstance(value, (ast.List, ast.Tuple, ast.Set)) else [value]
-            texts = [part for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-            literal = literal and len(texts) == len(parts)
-            names |= {str(text.value): text for text in texts}
+            for part in elements(value):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    names[part.value] = part
+                else:
+                    literal = False
+        for _, block in blocks(node):
+            inner, all_literal = _entries_of_all(block)
+            names |= inner
+            literal = literal and all_literal
     return names, literal
 
 
-def _values_for_all(node: ast.stmt) -> Iterator[ast.expr]:
-    """Yield what a statement gives to ``__all__``."""
-    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if node.value and any(_is_all(target) for target in targets):
-            yield node.value
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        called = node.value.func
-        if isinstance(called, ast.Attribute) and _is_all(called.value):
-            yield from node.value.args
-
-
-def _is_all(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "__all__"
-
-
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    for node in body:
-        yield node
-        for _, block in blocks(node):
-            yield from _statements(block)
+def _values_for_all(node: ast.stmt) -> Sequence[ast.expr]:
+    """Return what a statement gives to ``__all__``."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        function = node.value.func
+        return node.value.args if isinstance(function, ast.Attribute) and is_name(function.value, "__all__") else []
+    value: ast.expr | None = getattr(node, "value", None)
+    return [value] if value and any(is_name(target, "__all__") for target in targets(node)) else []

@@ -9,9 +9,10 @@ import ast
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
-from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.token_layout import TokenLayout, layout_of
 
 FragmentKind = Literal["values", "named", "statements", "none"]
 _OPERATIONS = (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Lambda, ast.Await, ast.Yield)
@@ -21,7 +22,7 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Value:
+class FragmentValue:
     """One complete expression of a fragment: its tokens, and whether an operator holds it together."""
 
     tokens: Range
@@ -30,18 +31,13 @@ class Value:
 
 @dataclass(frozen=True, kw_only=True)
 class Fragment:
-    """What a piece of code reads as.
+    """What a piece of code reads as."""
 
-    Args:
-        layout: its tokens.
-        kind: one or several expressions side by side (``values``), arguments or entries of which some have names
-            (``named``), whole ``statements`` or heads of some, or ``none`` of these, such as ``f(``.
-        values: its outermost expressions; of names, what they are given.
-    """
-
-    layout: Layout
+    layout: TokenLayout
+    # Expressions side by side (``values``), arguments or entries of which some have names (``named``), whole
+    # ``statements`` or heads of some, or ``none`` of these, such as ``f(``.
     kind: FragmentKind
-    values: tuple[Value, ...] = ()
+    values: tuple[FragmentValue, ...] = ()  # its outermost expressions; of names, what they are given
 
 
 def read_fragment(text: str) -> Fragment:
@@ -69,7 +65,7 @@ def _is_chain(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "_"
 
 
-def _enclosed(layout: Layout, opening: str, closing: str) -> Fragment | None:
+def _enclosed(layout: TokenLayout, opening: str, closing: str) -> Fragment | None:
     """Return a fragment of expressions, read between brackets."""
     text = f"{opening}\n{layout.source}\n{closing}"
     tree = _parse(text)
@@ -81,12 +77,10 @@ def _enclosed(layout: Layout, opening: str, closing: str) -> Fragment | None:
     if node.lineno == 1:
         # The brackets are the node's own: it is what stands side by side in them.
         parts, named = _side_by_side(node)
-    inner = [part for part in parts if getattr(part, "lineno", 1) > 1]
-    if len(inner) != len(parts) or not parts:
+    if not parts or any(getattr(part, "lineno", 1) == 1 for part in parts):
         return None
     places = _Places(text)
-    skipped = len(opening)
-    values = [_value(places, part, skipped) for part in inner]
+    values = [_value(places, part, len(opening)) for part in parts]
     return Fragment(layout=layout, kind="named" if named else "values", values=tuple(values))
 
 
@@ -96,17 +90,19 @@ def _side_by_side(node: ast.expr) -> tuple[list[ast.AST], bool]:
     if isinstance(node, ast.Call):
         return [*node.args, *(keyword.value for keyword in node.keywords)], bool(node.keywords)
     if isinstance(node, ast.Dict):
-        return [part for pair in zip(node.keys, node.values, strict=True) for part in pair if part], True
+        pairs = zip(node.keys, node.values, strict=True)
+        return list(filter(None, chain.from_iterable(pairs))), True
     return [], False
 
 
-def _statements(layout: Layout) -> Fragment:
+def _statements(layout: TokenLayout) -> Fragment:
     """Return a fragment of whole statements, or of the head of one; of kind ``none`` where it is neither."""
     margin = layout.margins[0]
     opener = _OPENERS.get(layout.texts[0], "")
     code = "\n".join(line.removeprefix(margin) for line in layout.source.strip("\n").split("\n"))
     skipped = len(layout_of(opener).tokens)
-    for tail in ("\n pass",) if layout.texts[-1] == ":" else ("", ":\n pass"):
+    tails = ["\n pass"] if layout.texts[-1] == ":" else ["", ":\n pass"]
+    for tail in tails:
         text = f"{opener}{code}{tail}"
         if (tree := _parse(text)) is not None:
             places = _Places(text)
@@ -124,9 +120,9 @@ def _outermost(tree: ast.AST) -> Iterator[ast.expr]:
             yield from _outermost(child)
 
 
-def _value(places: _Places, node: ast.AST, skipped: int) -> Value:
+def _value(places: _Places, node: ast.AST, skipped: int) -> FragmentValue:
     first, behind = places.tokens(node)
-    return Value(tokens=(first - skipped, behind - skipped), operation=isinstance(node, _OPERATIONS))
+    return FragmentValue(tokens=(first - skipped, behind - skipped), operation=isinstance(node, _OPERATIONS))
 
 
 def _parse(text: str) -> ast.Module | None:
@@ -146,11 +142,9 @@ class _Places:
         for line in text.split("\n"):
             self._lines.append(self._lines[-1] + len(line.encode()) + 1)
         self.layout = layout_of(text)
-        self._starts = {start: number for number, (start, _) in enumerate(self.layout.spans)}
-        self._ends = {end: number + 1 for number, (_, end) in enumerate(self.layout.spans)}
 
     def tokens(self, node: ast.AST) -> Range:
         """Return the first token of a node and the one behind it; of what no token begins or ends, nothing."""
         start = self._lines[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]  # expressions have places
         end = self._lines[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]  # likewise
-        return self._starts.get(start, -1), self._ends.get(end, -1)
+        return self.layout.starts.get(start, -1), self.layout.ends.get(end, -1)

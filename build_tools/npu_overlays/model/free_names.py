@@ -1,4 +1,4 @@
-"""FreeNames: piece of syntax → which of its names stand for something outside it, and which an import in it binds."""
+"""Free names: piece of syntax → which of its names stand for something outside it, and which an import in it binds."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import ast
 
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Scope
+from npu_overlays.model.syntax import all_of, nodes_of
 
 
 class FreeNames:
-    """The names of a piece of syntax, each by the scope in which it stands.
-
-    Args:
-        tree: the piece.
-    """
+    """The names of a piece of syntax, each by the scope in which it stands."""
 
     def __init__(self, tree: ast.Module) -> None:
         scopes = read_scopes(tree)
         self._outside = scopes.module
-        self._scopes = {(load.name, load.at): scope for scope in scopes.all for load in scope.loads}
+        self._scopes: dict[tuple[str, ast.AST], Scope] = {}
+        for scope in scopes.all:
+            for load in scope.loads:
+                self._scopes[load.name, load.at] = scope
         # Where a name stands in an f-string, only some versions of Python tell.
-        texts = (one for one in ast.walk(tree) if isinstance(one, ast.JoinedStr))
-        self._texts = {inner: text for text in reversed([*texts]) for inner in ast.walk(text)}
+        self._texts: dict[ast.AST, ast.JoinedStr] = {}
+        for text in reversed(all_of(tree, ast.JoinedStr)):
+            self._texts.update(dict.fromkeys(nodes_of(text), text))
 
     def is_outer(self, node: ast.Name) -> bool:
         """Return whether a name means what it does outside, or what a statement at the top of the piece binds."""

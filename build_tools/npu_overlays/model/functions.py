@@ -6,25 +6,16 @@ import ast
 from collections.abc import Iterator
 from typing import Literal
 
-from npu_overlays.model.definitions import FunctionNode
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
+from npu_overlays.model.syntax import is_name, last_name, nodes_of
 
 FunctionKind = Literal["plain function", "generator", "coroutine", "async generator"]
 # What reads the frames below it, and so meets a wrapper: by attribute, by name, or as a keyword argument.
 _LOOKERS = frozenset(
-    {
-        "_getframe",
-        "_getframemodulename",
-        "currentframe",
-        "getouterframes",
-        "extract_stack",
-        "format_stack",
-        "print_stack",
-        "walk_stack",
-        "findCaller",
-        "stacklevel",
-        "stack_level",
-    }
+    {"_getframe", "_getframemodulename", "currentframe", "getouterframes", "extract_stack", "format_stack"}
+    | {"print_stack", "walk_stack", "findCaller", "stacklevel", "stack_level"}
 )
+_STACK = "inspect.stack"
 # Its place among the arguments of `warnings.warn`.
 _STACKLEVEL = 2
 
@@ -39,9 +30,11 @@ def function_kind(node: FunctionNode) -> FunctionKind:
 
 def first_parameter(function: FunctionNode) -> str:
     """Return the parameter that gets the object or the class a method is called on; empty for a static one."""
-    static = any(getattr(one, "id", "") == "staticmethod" for one in function.decorator_list)
+    for decorator in function.decorator_list:
+        if is_name(decorator, "staticmethod"):
+            return ""
     known = [*function.args.posonlyargs, *function.args.args]
-    return known[0].arg if known and not static else ""
+    return known[0].arg if known else ""
 
 
 def a_kind(kind: FunctionKind) -> str:
@@ -60,37 +53,25 @@ def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
 
 def outer_parts(node: ast.AST) -> list[ast.AST]:
     """Return the children of a node that run where the node stands: of a function, its decorators and defaults."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return [*node.decorator_list, *_defaults(node.args)]
-    if isinstance(node, ast.Lambda):
-        return list(_defaults(node.args))
+    if isinstance(node, (*FUNCTIONS, ast.Lambda)):
+        defaults = filter(None, (*node.args.defaults, *node.args.kw_defaults))
+        return [*getattr(node, "decorator_list", []), *defaults]
     if isinstance(node, ast.ClassDef):
         return [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
     return list(ast.iter_child_nodes(node))
 
 
-def _defaults(arguments: ast.arguments) -> list[ast.expr]:
-    return [default for default in (*arguments.defaults, *arguments.kw_defaults) if default is not None]
-
-
 def frame_lookers(node: FunctionNode) -> list[str]:
     """Return by what names a function looks at the frames of its callers, sorted."""
-    return sorted({name for inner in ast.walk(node) for name in _looker(inner)})
-
-
-def _looker(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Call) and _gives_stacklevel(node):
-        yield "stacklevel"
-    elif isinstance(node, ast.Attribute):
-        stack = node.attr == "stack" and isinstance(node.value, ast.Name) and node.value.id == "inspect"
-        yield from ("inspect.stack",) if stack else (node.attr,) if node.attr in _LOOKERS else ()
-    elif isinstance(node, ast.Name) and node.id in _LOOKERS:
-        yield node.id
-    elif isinstance(node, ast.keyword) and node.arg in _LOOKERS:
-        yield node.arg
-
-
-def _gives_stacklevel(call: ast.Call) -> bool:
-    """Return whether a call is ``warnings.warn(message, category, 2)``: by position what has a name elsewhere."""
-    leaf = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return leaf == "warn" and len(call.args) > _STACKLEVEL
+    found: set[str] = set()
+    for inner in nodes_of(node):
+        if isinstance(inner, ast.Attribute):
+            is_stack = inner.attr == "stack" and is_name(inner.value, "inspect")
+            found.add(_STACK if is_stack else inner.attr)
+        elif isinstance(inner, ast.Name):
+            found.add(inner.id)
+        elif isinstance(inner, ast.keyword):
+            found.add(inner.arg or "")
+        elif isinstance(inner, ast.Call) and last_name(inner.func) == "warn" and len(inner.args) > _STACKLEVEL:
+            found.add("stacklevel")  # by position, which has a name elsewhere
+    return sorted(found & {*_LOOKERS, _STACK})

@@ -36,9 +36,9 @@ class ImportOrder:
                 if load.called if load.eager else self.runs_on_import(load):
                     self._called[number].add(name)
         for name, bindings in module.scopes.module.bindings.items():
+            binders = self._binders.setdefault(name.partition(".")[0], set())
             # What a class body makes a global and calls says nothing of the other parts of the class.
-            numbers = {self._number(binding.node) for binding in bindings if id(binding.node) not in self._early}
-            self._binders.setdefault(name.partition(".")[0], set()).update(numbers)
+            binders.update(self._number(binding.node) for binding in bindings if id(binding.node) not in self._early)
         self._called_before = cache(self._find_called_before)
 
     def runs_on_import(self, load: Load) -> bool:
@@ -63,7 +63,7 @@ class ImportOrder:
         That is what calls above it name in code that runs on import, and what such definitions name in turn.
         """
         found: set[int] = set()
-        pending = {name for names in self._called[:number] for name in names}
+        pending: set[str] = set().union(*self._called[:number])
         known: set[str] = set()
         while pending:
             name = pending.pop()

@@ -5,18 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from npu_overlays.model.definitions import bound_name
-from npu_overlays.model.nodes import nodes_of
+from npu_overlays.model.definitions import FUNCTIONS, bound_name
 from npu_overlays.model.symbols import Imported
+from npu_overlays.model.syntax import all_of
 
-_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+_NAMED = (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
 
 def all_imported(tree: ast.AST, module: str, *, package: bool) -> Iterator[Imported]:
     """Yield the names that imports anywhere in a piece of syntax bind, in functions too; otherwise as `imported`."""
-    for node in nodes_of(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from imported(node, module, package=package)
+    for node in all_of(tree, (ast.Import, ast.ImportFrom)):
+        yield from imported(node, module, package=package)
 
 
 def imported(node: ast.AST, module: str, *, package: bool) -> Iterator[Imported]:

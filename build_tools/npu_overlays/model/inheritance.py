@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from npu_overlays.model.definitions import Definition
-from npu_overlays.model.externals import actual_bases, external_line, made_of
-from npu_overlays.model.nodes import nodes_of
+from npu_overlays.model.external_classes import actual_bases, external_line, made_of
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbols import Symbol, Target
+from npu_overlays.model.syntax import nodes_of, targets
 
 T = TypeVar("T")
 
@@ -26,22 +26,18 @@ _MAKING = ("name", "bases", "namespace")
 
 
 class Bases(NamedTuple):
-    """The bases of a class as they are stated, and as Python has them; not `known` where some cannot be told."""
+    """The bases of a class."""
 
-    stated: tuple[Target, ...]
-    actual: tuple[Class, ...]
-    known: bool
+    stated: tuple[Target, ...]  # as they are written
+    actual: tuple[Class, ...]  # as Python has them
+    known: bool  # False where some cannot be told
 
 
 class Mro(NamedTuple):
-    """A class and its bases in the order in which Python asks them, without `object`.
+    """A class and its bases in the order in which Python asks them, without `object`."""
 
-    Bases of another distribution are there by name, with their own where these are known. Where it is not `known`, a
-    base or the order of those of the tree cannot be told, or Python refuses it, and this is the likeliest.
-    """
-
-    order: tuple[Class, ...]
-    known: bool
+    order: tuple[Class, ...]  # those of another distribution by name, with their own bases where these are known
+    known: bool  # False where this is only the likeliest order: a base cannot be told, or Python refuses the bases
 
     @property
     def line(self) -> tuple[Symbol, ...]:
@@ -86,11 +82,15 @@ class Inheritance:
             return self._bases[symbol]
         self._bases[symbol] = Bases((), (), known=False)  # for a class that is, by mistake, its own base
         each = list(dict.fromkeys(self._each(symbol)))
-        stated = dict.fromkeys(base for one in each for base in one.stated)
-        actual = dict.fromkeys(base for one in each for base in one.actual if base != symbol)
-        alone = len(each) == 1 and symbol not in each[0].actual
-        bases = each[0] if alone else Bases(tuple(stated), tuple(actual), known=False)
-        return self._kept(self._bases, symbol, bases)
+        if len(each) == 1 and symbol not in each[0].actual:
+            return self._kept(self._bases, symbol, each[0])
+        stated: dict[Target, None] = {}
+        actual: dict[Class, None] = {}
+        for one in each:
+            stated.update(dict.fromkeys(one.stated))
+            actual.update(dict.fromkeys(one.actual))
+        actual.pop(symbol, None)
+        return self._kept(self._bases, symbol, Bases(tuple(stated), tuple(actual), known=False))
 
     def mro(self, symbol: Symbol) -> Mro:
         """Return a class and its bases in the order in which Python asks them."""
@@ -98,10 +98,14 @@ class Inheritance:
             return self._mro[symbol]
         self._mro[symbol] = Mro((symbol,), known=False)  # likewise
         bases = self.bases(symbol)
-        lines = [self._line(base) for base in bases.actual]
-        order, sure = linearized([line.order for line in lines], bases.actual, self._is_opaque)
-        known = bases.known and sure and all(line.known for line in lines)
-        return self._kept(self._mro, symbol, Mro((symbol, *order), known))
+        lines: list[Line] = []
+        known = bases.known
+        for base in bases.actual:
+            order, sure = self._line(base)
+            lines.append(order)
+            known = known and sure
+        merged, sure = linearized(lines, bases.actual, self._is_opaque)
+        return self._kept(self._mro, symbol, Mro((symbol, *merged), known and sure))
 
     def _kept(self, answers: dict[Symbol, T], symbol: Symbol, answer: T) -> T:
         """Return an answer, and keep it where it is settled."""
@@ -121,31 +125,34 @@ class Inheritance:
             found = (made_of(called) or "builtins.tuple",)
         elif called == "builtins.type" and len(call.args) == len(_MAKING):
             listed = call.args[1].elts if isinstance(call.args[1], ast.Tuple) else [call.args[1]]
-            found = tuple(self._single(path, one, definition) for one in listed)
+            found = tuple(self._single(path, base, definition) for base in listed)
         elif len(call.args) > 1 and called and self.is_class(called) and "enum.Enum" in self._line(called).order:
             found = (called,)
-        actual = tuple(one for one in found if one and self.is_class(one))
+        actual = tuple(base for base in found if base and self.is_class(base))
         return Bases(found, actual, known=found == actual) if found else None
 
     def is_class(self, target: Target) -> bool:
         """Return whether something may be a class."""
         if not isinstance(target, Symbol):
             return target is not None and not self._names.modules.holds(target)
-        known = self._definitions(target)
-        return any(isinstance(one.node, ast.ClassDef) or self.made(target.path, one) for one in known)
+        for one in self._definitions(target):
+            if isinstance(one.node, ast.ClassDef) or self.made(target.path, one):
+                return True
+        return False
 
     def _definitions(self, symbol: Symbol) -> list[Definition]:
         """Return what defines a name when its module runs; where nothing does, for type checkers."""
         module = self._names.modules.module(symbol.path)
-        known = module.definitions.get(symbol.name, []) if module else []
-        never = self._names.modules.parsed.never_run(module) if module else set()
+        if module is None:
+            return []
+        known, never = module.definitions.get(symbol.name, []), self._names.modules.parsed.never_run(module)
         return [one for one in known if one.node not in never] or known
 
     def _each(self, symbol: Symbol) -> list[Bases]:
         """Return the bases that each definition of a class gives it."""
         known = self._definitions(symbol)
         classes = [self._stated(symbol.path, one, one.node) for one in known if isinstance(one.node, ast.ClassDef)]
-        return classes or [made for one in known if (made := self.made(symbol.path, one))]
+        return classes or list(filter(None, (self.made(symbol.path, one) for one in known)))
 
     def _stated(self, path: str, definition: Definition, node: ast.ClassDef) -> Bases:
         stated: list[tuple[Target, bool]] = []
@@ -159,11 +166,12 @@ class Inheritance:
             stated.append((likeliest, subscripted))
         stated += [(_GENERIC, True)] if getattr(node, "type_params", []) else []
         actual = actual_bases(stated, self._is_generic)
-        if any(self.is_typed_dict(one) for one, _ in stated):
-            actual = [*(one for one in actual if one == _GENERIC), "builtins.dict"]
+        written = tuple(target for target, _ in stated)
+        if any(map(self.is_typed_dict, written)):
+            actual = [*([_GENERIC] if _GENERIC in actual else []), "builtins.dict"]
         kept = tuple(one for one in actual if one and one != _OBJECT)
         # In front of another class Python refuses it.
-        return Bases(tuple(one for one, _ in stated), kept, known and _OBJECT not in actual[:-1])
+        return Bases(written, kept, known and _OBJECT not in actual[:-1])
 
     def _resolved(self, path: str, node: ast.expr, definition: Definition) -> tuple[Target, ...]:
         """Return what an expression may stand for where a definition is made."""
@@ -194,7 +202,7 @@ class Inheritance:
     def is_typed_dict(self, target: Target) -> bool:
         """Return whether a class, or what derives from it, is a dictionary and nothing else."""
         if isinstance(target, Symbol):
-            return any(self.is_typed_dict(one) for one in self.bases(target).stated)
+            return any(map(self.is_typed_dict, self.bases(target).stated))
         return made_of(target) == "builtins.dict"
 
     def _keeps_bases(self, path: str, definition: Definition, keyword: ast.keyword) -> bool:
@@ -204,15 +212,20 @@ class Inheritance:
         return all(map(self._is_plain_metaclass, self._resolved(path, keyword.value, definition)))
 
     def _is_plain_metaclass(self, target: Target) -> bool:
-        for one in self._line(target).order if target else ():
+        """Return whether a metaclass surely makes classes of the very bases that are stated."""
+        if target is None:
+            return False
+        for one in self._line(target).order:
             module = self._names.modules.module(one.path) if isinstance(one, Symbol) else None
             if module is None or isinstance(one, str):
                 if one not in _HARMLESS_METACLASSES:
                     return False
                 continue
-            makers = module.definitions.get(f"{one.name}.__new__", [])
-            if f"{one.name}.mro" in module.definitions or not all(_hands_on_bases(maker.node) for maker in makers):
+            if f"{one.name}.mro" in module.definitions:
                 return False
+            for maker in module.definitions.get(f"{one.name}.__new__", []):
+                if not _hands_on_bases(maker.node):
+                    return False
         return self.is_class(target)
 
 
@@ -221,20 +234,23 @@ def assigned(definition: Definition) -> ast.expr | None:
     node = definition.node
     if not isinstance(node, (ast.Assign, ast.AnnAssign)):
         return None
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return node.value if any(isinstance(one, (ast.Name, ast.Attribute)) for one in targets) else None
+    return node.value if any(isinstance(one, (ast.Name, ast.Attribute)) for one in targets(node)) else None
 
 
 def _hands_on_bases(function: ast.stmt) -> bool:
     """Return whether the ``__new__`` of a metaclass makes a class of the very bases that it is given."""
     parameters = function.args.args if isinstance(function, ast.FunctionDef) else []
-    name = next((one.arg for one in parameters[2:3]), "")
-    nodes = nodes_of(function)
-    if any(isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load) for one in nodes):
-        return False
-    calls = [one for one in nodes if isinstance(one, ast.Call) and getattr(one.func, "attr", "") == "__new__"]
-    given = [one.args[2] if len(one.args) > len(_MAKING) - 1 else one.args[-1] for one in calls if one.args]
-    return bool(given) and all(isinstance(one, ast.Starred) or getattr(one, "id", "") == name for one in given)
+    name = parameters[2].arg if len(parameters) > len(_MAKING) - 1 else ""
+    hands_on = False
+    for node in nodes_of(function):
+        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
+            return False
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "__new__" and node.args:
+            given = node.args[2] if len(node.args) > len(_MAKING) - 1 else node.args[-1]
+            if not isinstance(given, ast.Starred) and getattr(given, "id", "") != name:
+                return False
+            hands_on = True
+    return hands_on
 
 
 def linearized(lines: Sequence[Line], bases: Line, is_opaque: Callable[[Class], bool]) -> tuple[list[Class], bool]:
@@ -248,11 +264,13 @@ def linearized(lines: Sequence[Line], bases: Line, is_opaque: Callable[[Class], 
         bases: in the order in which they are stated.
         is_opaque: returns whether the bases of a class are not known.
     """
-    pending: list[Line] = [*lines, bases]
+    pending: list[list[Class]] = [*map(list, lines), list(bases)]
     found: list[Class] = []
     sure = True
     while heads := [line[0] for line in pending if line]:
-        behind = {one for line in pending for one in line[1:]}
+        behind: set[Class] = set()
+        for line in pending:
+            behind.update(line[1:])
         free = [one for one in heads if one not in behind]
         first = (free or heads)[0]
         sure = sure and bool(free) and not _hangs(first, pending[:-1], is_opaque)
@@ -265,6 +283,10 @@ def _hangs(first: Class, lines: Sequence[Line], is_opaque: Callable[[Class], boo
     """Return whether another class may derive from the one that comes next, and have to come before it."""
     if isinstance(first, Symbol):
         return False
-    ahead = any(line[:1] == [first] and any(isinstance(one, Symbol) for one in line) for line in lines)
-    beside = [one for line in lines if first not in line for one in line]
-    return ahead and any(map(is_opaque, beside))
+    ahead = beside = False
+    for line in lines:
+        if first not in line:
+            beside = beside or any(map(is_opaque, line))
+        elif line[:1] == [first]:
+            ahead = ahead or any(isinstance(one, Symbol) for one in line)
+    return ahead and beside

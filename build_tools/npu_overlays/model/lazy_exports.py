@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.exports import Surface, may_import_all
 from npu_overlays.model.imports import absolute
 from npu_overlays.model.lazy_packages import LazyEntry, looks_lazy
 from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.model.syntax import called, last_name
 
 __all__ = ["entries", "has", "looks_lazy", "may_hand_on", "origins"]
 
@@ -45,8 +46,9 @@ def may_hand_on(content: bytes) -> bool:
 def entries(modules: ShippedModules, module: str) -> Iterator[tuple[str, LazyEntry]]:
     """Yield what a lazy package says that it has, each with the module that it has it from."""
     lazy, package = modules.surface(module).lazy, modules.is_package(module)
-    for entry in lazy.entries if lazy else ():
-        yield absolute(module, entry.level, entry.module, package=package), entry
+    if lazy:
+        for entry in lazy.entries:
+            yield absolute(module, entry.level, entry.module, package=package), entry
 
 
 def origins(
@@ -67,14 +69,24 @@ def origins(
         if entry.name == name:
             home = absolute(module, entry.level, entry.module, package=package)
             yield home, entry.taken, has(modules, home, entry.taken, seen) or None
-    folders = [absolute(module, 1, inner, package=package) for inner in lazy.collecting]
+    if lazy.collecting:
+        yield from _collected(modules, module, name, lazy.collecting)
+        return
     # What type checkers take as a whole is what Python has by collecting it.
-    for level, star in lazy.stars if not folders else ():
+    for level, star in lazy.stars:
         home = absolute(module, level, star, package=package)
         if _lists(modules, home, name, seen):
             yield home, name, True
-    for inner in modules.paths if folders else ():
-        if any(inner.startswith(f"{folder}.") for folder in folders):
+
+
+def _collected(
+    modules: ShippedModules, module: str, name: str, packages: Iterable[str]
+) -> Iterator[tuple[str, str, bool | None]]:
+    """Yield the modules of packages that a lazy one collects, each with the name, and whether it gives that."""
+    package = modules.is_package(module)
+    folders = tuple(f"{absolute(module, 1, inner, package=package)}." for inner in packages)
+    for inner in modules.paths:
+        if inner.startswith(folders):
             yield inner, name, _gives(modules, inner, name)
 
 
@@ -96,7 +108,10 @@ def _gives(modules: ShippedModules, module: str, name: str) -> bool | None:
     """
     path = modules.paths[module]
     apart = modules.is_package(module) or module.rpartition(".")[2].startswith(_NEVER_COLLECTED)
-    if apart or not path.endswith(".py") or name.encode() not in (content := modules.read(path)):
+    if apart or not path.endswith(".py"):
+        return False
+    content = modules.read(path)
+    if name.encode() not in content:
         return False
     listed = _listed(content)
     surface = modules.surface(module) if listed is None else Surface()
@@ -119,7 +134,11 @@ def _is_listed_by_decorator(modules: ShippedModules, content: bytes, name: str) 
     if not re.search(rb"^(?:class|def|async\s+def)\s+%s\b" % name.encode(), content, re.MULTILINE):
         return False
     tree = modules.parsed.tree(content)
-    definitions = (one for one in tree.body if isinstance(one, (*FUNCTIONS, ast.ClassDef))) if tree else ()
-    decorators = (ast.unparse(called) for one in definitions if one.name == name for called in one.decorator_list)
-    lists = (text.partition("(")[0].rpartition(".")[2].startswith(_LISTING) for text in decorators)
-    return None if tree is None or any(lists) else False
+    if tree is None:
+        return None
+    for node in tree.body:
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node.name == name:
+            for decorator in node.decorator_list:
+                if last_name(called(decorator)).startswith(_LISTING):
+                    return None
+    return False

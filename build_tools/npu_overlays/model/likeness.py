@@ -6,29 +6,28 @@ import ast
 from collections import Counter
 from itertools import pairwise
 
-from npu_overlays.model.definitions import Definition
+from npu_overlays.model.definitions import FUNCTIONS, Definition
 from npu_overlays.model.module import Module
 from npu_overlays.model.tokens import significant
 
-Shape = Counter[tuple[str, str]]
+TokenPairs = Counter[tuple[str, str]]
 # Below that, two definitions are two.
 ENOUGH = 0.5
 
 
-def shape(module: Module, definition: Definition) -> Shape:
+def token_pairs(module: Module, definition: Definition) -> TokenPairs:
     """Return the pairs of neighbouring tokens of a definition's body: of an assignment, of its value."""
     node = definition.node
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         statements = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
-        text = "\n".join(module.whole_text(one).decode() for one in statements)
+        text = b"\n".join(map(module.whole_text, statements)).decode()
     else:
-        value = getattr(node, "value", None)
-        text = module.text(value) if value is not None else module.text(node)
+        text = module.text(getattr(node, "value", None) or node)
     words = ["", *(token.text for token in significant(text)), ""]
     return Counter(pairwise(words))
 
 
-def likeness(one: Shape, other: Shape) -> float:
-    """Return what share of their pairs two shapes have in common."""
+def likeness(one: TokenPairs, other: TokenPairs) -> float:
+    """Return what share of their pairs two definitions have in common."""
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 1.0

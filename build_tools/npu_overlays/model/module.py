@@ -1,4 +1,4 @@
-"""Symbols: module's bytes → what it defines, under which name, and where in those bytes."""
+"""Module: its bytes → what it defines, under which name, and on which lines and bytes its nodes stand."""
 
 from __future__ import annotations
 
@@ -9,17 +9,106 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
+from npu_overlays.errors import MergeError, Problem
 from npu_overlays.model.definitions import Definition, FunctionNode, branches_of, definitions_of, first_line
-from npu_overlays.model.module_text import ModuleText
+from npu_overlays.model.encodings import as_declared, as_utf8, encoding_of
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Binding, Scopes
+from npu_overlays.model.syntax import line_starts, syntax_tree
+from npu_overlays.model.tokens import tokens
 
+_BY_PATCH = "change this file by a patch under patches/"
 _SPACE = rb"(?:[ \t\f]|\\\r?\n)+"
 _NAME = re.compile(rb"(?:(?:async" + _SPACE + rb")?def|class)" + _SPACE + rb"(?P<name>[^\s\\(:\[]+)")
 
 
-class Module(ModuleText):
-    """Parsed source of one module, addressed by symbol and by byte offset."""
+class Module:
+    """Parsed source of one module, addressed by symbol, by line and by byte offset.
+
+    Args:
+        path: repository path, for messages.
+        content: the file's bytes: in the encoding that it declares, with or without a byte order mark, any line ending.
+
+    Raises:
+        MergeError: when the bytes are not Python in that encoding.
+    """
+
+    def __init__(self, path: str, content: bytes) -> None:
+        self.path = path
+        self.file = content
+        self.content = as_utf8(content)
+        self.tree = _parse(path, content, self.content)
+        self.newline = "\r\n" if b"\r\n" in self.content else "\n"
+        self._lines = self.content.splitlines(keepends=True)
+        self._starts = line_starts(self._lines)
+
+    @cached_property
+    def encoding(self) -> str:
+        """The encoding that the file declares: what it does not have, cannot stand in it."""
+        return encoding_of(self.file)
+
+    def offset(self, line: int, column: int = 0) -> int:
+        """Return the byte offset of a 1-based line and a 0-based UTF-8 column, as `ast` counts them."""
+        return self._starts[line - 1] + column
+
+    def line_end(self, line: int) -> int:
+        """Return the byte offset behind a 1-based line, its line end included."""
+        return self._starts[line]
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Return the byte offsets at which a node starts (without decorators) and ends."""
+        start = self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+        return start, self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def text(self, node: ast.AST) -> str:
+        """Return the source text of a node, without decorators."""
+        start, end = self.span(node)
+        return self.content[start:end].decode()
+
+    def head(self, node: ast.AST) -> str:
+        """Return the source of a compound statement, a handler or a ``case`` up to the colon in front of its block."""
+        start = self.span(node.pattern if isinstance(node, ast.match_case) else node)[0]
+        text = self.content[start : self.span(node.body[0])[0]].decode()  # type: ignore[attr-defined]  # all have one
+        depth = 0
+        for token in tokens(text):
+            depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+            if token.text == ":" and depth == 0:
+                text = text[: token.start]
+                break
+        return f"case {text}" if isinstance(node, ast.match_case) else text
+
+    def whole_text(self, node: ast.stmt) -> bytes:
+        """Return the source of a statement, its decorators included."""
+        parts: list[ast.AST] = [node, *getattr(node, "decorator_list", [])]
+        return self.content[min(map(self.span, parts))[0] : self.span(node)[1]]
+
+    def lines(self, first: int, last: int) -> str:
+        r"""Return the text of 1-based lines `first` to `last`, with line ends as ``\n``."""
+        return b"".join(self._lines[first - 1 : last]).decode().replace("\r\n", "\n").replace("\r", "\n")
+
+    def indentation(self, node: ast.stmt) -> str:
+        """Return the white space in front of a statement's line."""
+        return self.line_indentation(node.lineno)
+
+    def line_indentation(self, line: int) -> str:
+        """Return the white space in front of a 1-based line."""
+        text = self._lines[line - 1].decode()
+        return text[: len(text) - len(text.lstrip())]
+
+    def begins_line(self, node: ast.stmt) -> bool:
+        """Return whether nothing but white space stands before a statement on its line."""
+        return not self.content[self.offset(node.lineno) : self.span(node)[0]].strip()
+
+    def goes_on(self, line: int) -> bool:
+        """Return whether a 1-based line ends in a backslash, so that the next one belongs to it."""
+        return self._lines[line - 1].rstrip(b"\r\n").endswith(b"\\")
+
+    def end_of_lines(self, node: ast.stmt) -> int:
+        """Return the byte offset behind the lines a statement ends on, with those that a backslash adds."""
+        line = node.end_lineno or node.lineno
+        while self.goes_on(line) and line < len(self._lines):
+            line += 1
+        return self.line_end(line)
 
     @cached_property
     def definitions(self) -> dict[str, list[Definition]]:
@@ -37,9 +126,9 @@ class Module(ModuleText):
     @cached_property
     def _names(self) -> dict[ast.stmt, set[str]]:
         names: dict[ast.stmt, set[str]] = {}
-        for name, known in self.definitions.items():
+        for known in self.definitions.values():
             for definition in known:
-                names.setdefault(definition.node, set()).add(name)
+                names.setdefault(definition.node, set()).add(definition.name)
         return names
 
     def _place(self, node: ast.stmt) -> tuple[ast.AST, list[ast.stmt], int]:
@@ -50,11 +139,12 @@ class Module(ModuleText):
             number = bisect_right(statements, _position(node), key=_position) - 1
             if statements[number] is node:
                 return owner, statements, number
-            inner = ((one, body) for one, body in _bodies(statements[number]) if body)
-            owner, statements = max(
-                (place for place in inner if _position(place[1][0]) <= _position(node)),
-                key=lambda place: _position(place[1][0]),
-            )
+            # Of the lists that begin in front of it, the last.
+            inner: list[tuple[tuple[int, int], ast.AST, list[ast.stmt]]] = []
+            for one, body in _bodies(statements[number]):
+                if body and _position(body[0]) <= _position(node):
+                    inner.append((_position(body[0]), one, body))
+            _, owner, statements = max(inner, key=lambda place: place[0])
 
     def other_bindings(self, symbol: str) -> list[Binding]:
         """Return what binds a symbol without being a definition of it, or may do so.
@@ -63,18 +153,20 @@ class Module(ModuleText):
         defined at module level a star import further down; but nothing that stands where no import comes by.
         """
         known = self.definitions.get(symbol, [])
-        line = known[0].node.lineno if known and "." not in symbol else None
-        stars = [star for star in self.scopes.stars if line and star.line > line]
-        found = [*(binding for binding in self.scopes.bound(symbol) if binding.how != "definition"), *stars]
+        found = [binding for binding in self.scopes.bound(symbol) if binding.how != "definition"]
+        if known and "." not in symbol:
+            found += [star for star in self.scopes.stars if star.line > known[0].node.lineno]
         return [one for one in found if not one.typing_only and one.line not in self._idle_lines]
 
     @cached_property
     def _idle_lines(self) -> frozenset[int]:
         """The lines of the module's own branches that never run when it is imported."""
-        bodies = (
-            body for node in self.tree.body for branch, body in branches_of(node) if body and branch.runs is False
-        )
-        return frozenset(line for body in bodies for line in range(body[0].lineno, (body[-1].end_lineno or 0) + 1))
+        lines: set[int] = set()
+        for node in self.tree.body:
+            for branch, body in branches_of(node):
+                if body and branch.runs is False:
+                    lines.update(range(body[0].lineno, (body[-1].end_lineno or 0) + 1))
+        return frozenset(lines)
 
     def names(self, node: ast.stmt) -> set[str]:
         """Return the qualified names a statement binds in the module or class it stands in."""
@@ -121,10 +213,10 @@ class Module(ModuleText):
 
     def nearest(self, name: str) -> str:
         """Return the defined name most like `name`, or an empty text."""
-        names = list(self.definitions)
-        same_leaf = [known for known in names if known.rpartition(".")[2] == name.rpartition(".")[2]]
-        close = difflib.get_close_matches(name, names, n=1, cutoff=0.6) or same_leaf[:1]
-        return close[0] if close else ""
+        if close := difflib.get_close_matches(name, self.definitions, n=1, cutoff=0.6):
+            return close[0]
+        leaf = name.rpartition(".")[2]
+        return next((known for known in self.definitions if known.rpartition(".")[2] == leaf), "")
 
 
 def _position(node: ast.stmt) -> tuple[int, int]:
@@ -138,3 +230,21 @@ def _bodies(node: ast.stmt) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
             statements = getattr(owner, field, None)
             if isinstance(statements, list):
                 yield owner, statements
+
+
+def _parse(path: str, content: bytes, text: bytes) -> ast.Module:
+    encoding = "utf-8"
+    try:
+        encoding = encoding_of(content)
+        content.decode(encoding)
+        if as_declared(text, content) == content:
+            return syntax_tree(text)
+        line, what, fix = 1, f"not the same bytes when its text is written in {encoding} again", _BY_PATCH
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        called = "UTF-8" if encoding == "utf-8" else encoding
+        what, fix = f"not {called} ({error.reason} at byte {error.start})", _BY_PATCH
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        what, fix = f"not valid Python: {getattr(error, 'msg', error)}", ""
+    raise MergeError(Problem(where=f"{path}:{line}", what=what, fix=fix))

@@ -11,9 +11,9 @@ from npu_overlays.errors import MergeError
 from npu_overlays.model.encodings import as_utf8
 from npu_overlays.model.exports import Surface, surface_of, typing_only
 from npu_overlays.model.module import Module
-from npu_overlays.model.parsing import line_starts, parsed
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Scopes
+from npu_overlays.model.syntax import line_starts, syntax_tree
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class ParsedModules:
         """Return the syntax tree of a module; None where this Python cannot parse it."""
         module = self.module(content)
         if module is None and content not in self._trees:
-            self._trees[content] = _tried(parsed, content)
+            self._trees[content] = _tried(syntax_tree, content)
         return module.tree if module else self._trees[content]
 
     def never_run(self, module: Module) -> set[ast.stmt]:
@@ -63,8 +63,9 @@ class ParsedModules:
     def offset(self, content: bytes, node: ast.AST) -> int:
         """Return the byte of a module at which a node begins, a byte order mark not counted."""
         module, line, column = self.module(content), getattr(node, "lineno", 1), int(getattr(node, "col_offset", 0))
-        starts = line_starts(as_utf8(content).splitlines(keepends=True)) if module is None else []
-        return module.offset(line, column) if module else starts[line - 1] + column
+        if module:
+            return module.offset(line, column)
+        return line_starts(as_utf8(content).splitlines(keepends=True))[line - 1] + column
 
     def imports(self, content: bytes) -> list[ast.Import | ast.ImportFrom]:
         """Return the imports a module runs whatever happens; none of one this Python cannot parse."""
@@ -100,7 +101,7 @@ def module_imports(content: bytes) -> list[ast.Import | ast.ImportFrom]:
     content = as_utf8(content)
     if not _BEGINNING.search(content):
         return []
-    tree = _head(content) or parsed(content)
+    tree = _head(content) or syntax_tree(content)
     return [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
 
 
@@ -111,7 +112,7 @@ def _head(content: bytes) -> ast.Module | None:
     """
     for end in _ends(content):
         try:
-            return parsed(content[:end])
+            return syntax_tree(content[:end])
         except SyntaxError:  # perhaps it goes on in the next lines, perhaps it is within a string
             continue
     return None

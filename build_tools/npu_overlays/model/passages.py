@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from npu_overlays.model.definitions import first_line
-from npu_overlays.model.logical_lines import Layout, layout_of
 from npu_overlays.model.module import Module
+from npu_overlays.model.token_layout import TokenLayout, layout_of
 
 # What makes an indented text a module, and puts any other one below the lines that can name an encoding.
 _AROUND, _ABOVE = b"if 1:\n", b"\n\n"
@@ -22,21 +22,13 @@ _FIELDS = ("body", "orelse", "finalbody")
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One list of statements.
+    """One list of statements."""
 
-    Args:
-        head: the token its ``if``, ``else``, ``except``, … begins with; None for the passage itself.
-        owner: the token the whole statement begins with, all its branches included, and no decorator.
-        kind: what statement that is; empty for the block that every statement of its kind has.
-        starts: the first token of each statement, decorators included.
-        ends: for each statement the token behind it.
-    """
-
-    head: int | None
-    owner: int
-    kind: str
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
+    head: int | None  # the token its ``if``, ``else``, ``except``, … begins with; None for the passage itself
+    owner: int  # the token the whole statement begins with, all its branches included, and no decorator
+    kind: str  # what statement that is; empty for the block that every statement of its kind has
+    starts: tuple[int, ...]  # the first token of each statement, decorators included
+    ends: tuple[int, ...]  # for each statement the token behind it
 
 
 class Passage:
@@ -56,14 +48,13 @@ class Passage:
         self._skipped = len(layout_of(around.decode()).tokens)
         self._module = Module(path, around + content)
         self.layout = layout_of(self._module.content.decode())
-        self._starts = {start: number for number, (start, _) in enumerate(self.layout.spans)}
-        self._ends = {end: number + 1 for number, (_, end) in enumerate(self.layout.spans)}
+        self._starts, self._ends = self.layout.starts, self.layout.ends
 
-    def occurrences(self, find: Layout) -> list[int]:
+    def occurrences(self, find: TokenLayout) -> list[int]:
         """Return the tokens at which a find begins, line by line and block by block."""
         return [at for at in self.layout.occurrences(find) if at >= self._skipped]
 
-    def sequences(self, find: Layout) -> list[int]:
+    def sequences(self, find: TokenLayout) -> list[int]:
         """Return the tokens at which the words of a find begin, however they are laid out."""
         return [at for at in self.layout.sequences(find) if at >= self._skipped]
 
@@ -102,7 +93,10 @@ class Passage:
                 operator += 1
             ends.append(operator)
             starts.append(operator + 1)
-        yield from ((start, end) for start in starts for end in [*ends, behind] if end > start)
+        for start in starts:
+            for end in [*ends, behind]:
+                if end > start:
+                    yield start, end
 
     def is_node(self, first: int, behind: int) -> bool:
         """Return whether one node stands on exactly these tokens."""
@@ -110,14 +104,14 @@ class Passage:
 
     def is_named(self, first: int, behind: int) -> bool:
         """Return whether these tokens are one node, or hold what is given to a call or is a parameter, by its name."""
+        if self.is_node(first, behind):
+            return True
         depths = self.layout.depths
-        beside = [
-            start for start, _ in self._nodes_by_place if first <= start < behind and depths[start] == depths[first]
-        ]
-        nodes = [
-            node for place in self._nodes_by_place if place[0] in beside for node, _ in self._nodes_by_place[place]
-        ]
-        return self.is_node(first, behind) or any(isinstance(node, (ast.keyword, ast.arg)) for node in nodes)
+        for (start, _), nodes in self._nodes_by_place.items():
+            is_beside = first <= start < behind and depths[start] == depths[first]
+            if is_beside and any(isinstance(node, (ast.keyword, ast.arg)) for node, _ in nodes):
+                return True
+        return False
 
     def is_statement(self, first: int, behind: int) -> bool:
         """Return whether these tokens are whole statements."""
@@ -125,9 +119,12 @@ class Passage:
 
     def side_by_side(self, places: list[tuple[int, int]]) -> bool:
         """Return whether on each of these tokens a node stands, and where they are several, all in one list."""
-        parents = [{id(parent): parent for _, parent in self._nodes_by_place.get(place, [])} for place in places]
-        shared = set.intersection(*map(set, parents))
-        return bool(parents[0]) if len(places) == 1 else any(isinstance(parents[0][one], _LISTS) for one in shared)
+        shared = {parent for _, parent in self._nodes_by_place.get(places[0], [])}
+        if len(places) == 1:
+            return bool(shared)
+        for place in places[1:]:
+            shared &= {parent for _, parent in self._nodes_by_place.get(place, [])}
+        return any(isinstance(parent, _LISTS) for parent in shared)
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeAlias
 
-from npu_overlays.model.definitions import Definition
+from npu_overlays.model.definitions import UNCONDITIONAL, Definition
 from npu_overlays.model.exports import looks_dynamic, may_import_all
 from npu_overlays.model.imports import all_imported
 from npu_overlays.model.inheritance import NAMED_TUPLES, Inheritance, assigned
@@ -23,11 +23,10 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Binding
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbols import Imported, Symbol, Target
+from npu_overlays.model.syntax import text_of
 
 # A definition, or a star import.
 _Binder: TypeAlias = Definition | Binding
-# Blocks whose statements run whenever the block is reached.
-_UNCONDITIONAL = frozenset({"With.body", "AsyncWith.body", "Try.finalbody"})
 _OTHERWISE = rb"\b(?:del|global|for)\b.*\b%b\b|\b(?:with|except)\b.*\bas\b.*\b%b\b|\b%b\s*:="
 _ALIASES = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)
 
@@ -66,21 +65,21 @@ class Resolver:
             before: the line on which it is evaluated while the module is imported; None where that is later.
             within: the class in whose body it stands; empty for the module's own level.
         """
-        found: Iterable[Target] = ()
+        found: list[Target] = []
         if isinstance(node, ast.Name):
-            found = self._name(path, node.id, before, within)
+            found += self._name(path, node.id, before, within)
         elif isinstance(node, ast.Attribute):
-            owners = self.resolve(path, node.value, before=before, within=within)
-            found = (target for owner in owners for target in self.attribute(owner, node.attr))
+            for owner in self.resolve(path, node.value, before=before, within=within):
+                found += self.attribute(owner, node.attr)
         elif isinstance(node, ast.Subscript):
-            found = self.resolve(path, node.value, before=before, within=within)
+            found += self.resolve(path, node.value, before=before, within=within)
         elif isinstance(node, ast.IfExp):
-            sides = (self.resolve(path, one, before=before, within=within) for one in (node.body, node.orelse))
-            found = (target for side in sides for target in side)
-        elif isinstance(node, ast.Call) and (named := _first_text(node)):
-            called = self.resolve(path, node.func, before=before, within=within)
-            made = f"{self.modules.name(path)}.{named}"
-            found = [self.inheritance.note_named_tuple(made)] if NAMED_TUPLES.issuperset(called) else ()
+            for side in (node.body, node.orelse):
+                found += self.resolve(path, side, before=before, within=within)
+        elif isinstance(node, ast.Call) and node.args and (named := text_of(node.args[0])):
+            function = self.resolve(path, node.func, before=before, within=within)
+            if NAMED_TUPLES.issuperset(function):
+                found.append(self.inheritance.note_named_tuple(f"{self.modules.name(path)}.{named}"))
         return tuple(dict.fromkeys(found)) or (None,)
 
     def anywhere(self, path: str, node: ast.expr) -> tuple[Target, ...]:
@@ -88,17 +87,21 @@ class Resolver:
         found = [*self.resolve(path, node)]
         root, *rest = ast.unparse(node).split(".")
         for one in self.imports(path).get(root, ()):
-            targets = self._of_import(one, follow=True)
+            owners = list(self._of_import(one, follow=True))
             for name in rest:
-                targets = tuple(inner for target in targets for inner in self.attribute(target, name))
-            found += targets
+                inner: list[Target] = []
+                for owner in owners:
+                    inner += self.attribute(owner, name)
+                owners = inner
+            found += owners
         return tuple(dict.fromkeys(found))
 
     def attribute(self, owner: Target, name: str) -> tuple[Target, ...]:
         """Return what an attribute of a module, of a class or of something foreign may stand for."""
         if isinstance(owner, str):
             return self.lookup(owner, name) or (None,)
-        for one in self.inheritance.mro(owner).order if owner else ():
+        line = self.inheritance.mro(owner).order if owner else ()
+        for one in line:
             if isinstance(one, str):
                 break
             if found := self._bound(one.path, f"{one.name}.{name}", None, follow=True)[0]:
@@ -143,7 +146,8 @@ class Resolver:
         if before is None and not within:
             return [*self.found(path, name, follow=True)] or builtin
         found: list[Target] = []
-        for symbol in (f"{within}.{name}", name) if within else (name,):
+        symbols = [f"{within}.{name}", name] if within else [name]
+        for symbol in symbols:
             targets, sure = self._bound(path, symbol, before, follow=True)
             found += targets
             if sure:
@@ -160,12 +164,15 @@ class Resolver:
             yield inner
         elif module and not targets:
             never = self.modules.parsed.never_run(module)
-            typed = [one for one in module.definitions.get(name, []) if one.node in never]
-            found = [target for one in typed for target in self._meant(path, one, name, follow=follow)]
-            found += self._lazily(own, name, follow=follow) if looks_lazy(module.content) else []
-            yield from found
+            found: list[Target] = []
+            for one in module.definitions.get(name, []):
+                if one.node in never:
+                    found += self._bound_to(path, one, name, follow=follow)
+            if looks_lazy(module.content):
+                found += self._lazily(own, name, follow=follow)
             if not found and looks_dynamic(module.content):
-                yield None
+                found.append(None)
+            yield from found
 
     def _lazily(self, module: str, name: str, *, follow: bool) -> Iterator[Target]:
         """Yield what a name may stand for that a package imports on demand, of where it surely is the first."""
@@ -183,27 +190,41 @@ class Resolver:
         module = self.modules.module(path)
         if module is None:
             return [], False
-        never = self.modules.parsed.never_run(module)
-        known = [one for one in module.definitions.get(symbol, []) if one.node not in never and _gives_value(one)]
-        binders: list[_Binder] = [*known, *(self._stars(path, module, symbol) if "." not in symbol else ())]
-        binders = sorted((one for one in binders if before is None or _last_line(one) < before), key=_line)
-        sure = [number for number, one in enumerate(binders) if self._is_sure(path, one, symbol)]
-        last = binders[sure[-1] :] if sure else binders
-        last.sort(key=lambda one: isinstance(one, Binding) or one.kind == "import")
-        targets = [target for one in last for target in self._meant(path, one, symbol, follow=follow)]
-        unsure = follow and last and _may_be_bound_otherwise(module, symbol)
-        return [*targets, None] if unsure else targets, bool(sure)
+        last: list[_Binder] = []
+        sure = False
+        for one in sorted(self._binders(path, module, symbol), key=_line):
+            if before is not None and _last_line(one) >= before:
+                continue
+            if self._is_sure(path, one, symbol):
+                sure = True
+                last.clear()
+            last.append(one)
+        targets: list[Target] = []
+        for one in sorted(last, key=lambda one: isinstance(one, Binding) or one.kind == "import"):
+            targets += self._bound_to(path, one, symbol, follow=follow)
+        if follow and last and _may_be_bound_otherwise(module, symbol):
+            targets.append(None)
+        return targets, sure
 
-    def _meant(self, path: str, one: _Binder, symbol: str, *, follow: bool) -> Iterator[Target]:
+    def _binders(self, path: str, module: Module, symbol: str) -> Iterator[_Binder]:
+        """Yield the statements that may give a name of a module, or ``Class.name``, a value when it runs."""
+        never = self.modules.parsed.never_run(module)
+        for one in module.definitions.get(symbol, []):
+            if one.node not in never and _gives_value(one):
+                yield one
+        if "." not in symbol and may_import_all(module.content):
+            yield from self._stars(path, module, symbol)
+
+    def _bound_to(self, path: str, one: _Binder, symbol: str, *, follow: bool) -> Iterator[Target]:
         """Yield what a name may stand for by one of the statements that bind it."""
         value = assigned(one) if isinstance(one, Definition) else None
         if isinstance(one, Binding):
             yield from self.lookup(self._source(path, one), symbol, follow=follow) or (None,)
         elif one.kind == "import":
             leaf = symbol.rpartition(".")[2]
-            names = self.modules.imported(self.modules.name(path), one.node)
-            for name in (name for name in names if name.local == leaf):
-                yield from self._of_import(name, follow=follow)
+            for name in self.modules.imported(self.modules.name(path), one.node):
+                if name.local == leaf:
+                    yield from self._of_import(name, follow=follow)
         elif one.kind != "attribute" or not follow:
             yield Symbol(path, one.name)
         elif isinstance(value, _ALIASES):
@@ -219,17 +240,17 @@ class Resolver:
     def imports(self, path: str) -> dict[str, list[Imported]]:
         """Return by local name what a module imports, in functions too."""
         if path not in self._imports:
-            module, own = self.modules.module(path), self.modules.name(path)
-            package = self.modules.is_package(own)
             found: dict[str, list[Imported]] = {}
-            for one in all_imported(module.tree, own, package=package) if module else ():
-                found.setdefault(one.local, []).append(one)
+            own = self.modules.name(path)
+            if module := self.modules.module(path):
+                for one in all_imported(module.tree, own, package=self.modules.is_package(own)):
+                    found.setdefault(one.local, []).append(one)
             self._imports[path] = found
         return self._imports[path]
 
     def _stars(self, path: str, module: Module, name: str) -> Iterator[Binding]:
         """Yield the star imports of a module that may bring a name."""
-        for star in module.scopes.stars if may_import_all(module.content) else ():
+        for star in module.scopes.stars:
             source = self._source(path, star)
             brings = not star.typing_only and self._may_mention(source, name)
             if brings and self.modules.star_brings(source, name) is not False:
@@ -249,13 +270,7 @@ class Resolver:
         """Return whether a statement binds a name whatever happens."""
         if isinstance(one, Binding):
             return one.direct and self.modules.star_brings(self._source(path, one), name) is True
-        return _UNCONDITIONAL.issuperset(one.branch)
-
-
-def _first_text(call: ast.Call) -> str:
-    """Return the text that a call is given first, as ``namedtuple("Point", …)``; empty where it is given none."""
-    given = call.args[0] if call.args else None
-    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
+        return UNCONDITIONAL.issuperset(one.branch)
 
 
 def _line(one: _Binder) -> int:

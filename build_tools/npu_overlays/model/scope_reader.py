@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 from npu_overlays.model.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
-from npu_overlays.model.scope_walk import ScopeWalk, WalkPosition
-from npu_overlays.model.scopes import Binding, How, Load, Scopes
+from npu_overlays.model.scopes import Binding, How, Load, Scope, Scopes
 
 # Strings in their brackets are values, not annotations.
 _LITERAL = ("Literal", "Annotated")
 _KEPT = 128
+
+
+# Fields that hold no node, or one without names: contexts and operators.
+_NAMELESS = {"attr", "conversion", "ctx", "id", "kind", "level", "module", "op", "ops", "type_comment"}
 
 
 @lru_cache(maxsize=_KEPT)
@@ -23,18 +27,109 @@ def read_scopes(tree: ast.Module) -> Scopes:
     return scopes
 
 
-class _Reader(ScopeWalk):
+class _Fields(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of each type of node in which there may be names."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        return self.setdefault(kind, tuple(name for name in kind._fields if name not in _NAMELESS))
+
+
+_FIELDS = _Fields()
+
+
+class _Position(NamedTuple):
+    """Where a walk is: the scope, and what is known of the code around."""
+
+    scope: Scope
+    how: How = "definition"
+    direct: bool = False
+    typing_only: bool = False
+    annotation: bool = False
+    called: bool = False
+    at: ast.expr | None = None  # the f-string or string annotation around
+
+    def bound(self, node: ast.AST, how: How | None = None) -> Binding:
+        """Return a binding that a node makes here."""
+        return Binding(node, how or self.how, self.direct, self.typing_only)
+
+    def load(self, node: ast.Name) -> Load:
+        """Return a read that a name makes here."""
+        return Load(node.id, self.at or node, not self.scope.deferred, self.called, self.annotation)
+
+
+class _Walk:
+    """Walks a tree once, without recursion: upstream's expressions may be nested deeper than Python's stack.
+
+    A node is given to the method ``_visit_`` and its type's name, where there is one; otherwise what is inside it is
+    visited.
+
+    Args:
+        scopes: take the scopes that are opened on the way.
+    """
+
+    def __init__(self, scopes: Scopes) -> None:
+        self._scopes = scopes
+        self._pending: list[tuple[ast.AST, _Position]] = []
+
+    def walk(self, statements: Iterable[ast.stmt], place: _Position) -> None:
+        """Visit statements that stand at `place`, and all inside them."""
+        self._later(reversed(list(statements)), place)
+        visits: dict[type[ast.AST], Callable[[Any, _Position], None]] = {}
+        while self._pending:
+            node, place = self._pending.pop()
+            kind = type(node)
+            if kind not in visits:
+                visits[kind] = getattr(self, f"_visit_{kind.__name__}", self._children)
+            visits[kind](node, place)
+
+    def _later(self, nodes: object, place: _Position) -> None:
+        listed = nodes if isinstance(nodes, Iterator) else iter([nodes])
+        self._pending.extend((node, place) for node in listed if isinstance(node, ast.AST))
+
+    def _children(self, node: ast.AST, place: _Position, *, but: tuple[str, ...] = ()) -> None:
+        """Visit what is inside a node; statements inside another statement are not the module's own."""
+        inner, pending = place, self._pending
+        if isinstance(node, ast.stmt) and (place.direct or place.how != "definition"):
+            inner = place._replace(direct=False, how="definition")
+        for name in _FIELDS[type(node)]:
+            value = getattr(node, name, None) if name not in but else None
+            if isinstance(value, ast.AST):
+                pending.append((value, inner))
+            elif isinstance(value, list):
+                pending += [(one, inner) for one in reversed(value) if isinstance(one, ast.AST)]
+
+    def _scope(
+        self,
+        place: _Position,
+        kind: Literal["class", "function"],
+        *,
+        name: str = "",
+        deferred: bool = False,
+        transparent: bool = False,
+    ) -> _Position:
+        scope = Scope(
+            kind=kind,
+            parent=place.scope,
+            name=name,
+            deferred=place.scope.deferred or deferred,
+            transparent=transparent,
+        )
+        self._scopes.all.append(scope)
+        return _Position(scope, typing_only=place.typing_only, called=place.called, at=place.at)
+
+
+class _Reader(_Walk):
     """Notes what each node binds and reads."""
 
     def read(self, tree: ast.Module) -> None:
-        self.walk(tree.body, WalkPosition(self._scopes.module, direct=True))
+        self.walk(tree.body, _Position(self._scopes.module, direct=True))
         self._scopes.module.loads += _loads_of_all(tree.body)
         for scope in self._scopes.all:
             for name in [name for name, kind in scope.outer.items() if kind == "global" and scope.parent]:
                 for binding in scope.bindings.pop(name, []):
                     self._scopes.module.bind(name, binding._replace(how="global", direct=False))
 
-    def _parameters(self, node: ast.AST, place: WalkPosition) -> WalkPosition:
+    def _parameters(self, node: ast.AST, place: _Position) -> _Position:
         """Return where the annotations and bases of a definition stand: inside its type parameters, if it has any."""
         parameters = getattr(node, "type_params", [])
         if not parameters:
@@ -45,7 +140,7 @@ class _Reader(ScopeWalk):
             self._children(parameter, inner)
         return inner
 
-    def _visit_FunctionDef(self, node: FunctionNode, place: WalkPosition) -> None:  # noqa: N802  # named after the node
+    def _visit_FunctionDef(self, node: FunctionNode, place: _Position) -> None:  # noqa: N802  # named after the node
         place.scope.bind(node.name, place.bound(node, "definition"))
         here = place._replace(direct=False, how="definition")
         self._later(iter(node.decorator_list), here._replace(called=True))
@@ -55,10 +150,10 @@ class _Reader(ScopeWalk):
 
     _visit_AsyncFunctionDef = _visit_FunctionDef  # noqa: N815  # likewise
 
-    def _visit_Lambda(self, node: ast.Lambda, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_Lambda(self, node: ast.Lambda, place: _Position) -> None:  # noqa: N802  # likewise
         self._function(node, place, place)
 
-    def _function(self, node: FunctionNode | ast.Lambda, around: WalkPosition, here: WalkPosition) -> None:
+    def _function(self, node: FunctionNode | ast.Lambda, around: _Position, here: _Position) -> None:
         inner = self._scope(around, "function", deferred=True)
         self._later(iter([*node.args.defaults, *node.args.kw_defaults]), here)
         for argument in ast.iter_child_nodes(node.args):
@@ -67,7 +162,7 @@ class _Reader(ScopeWalk):
                 self._later(argument.annotation, around._replace(annotation=True))
         self._later(reversed(node.body) if isinstance(node.body, list) else node.body, inner)
 
-    def _visit_ClassDef(self, node: ast.ClassDef, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_ClassDef(self, node: ast.ClassDef, place: _Position) -> None:  # noqa: N802  # likewise
         place.scope.bind(node.name, place.bound(node, "definition"))
         here = place._replace(direct=False, how="definition")
         self._later(iter(node.decorator_list), here._replace(called=True))
@@ -79,7 +174,7 @@ class _Reader(ScopeWalk):
         inner = self._scope(around, "class", name=parent + node.name if reachable else "")
         self._later(reversed(node.body), inner)
 
-    def _visit_comprehension(self, node: ast.AST, place: WalkPosition) -> None:
+    def _visit_comprehension(self, node: ast.AST, place: _Position) -> None:
         first: ast.comprehension = node.generators[0]  # type: ignore[attr-defined]  # every kind has them
         self._later(first.iter, place)
         inner = self._scope(place, "function", transparent=True)
@@ -89,30 +184,30 @@ class _Reader(ScopeWalk):
 
     _visit_ListComp = _visit_SetComp = _visit_DictComp = _visit_GeneratorExp = _visit_comprehension  # noqa: N815
 
-    def _visit_NamedExpr(self, node: ast.NamedExpr, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_NamedExpr(self, node: ast.NamedExpr, place: _Position) -> None:  # noqa: N802  # likewise
         scope = place.scope
         while scope.transparent and scope.parent:
             scope = scope.parent
         scope.bind(node.target.id, place._replace(direct=False).bound(node.target, ":="))
         self._later(node.value, place)
 
-    def _visit_Name(self, node: ast.Name, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_Name(self, node: ast.Name, place: _Position) -> None:  # noqa: N802  # likewise
         if isinstance(node.ctx, ast.Load):
             place.scope.loads.append(place.load(node))
         else:
             place.scope.bind(node.id, place.bound(node, "del" if isinstance(node.ctx, ast.Del) else None))
 
-    def _visit_Attribute(self, node: ast.Attribute, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_Attribute(self, node: ast.Attribute, place: _Position) -> None:  # noqa: N802  # likewise
         if not isinstance(node.ctx, ast.Load) and not place.scope.deferred:
             for name in dotted_names(node):
                 how: How | None = "del" if isinstance(node.ctx, ast.Del) else None
                 place.scope.module.bind(name, place._replace(direct=False).bound(node, how))
         self._children(node, place)
 
-    def _visit_Call(self, node: ast.Call, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_Call(self, node: ast.Call, place: _Position) -> None:  # noqa: N802  # likewise
         self._children(node, place._replace(called=True))
 
-    def _visit_Constant(self, node: ast.Constant, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_Constant(self, node: ast.Constant, place: _Position) -> None:  # noqa: N802  # likewise
         # No type holds a backslash; parsing one may warn.
         if place.annotation and isinstance(node.value, str) and "\\" not in node.value:
             try:
@@ -121,48 +216,48 @@ class _Reader(ScopeWalk):
                 return
             self._later(text, place._replace(at=place.at or node))
 
-    def _visit_Subscript(self, node: ast.Subscript, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_Subscript(self, node: ast.Subscript, place: _Position) -> None:  # noqa: N802  # likewise
         leaf = getattr(node.value, "attr", getattr(node.value, "id", ""))
         self._children(node, place._replace(annotation=False) if leaf in _LITERAL else place)
 
-    def _visit_JoinedStr(self, node: ast.JoinedStr, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_JoinedStr(self, node: ast.JoinedStr, place: _Position) -> None:  # noqa: N802  # likewise
         self._children(node, place._replace(at=place.at or node, annotation=False))
 
-    def _visit_AugAssign(self, node: ast.AugAssign, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_AugAssign(self, node: ast.AugAssign, place: _Position) -> None:  # noqa: N802  # likewise
         self._children(node, place)
         if isinstance(node.target, ast.Name):
             place.scope.loads.append(place.load(node.target))
 
-    def _visit_AnnAssign(self, node: ast.AnnAssign, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_AnnAssign(self, node: ast.AnnAssign, place: _Position) -> None:  # noqa: N802  # likewise
         self._later(node.annotation, place._replace(annotation=True, direct=False))
         self._children(node, place, but=("annotation",))
 
-    def _visit_TypeAlias(self, node: ast.AST, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_TypeAlias(self, node: ast.AST, place: _Position) -> None:  # noqa: N802  # likewise
         self._later(node.name, place)  # type: ignore[attr-defined]  # Python 3.12 knows the node
         self._later(node.value, self._parameters(node, place._replace(direct=False)))  # type: ignore[attr-defined]  # likewise
 
-    def _visit_If(self, node: ast.If, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_If(self, node: ast.If, place: _Position) -> None:  # noqa: N802  # likewise
         inner = place._replace(direct=False, how="definition")
         self._later(reversed(node.orelse), inner)
         self._later(reversed(node.body), inner._replace(typing_only=place.typing_only or is_typing_only(node)))
         self._later(node.test, inner)
 
-    def _visit_For(self, node: ast.For | ast.AsyncFor, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_For(self, node: ast.For | ast.AsyncFor, place: _Position) -> None:  # noqa: N802  # likewise
         self._children(node, place, but=("target",))
         self._later(node.target, place._replace(direct=False, how="for"))
 
     _visit_AsyncFor = _visit_For  # noqa: N815  # likewise
 
-    def _visit_withitem(self, node: ast.withitem, place: WalkPosition) -> None:
+    def _visit_withitem(self, node: ast.withitem, place: _Position) -> None:
         self._later(node.optional_vars, place._replace(direct=False, how="with"))
         self._later(node.context_expr, place)
 
-    def _visit_ExceptHandler(self, node: ast.ExceptHandler, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_ExceptHandler(self, node: ast.ExceptHandler, place: _Position) -> None:  # noqa: N802  # likewise
         if node.name:
             place.scope.bind(node.name, place.bound(node, "except"))
         self._children(node, place._replace(direct=False))
 
-    def _visit_match_name(self, node: ast.AST, place: WalkPosition) -> None:
+    def _visit_match_name(self, node: ast.AST, place: _Position) -> None:
         name = getattr(node, "rest" if isinstance(node, ast.MatchMapping) else "name", None)
         if name:
             place.scope.bind(name, place.bound(node, "case"))
@@ -170,12 +265,12 @@ class _Reader(ScopeWalk):
 
     _visit_MatchAs = _visit_MatchStar = _visit_MatchMapping = _visit_match_name  # noqa: N815  # likewise
 
-    def _visit_Global(self, node: ast.Global | ast.Nonlocal, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_Global(self, node: ast.Global | ast.Nonlocal, place: _Position) -> None:  # noqa: N802  # likewise
         place.scope.outer.update(dict.fromkeys(node.names, "global" if isinstance(node, ast.Global) else "nonlocal"))
 
     _visit_Nonlocal = _visit_Global  # noqa: N815  # likewise
 
-    def _visit_Import(self, node: ast.Import | ast.ImportFrom, place: WalkPosition) -> None:  # noqa: N802  # likewise
+    def _visit_Import(self, node: ast.Import | ast.ImportFrom, place: _Position) -> None:  # noqa: N802  # likewise
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             return
         for alias in node.names:

@@ -15,16 +15,12 @@ How: TypeAlias = Literal["definition", "for", "with", ":=", "case", "except", "d
 
 
 class Binding(NamedTuple):
-    """One place that binds a name.
+    """One place that binds a name."""
 
-    `node` is the statement of an import or a definition, otherwise what names the name; `direct` says that it stands
-    in the module's own list of statements, `typing_only` that it stands under ``if TYPE_CHECKING:``.
-    """
-
-    node: ast.AST
+    node: ast.AST  # the statement of an import or a definition, otherwise what names the name
     how: How
-    direct: bool = False
-    typing_only: bool = False
+    direct: bool = False  # it stands in the module's own list of statements
+    typing_only: bool = False  # it stands under ``if TYPE_CHECKING:``
 
     @property
     def line(self) -> int:
@@ -33,36 +29,24 @@ class Binding(NamedTuple):
 
 
 class Load(NamedTuple):
-    """One place that reads a name.
-
-    `at` is the node whose position holds on every Python: of an f-string, all of it. `eager`: it is read when the
-    module is imported; `called`: what it gives may be called there and then; `annotation`: it stands in one.
-    """
+    """One place that reads a name."""
 
     name: str
-    at: ast.expr
-    eager: bool
-    called: bool = False
-    annotation: bool = False
+    at: ast.expr  # the node whose position holds on every Python: of an f-string, all of it
+    eager: bool  # it is read when the module is imported
+    called: bool = False  # what it gives may be called there and then
+    annotation: bool = False  # it stands in one
 
 
 @dataclass(eq=False, kw_only=True)
 class Scope:
-    """A module, class or function body, or a comprehension.
+    """A module, class or function body, or a comprehension."""
 
-    Args:
-        kind: what it is; a comprehension is a function too.
-        parent: the scope around it.
-        name: qualified name of a class that can be reached from the module; otherwise empty.
-        deferred: whether its code runs later than the module is imported.
-        transparent: whether ``:=`` in it binds outside, as in a comprehension.
-    """
-
-    kind: Literal["module", "class", "function"]
+    kind: Literal["module", "class", "function"]  # a comprehension is a function too
     parent: Scope | None = None
-    name: str = ""
-    deferred: bool = False
-    transparent: bool = False
+    name: str = ""  # qualified, of a class that can be reached from the module; otherwise empty
+    deferred: bool = False  # its code runs later than the module is imported
+    transparent: bool = False  # ``:=`` in it binds outside, as in a comprehension
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
     loads: list[Load] = field(default_factory=list)
     outer: dict[str, Literal["global", "nonlocal"]] = field(default_factory=dict)
@@ -119,19 +103,29 @@ class Scopes:
         """Every read of a name that is, or may be, the module's or a builtin."""
         found: dict[str, list[Load]] = {}
         for scope in self.all:
+            # In a class body a name is the module's until the class binds it.
+            beyond = scope.parent if scope.kind == "class" and scope.parent else scope
             for load in scope.loads:
-                # In a class body a name is the module's until the class binds it.
-                beyond = scope.parent if scope.kind == "class" and scope.parent else scope
-                if scope.owner(load.name) is self.module or beyond.owner(load.name) is self.module:
+                owner = scope.owner(load.name)
+                if self.module in (owner, owner if beyond is scope else beyond.owner(load.name)):
                     found.setdefault(load.name, []).append(load)
         return found
+
+    def star_sources(self, *, typing_only: bool) -> tuple[tuple[int, str], ...]:
+        """Return what running the module, or only a type checker, imports with ``*``, as (level, module)."""
+        found: list[tuple[int, str]] = []
+        for star in self.stars:
+            if isinstance(star.node, ast.ImportFrom) and star.typing_only is typing_only:
+                found.append((star.node.level, star.node.module or ""))
+        return tuple(found)
 
     def bound(self, symbol: str) -> list[Binding]:
         """Return every binding of a name of the module, or of ``Class.name``, whatever binds it, in order."""
         parent, _, leaf = symbol.rpartition(".")
-        scopes = self.classes.get(parent, []) if parent else [self.module]
-        bindings = [binding for scope in scopes for binding in scope.bindings.get(leaf, [])]
-        bindings += self.module.bindings.get(symbol, []) if parent else []
+        bindings: list[Binding] = []
+        for scope in self.classes.get(parent, []):
+            bindings += scope.bindings.get(leaf, [])
+        bindings += self.module.bindings.get(symbol, [])
         return sorted(bindings, key=lambda binding: binding.line)
 
 

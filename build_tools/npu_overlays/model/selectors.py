@@ -13,6 +13,7 @@ from functools import cached_property
 
 from npu_overlays.model.definitions import FUNCTIONS, Branch, Definition, bound_name
 from npu_overlays.model.module import Module
+from npu_overlays.model.syntax import called, is_name, nodes_of
 from npu_overlays.model.tokens import significant
 
 _SEPARATOR = ";"
@@ -34,7 +35,7 @@ def plain(symbol: str) -> str:
 def selector(symbol: str) -> tuple[str, ...]:
     """Return what leads to the definition that a symbol means; nothing where it has one."""
     texts = symbol.partition("[")[2].removesuffix("]").split(_SEPARATOR)
-    return tuple(text.strip() for text in texts if text.strip())
+    return tuple(filter(None, map(str.strip, texts)))
 
 
 def owner_of(symbol: str) -> str:
@@ -49,20 +50,17 @@ def leaf_of(symbol: str) -> str:
 
 def accessor(node: ast.AST) -> str:
     """Return ``@value.setter`` where that decorates a function `value`, and so on; empty for any other node."""
-    name = getattr(node, "name", "")
-    for decorator in getattr(node, "decorator_list", []):
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == name:
-            return f"@{ast.unparse(called)}"
+    for decorator in map(called, getattr(node, "decorator_list", [])):
+        if isinstance(decorator, ast.Attribute) and is_name(decorator.value, getattr(node, "name", "")):
+            return f"@{ast.unparse(decorator)}"
     return ""
 
 
 def selecting_decorators(node: ast.AST, marker: ast.AST | None = None) -> list[str]:
     """Return the decorators that say which function of a name it is: ``@value.setter``; of ``_`` all but a marker."""
-    decorators = [one for one in getattr(node, "decorator_list", []) if one is not marker]
     if getattr(node, "name", "") == "_":
-        return [f"@{ast.unparse(one)}" for one in decorators]
-    return [text for text in [accessor(node)] if text]
+        return [f"@{ast.unparse(one)}" for one in getattr(node, "decorator_list", []) if one is not marker]
+    return list(filter(None, [accessor(node)]))
 
 
 def chosen(module: Module, symbol: str) -> list[Definition]:
@@ -82,7 +80,10 @@ def symbol_of(module: Module, definition: Definition) -> str:
 
 def symbols(module: Module) -> list[str]:
     """Return the symbol of every definition of a module, those of one name side by side."""
-    return [symbol for name in module.definitions for symbol in symbols_of(module, name)]
+    found: list[str] = []
+    for name in module.definitions:
+        found += symbols_of(module, name)
+    return found
 
 
 def symbols_of(module: Module, name: str) -> list[str]:
@@ -103,36 +104,41 @@ class _Choice:
         return [one for one in self.known if _runs(self._module, one, self.known)] or self.known
 
     @cached_property
-    def _labels(self) -> dict[int, list[str]]:
-        """What leads to each definition, by its number."""
-        return {number: [*labels(self._module, one), f"#{number}"] for number, one in enumerate(self.known, 1)}
+    def _labels(self) -> list[list[str]]:
+        """What leads to each definition, its number the last."""
+        return [[*labels(self._module, one), f"#{number}"] for number, one in enumerate(self.known, 1)]
 
     @cached_property
     def _words(self) -> dict[ast.stmt, frozenset[tuple[str, ...]]]:
-        numbered = zip(self.known, self._labels.values(), strict=True)
-        return {one.node: frozenset(map(_words, listed)) for one, listed in numbered}
+        numbered = zip(self.known, self._labels, strict=True)
+        return {one.node: frozenset(map(_words, texts)) for one, texts in numbered}
 
     def of(self, wanted: Sequence[str]) -> list[Definition]:
         """Return the definitions to which all of some texts lead."""
         if len(self.known) == 1 and not wanted:
             return self.known
         texts = frozenset(map(_words, wanted))
-        found = [one for one in self._running if texts <= self._words[one.node]]
-        found = found or [one for one in self.known if texts <= self._words[one.node]]
+        found: list[Definition] = []
+        for candidates in (self._running, self.known):
+            found = found or [one for one in candidates if texts <= self._words[one.node]]
         if any(text.startswith(("@", "#")) for text in wanted):
             return found
         return [one for one in found if not accessor(one.node)] or found
 
     def symbol(self, definition: Definition) -> str:
-        """Return the shortest symbol that means one of the definitions."""
+        """Return the symbol that means one of the definitions."""
         if len(self.known) == 1:
             return self._name
-        *leading, number = self._labels[self.known.index(definition) + 1]
-        own = [text for text in [accessor(definition.node)] if text]
-        short = [text for text in leading if len(text) < _LONGEST and _SEPARATOR not in text]
-        selectors = [(), tuple(own), *(tuple(dict.fromkeys([text, *own])) for text in short)]
-        fitting = (one for one in selectors if self.of(one) == [definition])
-        return with_selector(self._name, next(fitting, (number,)))
+        *leading_texts, number = self._labels[self.known.index(definition)]
+        own = list(filter(None, [accessor(definition.node)]))
+        selectors: list[Sequence[str]] = [(), own]
+        for text in leading_texts:
+            if len(text) < _LONGEST and _SEPARATOR not in text:
+                selectors.append(list(dict.fromkeys([text, *own])))
+        for texts in selectors:
+            if self.of(texts) == [definition]:
+                return with_selector(self._name, texts)
+        return with_selector(self._name, (number,))
 
 
 def leading(module: Module, definition: Definition) -> list[str]:
@@ -147,8 +153,8 @@ def labels(module: Module, definition: Definition) -> list[str]:
     """Return what leads to a definition: its decorators, the conditions around it, innermost first, and its head."""
     node = definition.node
     found = [f"@{module.text(one)}" for one in getattr(node, "decorator_list", [])]
-    branches = [branch for one in definition.around for branch in reversed(one.branches)]
-    found += [text for branch in branches if (text := _condition(module, branch))]
+    for branch in definition.all_branches:
+        found += filter(None, [_condition(module, branch)])
     if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         found.append(module.head(node))
     return [" ".join(text.split()) for text in found]
@@ -175,8 +181,7 @@ def _condition(module: Module, branch: Branch) -> str:
 
 def _runs(module: Module, definition: Definition, known: list[Definition]) -> bool:
     """Return whether a definition gives its name a value of its own when the module is imported."""
-    branches = [branch for one in definition.around for branch in one.branches]
-    if any(branch.runs is False for branch in branches) or _hands_on(definition, known):
+    if any(branch.runs is False for branch in definition.all_branches) or _hands_on(definition, known):
         return False
     decorators: list[ast.expr] = getattr(definition.node, "decorator_list", [])
     return not any(_is_overload(module, one) for one in decorators)
@@ -188,9 +193,12 @@ def _is_overload(module: Module, decorator: ast.expr) -> bool:
         return decorator.attr == "overload"
     if not isinstance(decorator, ast.Name):
         return False
-    imports = [one.node for one in module.definitions.get(decorator.id, []) if isinstance(one.node, ast.ImportFrom)]
-    aliases = [alias for node in imports for alias in node.names if bound_name(node, alias) == decorator.id]
-    return "overload" in {decorator.id, *(alias.name for alias in aliases)}
+    names = {decorator.id}
+    for definition in module.definitions.get(decorator.id, []):
+        if isinstance(definition.node, ast.ImportFrom):
+            for alias in definition.node.names:
+                names |= {alias.name} if bound_name(definition.node, alias) == decorator.id else set()
+    return "overload" in names
 
 
 def _hands_on(definition: Definition, known: list[Definition]) -> bool:
@@ -200,5 +208,8 @@ def _hands_on(definition: Definition, known: list[Definition]) -> bool:
     above = (one for one in known if one.node.lineno < node.lineno and one.kind in ("function", "class"))
     if value is None or not any(above):
         return False
-    read = (one for one in ast.walk(value) if isinstance(one, (ast.Name, ast.Attribute)))
-    return any(isinstance(one.ctx, ast.Load) and ast.unparse(one) == definition.leaf for one in read)
+    for part in nodes_of(value):
+        is_read = isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load)
+        if is_read and ast.unparse(part) == definition.leaf:
+            return True
+    return False

@@ -27,7 +27,7 @@ def module_name(place: str) -> str:
     stem, _, suffix = leaf.partition(".")
     if not stem.isidentifier() or not (suffix == "py" or leaf.endswith(EXTENSIONS)):
         return ""
-    return "/".join(part for part in (folder, "" if stem == "__init__" else stem) if part).replace("/", ".")
+    return "/".join(filter(None, (folder, "" if stem == "__init__" else stem))).replace("/", ".")
 
 
 class ShippedModules:
@@ -41,7 +41,7 @@ class ShippedModules:
         homes: the folders of the wheel that hold the shipped packages, and single modules.
         read: returns the bytes of a repository path; raises `KeyError` for one that the tree does not hold.
         parsed: parses them.
-        unseen: places of files the commit holds and the source at hand lacks.
+        absent: places of files the commit holds and the source at hand lacks.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ShippedModules:
         homes: Iterable[str],
         read: Callable[[str], bytes],
         parsed: ParsedModules,
-        unseen: Iterable[str] = (),
+        absent: Iterable[str] = (),
     ) -> None:
         self.places = places
         self.parsed = parsed
@@ -58,7 +58,7 @@ class ShippedModules:
         self._contents: dict[str, bytes] = {}
         self._homes = frozenset(home.removesuffix(".py").replace("/", ".") for home in homes)
         self._modules: dict[str, Module | None] = {}
-        self._unseen = frozenset(filter(None, map(module_name, unseen)))
+        self._absent = frozenset(filter(None, map(module_name, absent)))
 
     def with_module(self, path: str, content: bytes) -> ShippedModules:
         """Return the same modules but one that has another content."""
@@ -85,15 +85,13 @@ class ShippedModules:
     @cached_property
     def paths(self) -> dict[str, str]:
         """Repository path by dotted name: of two files of one name, the one that is imported."""
-        named = ((module_name(place), place) for place in self.places)
-        last = sorted(((_precedence(place), name, place) for name, place in named if name), reverse=True)
-        return {name: self.places[place] for _, name, place in last}
+        ranked = sorted(((_precedence(place), module_name(place), place) for place in self.places), reverse=True)
+        return {name: self.places[place] for _, name, place in ranked if name}
 
     @cached_property
     def names(self) -> dict[str, str]:
         """Dotted name by repository path, also of a module that another one of that name hides."""
-        named = ((path, module_name(place)) for place, path in self.places.items())
-        return {path: name for path, name in named if name}
+        return {path: name for place, path in self.places.items() if (name := module_name(place))}
 
     @cached_property
     def texts(self) -> dict[str, bytes]:
@@ -169,7 +167,7 @@ class ShippedModules:
         """Return whether a module can be imported; None where that cannot be told."""
         if not module:
             return False  # a relative import that leads out of the package
-        if not self.owns(module) or module in self._unseen:
+        if not self.owns(module) or module in self._absent:
             return None
         if self.holds(module):
             return True
@@ -200,7 +198,7 @@ class ShippedModules:
         answers = {self.star_brings(star, name, _seen | {module}) for star in self.stars(module)}
         if True in answers:
             return True
-        unsure = surface.dynamic or None in answers or self._open(module) or inner in self._unseen
+        unsure = surface.dynamic or None in answers or self._open(module) or inner in self._absent
         return None if unsure else False
 
     def stars(self, module: str) -> Iterator[str]:

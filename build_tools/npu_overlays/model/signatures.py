@@ -3,108 +3,125 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from npu_overlays.model.fingerprint import dump
+
+ParameterKind = Literal["/", "|", "*", "kw", "**"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """One parameter: its name, kind (``/``, ``|``, ``*``, ``kw`` or ``**``), syntax node and default."""
+    """One parameter of a function."""
 
     name: str
-    kind: str
+    kind: ParameterKind  # by position, by position or name, all further positions, by name, all further names
     node: ast.arg
     default: ast.expr | None = None
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether a call can give it by its position."""
+        return self.kind in ("/", "|")
+
+    @property
+    def is_starred(self) -> bool:
+        """Whether it takes all that no other parameter takes."""
+        return self.kind in ("*", "**")
+
+    @property
+    def is_required(self) -> bool:
+        """Whether each call has to give it."""
+        return self.default is None and not self.is_starred
 
 
 def parameters(arguments: ast.arguments) -> list[Parameter]:
     """Return every parameter in the order in which they are written."""
-    positional = [("/", one) for one in arguments.posonlyargs] + [("|", one) for one in arguments.args]
+    positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [*[None] * (len(positional) - len(arguments.defaults)), *arguments.defaults]
-    found = [_parameter(kind, one, default) for (kind, one), default in zip(positional, defaults, strict=True)]
-    found += [_parameter("*", arguments.vararg)] if arguments.vararg else []
-    found += [
-        _parameter("kw", one, default) for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    ]
-    return found + ([_parameter("**", arguments.kwarg)] if arguments.kwarg else [])
+    listed: list[tuple[ParameterKind, ast.arg, ast.expr | None]] = []
+    for number, (node, default) in enumerate(zip(positional, defaults, strict=True)):
+        listed.append(("/" if number < len(arguments.posonlyargs) else "|", node, default))
+    if arguments.vararg:
+        listed.append(("*", arguments.vararg, None))
+    for node, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        listed.append(("kw", node, default))
+    if arguments.kwarg:
+        listed.append(("**", arguments.kwarg, None))
+    return [Parameter(name=node.arg, kind=kind, node=node, default=default) for kind, node, default in listed]
 
 
-def _parameter(kind: str, node: ast.arg, default: ast.expr | None = None) -> Parameter:
-    return Parameter(name=node.arg, kind=kind, node=node, default=default)
+class _Accepted:
+    """What calls a function accepts, by its parameters."""
+
+    def __init__(self, listed: Iterable[Parameter]) -> None:
+        self.all = list(listed)
+        self.positional = [one for one in self.all if one.is_positional]
+        self.kinds = {one.kind for one in self.all}
+        self.named = {one.name for one in self.all if one.kind in ("|", "kw")}
+
+    def by_name(self, name: str) -> bool:
+        """Return whether a call can give something by that name."""
+        return name in self.named or "**" in self.kinds
+
+    def gives(self, place: int, parameter: Parameter) -> bool:
+        """Return whether every call of it gives another function's parameter, as far as that can be told of ``*``."""
+        wanted = next((one for one in self.all if one.name == parameter.name), None)
+        if place < len(self.positional) and "/" in (parameter.kind, self.positional[place].kind):
+            wanted = self.positional[place]
+        if wanted is None and parameter.kind != "kw":
+            return "*" in self.kinds
+        return wanted is not None and wanted.default is None
 
 
-def mismatch(wrapper: ast.arguments, original: ast.arguments) -> str:
-    """Return how a wrapper's parameters differ from the original's, as the rest of a sentence, or an empty text.
-
-    They must be the same in name, kind, order and default; behind them the wrapper may have optional ones of its own.
-    ``...`` as the default of a parameter stands for the original's.
-    """
-    own, theirs = parameters(wrapper), parameters(original)
-    reasons = [*_lacking(own, theirs), *_surplus(own, theirs), *_defaults(own, theirs)]
-    return reasons[0] if reasons else ""
-
-
-def unaccepted(replacement: ast.arguments, original: ast.arguments) -> str:
+def replacement_mismatch(replacement: ast.arguments, original: ast.arguments) -> str:
     """Return which of the original's calls a replacement would not take as they are meant, or an empty text.
 
     It may take more, and have other defaults.
     """
-    own, theirs = parameters(replacement), parameters(original)
-    kinds = {one.kind for one in own}
-    positional = [one for one in own if one.kind in ("/", "|")]
-    named = {one.name for one in own if one.kind in ("|", "kw")}
-    for place, wanted in enumerate(one for one in theirs if one.kind in ("/", "|")):
-        here = positional[place] if place < len(positional) else None
-        by_name = wanted.kind == "/" or wanted.name in named or "**" in kinds
-        fits = "*" in kinds if here is None else wanted.kind == "/" or here.name == wanted.name
-        if not fits or not by_name:
+    own, theirs = _Accepted(parameters(replacement)), _Accepted(parameters(original))
+    for place, wanted in enumerate(theirs.positional):
+        here = own.positional[place] if place < len(own.positional) else None
+        fits = "*" in own.kinds if here is None else wanted.kind == "/" or here.name == wanted.name
+        if not fits or not (wanted.kind == "/" or own.by_name(wanted.name)):
             return f"does not take upstream's parameter `{wanted.name}` in its place"
-    for wanted in theirs:
-        if wanted.kind == "kw" and wanted.name not in named and "**" not in kinds:
+    for wanted in theirs.all:
+        if wanted.kind == "kw" and not own.by_name(wanted.name):
             return f"does not take upstream's parameter `{wanted.name}`"
-        if wanted.kind in ("*", "**") and wanted.kind not in kinds:
+        if wanted.is_starred and wanted.kind not in own.kinds:
             return f"does not take upstream's `{wanted.kind}{wanted.name}`"
-    required = (one for place, one in enumerate(own) if one.default is None and not _is_given(place, one, theirs))
-    return next((_required(one) for one in required if one.kind not in ("*", "**")), "")
+    for place, one in enumerate(own.all):
+        if one.is_required and not theirs.gives(place, one):
+            return _required(one)
+    return ""
 
 
-def _is_given(place: int, parameter: Parameter, theirs: list[Parameter]) -> bool:
-    """Return whether every caller of the original gives a parameter, as far as that can be told of ``*args``."""
-    positional = [one for one in theirs if one.kind in ("/", "|")]
-    wanted = next((one for one in theirs if one.name == parameter.name), None)
-    if place < len(positional) and "/" in (parameter.kind, positional[place].kind):
-        wanted = positional[place]
-    if wanted is None and parameter.kind != "kw":
-        return any(one.kind == "*" for one in theirs)
-    return wanted is not None and wanted.default is None
-
-
-def unbound(call: ast.Call, theirs: list[Parameter]) -> str:
+def call_mismatch(call: ast.Call, theirs: list[Parameter]) -> str:
     """Return why Python would refuse a call, or an empty text; what is starred could be anything."""
-    starred = any(isinstance(one, ast.Starred) for one in call.args)
-    doubly = any(one.arg is None for one in call.keywords)
-    positional = [one for one in theirs if one.kind in ("/", "|")]
-    kinds = {one.kind for one in theirs}
-    given = sum(not isinstance(one, ast.Starred) for one in call.args)
-    named = {one.arg for one in call.keywords if one.arg}
-    if given > len(positional) and "*" not in kinds:
-        return f"gives {given} positional arguments where upstream takes {len(positional)}"
-    known = {one.name for one in theirs if one.kind in ("|", "kw")}
-    if (unknown := sorted(named - known)) and "**" not in kinds:
-        return f"gives `{unknown[0]}`, which upstream does not take"
-    if twice := [one.name for one in positional[:given] if one.kind == "|" and one.name in named]:
-        return f"gives `{twice[0]}` twice"
-    lacking = [one for one in theirs if one.default is None and one.kind not in ("*", "**") and one.name not in named]
-    for one in lacking:
-        reached = one in positional[:given] or (starred and one in positional) or (doubly and one.kind != "/")
-        if not reached:
+    accepted = _Accepted(theirs)
+    plain = [one for one in call.args if not isinstance(one, ast.Starred)]
+    named = {one.arg for one in call.keywords}
+    if len(plain) > len(accepted.positional) and "*" not in accepted.kinds:
+        return f"gives {len(plain)} positional arguments where upstream takes {len(accepted.positional)}"
+    for name in sorted(filter(None, named)):
+        if not accepted.by_name(name):
+            return f"gives `{name}`, which upstream does not take"
+    reached = accepted.positional[: len(plain)]
+    for one in reached:
+        if one.kind == "|" and one.name in named:
+            return f"gives `{one.name}` twice"
+    if len(plain) < len(call.args):
+        reached = accepted.positional
+    for one in theirs:
+        starred = None in named and one.kind != "/"
+        if one.is_required and one.name not in named and one not in reached and not starred:
             return f"lacks `{one.name}`"
     return ""
 
 
-def written(arguments: ast.arguments, default: Callable[[ast.expr], str] = ast.unparse) -> str:
+def signature_text(arguments: ast.arguments, default: Callable[[ast.expr], str] = ast.unparse) -> str:
     """Return parameters as they can be written, without their annotations: ``(x, y=1, **kwargs)``.
 
     Args:
@@ -114,27 +131,42 @@ def written(arguments: ast.arguments, default: Callable[[ast.expr], str] = ast.u
     shown: list[str] = []
     before = ""
     for one in parameters(arguments):
-        shown += ["/"] if before == "/" and one.kind != "/" else []
-        shown += ["*"] if one.kind == "kw" and before not in ("kw", "*") else []
-        stars = one.kind if one.kind in ("*", "**") else ""
+        if before == "/" != one.kind:
+            shown.append("/")
+        if one.kind == "kw" and before not in ("kw", "*"):
+            shown.append("*")
+        stars = one.kind if one.is_starred else ""
         shown.append(f"{stars}{one.name}" + (f"={default(one.default)}" if one.default else ""))
         before = one.kind
-    shown += ["/"] if before == "/" else []
+    if before == "/":
+        shown.append("/")
     return f"({', '.join(shown)})"
+
+
+def wrapper_mismatch(wrapper: ast.arguments, original: ast.arguments) -> str:
+    """Return how a wrapper's parameters differ from the original's, as the rest of a sentence, or an empty text.
+
+    They must be the same in name, kind, order and default; behind them the wrapper may have optional ones of its own.
+    ``...`` as the default of a parameter stands for the original's.
+    """
+    own, theirs = parameters(wrapper), parameters(original)
+    for differences in (_lacking(own, theirs), _surplus(own, theirs), _defaults(own, theirs)):
+        for text in differences:
+            return text
+    return ""
 
 
 def _lacking(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
     """Yield what of the original's parameters the wrapper does not have, or has elsewhere."""
     places = {(one.kind, one.name): number for number, one in enumerate(own)}
-    gone = [
-        one.name for one in own if one.kind not in ("*", "**") and one.name not in {wanted.name for wanted in theirs}
-    ]
+    known = {wanted.name for wanted in theirs}
+    gone = [one.name for one in own if not one.is_starred and one.name not in known]
     but = f"; upstream has no `{'`, `'.join(gone)}`" if gone else ""
     for number, wanted in enumerate(theirs):
         place = places.get((wanted.kind, wanted.name))
-        if wanted.kind in ("*", "**") and place is None:
+        if wanted.is_starred and place is None:
             yield f"does not take upstream's `{wanted.kind}{wanted.name}`"
-        elif place is None or (wanted.kind in ("/", "|") and place != number):
+        elif place is None or (wanted.is_positional and place != number):
             yield f"does not take upstream's parameter `{wanted.name}` in its place{but}"
 
 
@@ -143,29 +175,32 @@ def _surplus(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
     known = {one.name for one in theirs}
     rest = next((one.name for one in theirs if one.kind == "*"), "")
     for one in own:
-        if one.name not in known and one.kind in ("*", "**"):
+        if one.name in known:
+            continue
+        if one.is_starred:
             yield f"takes `{one.kind}{one.name}`, which hides upstream's parameters"
-        elif one.name not in known and one.default is None:
+        elif one.default is None:
             yield _required(one)
-        elif one.name not in known and one.kind != "kw" and rest:
+        elif one.kind != "kw" and rest:
             yield f"takes as `{one.name}` what upstream takes as `*{rest}`"
 
 
 def _defaults(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
+    """Yield which parameters have a default that the original's do not have, or another one."""
     known = {one.name: one for one in theirs}
     for one in own:
         wanted = known.get(one.name)
-        if wanted is None or one.kind in ("*", "**"):
+        if wanted is None or one.is_starred:
             continue
-        if wanted.default is not None and one.default is None:
-            yield _required(one)
-        elif wanted.default is None and one.default is not None:
+        if wanted.default is None and one.default is not None:
             yield f"gives `{one.name}` a default, which upstream's callers must give"
-        elif wanted.default is not None and one.default is not None and not _same(one.default, wanted.default):
+        elif wanted.default is not None and one.default is None:
+            yield _required(one)
+        elif wanted.default and one.default and not _is_same(one.default, wanted.default):
             yield f"gives `{one.name}` another default than upstream's {ast.unparse(wanted.default)}"
 
 
-def _same(own: ast.expr, theirs: ast.expr) -> bool:
+def _is_same(own: ast.expr, theirs: ast.expr) -> bool:
     return is_upstreams(own) or dump(own) == dump(theirs)
 
 

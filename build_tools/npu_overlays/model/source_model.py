@@ -10,6 +10,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.resolver import Resolver
 from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.pin import Pin
 from npu_overlays.tree import PatchedTree, SourceTree
 
@@ -37,6 +38,7 @@ class Model:
         """Forget what was found out, which takes much memory; whatever is asked again is found out again."""
         self.__dict__.pop("resolver", None)
         self.__dict__.pop("classes", None)
+        self.__dict__.pop("symbols", None)
         self.modules.forget()
 
     @cached_property
@@ -48,6 +50,11 @@ class Model:
     def classes(self) -> ClassGraph:
         """Its classes."""
         return ClassGraph(self.resolver)
+
+    @cached_property
+    def symbols(self) -> SymbolLookup:
+        """What the dotted names in an overlay's text stand for in it."""
+        return SymbolLookup(self.classes, self.absent)
 
 
 def model_of(pin: Pin, tree: SourceTree, *, absent: frozenset[str] = frozenset()) -> Model:
@@ -83,8 +90,9 @@ def _model(
     pin: Pin, paths: Iterable[str], read: Callable[[str], bytes], parsed: ParsedModules, absent: frozenset[str]
 ) -> Model:
     places = {place: path for path in paths if (place := pin.place(path))}
-    unseen = filter(None, map(pin.place, absent))
-    return Model(ShippedModules(places, [home for _, home in pin.homes], read, parsed, unseen), absent)
+    homes = [home for _, home in pin.homes]
+    absent_places = filter(None, map(pin.place, absent))
+    return Model(ShippedModules(places, homes, read, parsed, absent_places), absent)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -111,8 +119,8 @@ def model_of_files(
         files: their content by path.
         homes: the packages and single modules that hold them.
         absent: paths that belong there and are not at hand.
-        parsed: likewise.
+        parsed: parses them; None for what parses nothing else.
     """
-    places = {path: path for path in files}
+    places = dict(zip(files, files, strict=True))
     modules = ShippedModules(places, homes, files.__getitem__, parsed or ParsedModules(), absent)
     return Model(modules, absent)

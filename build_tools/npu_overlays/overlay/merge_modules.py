@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from npu_overlays.errors import MergeError, Problem
+from npu_overlays.model.code_blocks import names_in
 from npu_overlays.model.selectors import selector, with_selector
-from npu_overlays.model.texts import names_in
 from npu_overlays.overlay.anchors import with_anchors
 from npu_overlays.overlay.operations import Edit, ImportedName, Operation
 from npu_overlays.overlay.reading.arguments import Arguments, read_arguments

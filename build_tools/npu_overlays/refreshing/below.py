@@ -9,7 +9,7 @@ from typing import TypeAlias
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.results import MergedModule
 from npu_overlays.model.encodings import as_declared, as_utf8
-from npu_overlays.model.parsing import line_starts
+from npu_overlays.model.syntax import line_starts
 
 _Nearest: TypeAlias = Callable[[Authorship, int], int | None]
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from npu_overlays.merging.actions.wrapping import private_name, without_docstring
 from npu_overlays.model import classes_of
+from npu_overlays.model.code_blocks import names_in, reindent, value_text
 from npu_overlays.model.definitions import FUNCTIONS, Definition
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.texts import names_in, reindent, value_text
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason, TargetKind
 from npu_overlays.refreshing.substituting import substitutions
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from npu_overlays.authoring.writer.merge_module_text import Written
-from npu_overlays.model.texts import renamed
+from npu_overlays.model.code_blocks import renamed
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.attempting import Change
 

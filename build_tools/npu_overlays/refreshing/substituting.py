@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from npu_overlays.errors import MergeError
-from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.code_blocks import lines_of
 from npu_overlays.model.passages import Passage
-from npu_overlays.model.texts import lines_of
+from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit
 
 # Of a definition, at most so much may be exchanged by an edit, or else it is a replacement.
@@ -121,7 +121,7 @@ def common(one: Sequence[object], other: Sequence[object]) -> int:
     return next((number for number, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def _part(layout: Layout, first: int, behind: int) -> str:
+def _part(layout: TokenLayout, first: int, behind: int) -> str:
     if first >= behind:
         return ""
     return layout.source[layout.tokens[first].start : layout.tokens[behind - 1].end]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.acquisition import acquire, check_shape
-from npu_overlays.contracts.own_metadata import asking
+from npu_overlays.contracts.own_metadata import own_metadata_readers
 from npu_overlays.contracts.runtime_coverage import FIRED_FILE
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
 from npu_overlays.model.shipped_modules import EXTENSIONS, module_name
@@ -116,7 +116,7 @@ def write_overlay(request: Request, layered: Layered) -> Started:
         write_files(new.stage, more)
         place = new.overlay.pin.place
         shipped = ((path, place(path), new.tree.read(path)) for path in new.tree.entries if path.endswith(".py"))
-        found = asking(shipped, request.project)
+        found = own_metadata_readers(shipped, request.project)
         files = tuple({**new.files, **more})
         return Started(
             overlay=new.overlay, files=files, example=example is not None, offer=new.offer, asking=tuple(found)

@@ -12,7 +12,13 @@ import pytest
 from environments import Installations, Torch, Unavailable
 from npu_overlays.contracts.lockfile import load_lock
 from npu_overlays.contracts.overlay_code import called_operators
-from npu_overlays.contracts.runtime_coverage import FIRED_FILE, Fired, load_fired, render_fired, unproven
+from npu_overlays.contracts.runtime_coverage import (
+    FIRED_FILE,
+    RuntimeCoverage,
+    load_coverage,
+    render_coverage,
+    uncovered_operations,
+)
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.lookup import find_overlay
 from npu_schemas import recorded, stack_versions
@@ -100,12 +106,12 @@ def _content(name: str) -> Content:
 
 def _compare(content: Content, called: dict[str, list[str]]) -> None:
     """Compare what each operation called with what the pin's folder says; WRITE_FIRED=1 writes it there."""
-    fired = Fired(pin=content.overlay.pin.identity, called=called)
+    fired = RuntimeCoverage(pin=content.overlay.pin.identity, called=called)
     file = content.overlay.folder / FIRED_FILE
     if os.environ.get("WRITE_FIRED"):
-        file.write_text(render_fired(fired), "utf-8")
-    assert file.read_text("utf-8") == render_fired(fired), "WRITE_FIRED=1 writes it anew; review it like code"
-    assert list(unproven(content, load_fired(content.overlay.folder))) == []
+        file.write_text(render_coverage(fired), "utf-8")
+    assert file.read_text("utf-8") == render_coverage(fired), "WRITE_FIRED=1 writes it anew; review it like code"
+    assert list(uncovered_operations(content, load_coverage(content.overlay.folder))) == []
 
 
 @pytest.mark.index

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from environments import Installations, Unavailable
-from npu_overlays.model.parsing import parsed
+from npu_overlays.model.syntax import syntax_tree
 from npu_summary.changes import Changes
 from verl_stacks import STACKS, Stack
 
@@ -66,7 +66,7 @@ class Wheel:
     @cached_property
     def assigned(self) -> set[tuple[str, str]]:
         """File and symbol, dotted, of all that is assigned in other packages."""
-        return {(path, name) for path, text in self.modules.items() for name in _assigned(parsed(text))}
+        return {(path, name) for path, text in self.modules.items() for name in _assigned(syntax_tree(text))}
 
 
 def _read(path: Path) -> Wheel:

@@ -11,9 +11,9 @@ from npu_overlays.errors import OverlayError
 from npu_overlays.merging.merge import merge
 from npu_overlays.merging.settings_text import ENDINGS, keyed_lines
 from npu_overlays.model.fingerprint import dump, fingerprint
-from npu_overlays.model.logical_lines import layout_of
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
+from npu_overlays.model.token_layout import layout_of
 from npu_overlays.overlay.operations import EVERYTHING, Operation
 
 # A definition in its module; a line with the number of blocks around it.

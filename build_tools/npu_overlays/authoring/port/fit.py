@@ -18,8 +18,8 @@ from npu_overlays.merging.sites import Companions, Site
 from npu_overlays.merging.targets import find
 from npu_overlays.model import model_of_module
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definition_fields import definition_fields, definition_selectors, enclosing_headers
 from npu_overlays.model.module import Module
-from npu_overlays.model.parts import definitions, owners, parts
 from npu_overlays.overlay.operations import EVERYTHING, Operation
 
 _KEPT = 24
@@ -131,14 +131,14 @@ def _classes(module: Module) -> ClassGraph:
 def _contract(locked: Contract, operation: Operation, module: Module) -> Contract:
     """Return an operation's contract with a module, except for parts that need the whole tree and break nothing."""
     if operation.action == "added":
-        return replace(locked, owner=owners(module, operation.symbol))
+        return replace(locked, owner=enclosing_headers(module, operation.symbol))
     return Contract(
         path=operation.path,
         symbol=operation.symbol,
         operation=operation.action,
-        owner=owners(module, operation.symbol),
+        owner=enclosing_headers(module, operation.symbol),
         watched=locked.watched,
         hidden=locked.hidden,
         unlike=locked.unlike,
-        **{**parts(find(module, operation)), "definitions": definitions(module, operation.name)},
+        **{**definition_fields(find(module, operation)), "definitions": definition_selectors(module, operation.name)},
     )

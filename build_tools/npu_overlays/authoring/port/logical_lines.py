@@ -14,14 +14,14 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
-from npu_overlays.model.logical_lines import Layout
-from npu_overlays.model.parsing import parsed
+from npu_overlays.model.syntax import syntax_tree
+from npu_overlays.model.token_layout import TokenLayout
 
 Words: TypeAlias = tuple[str, ...]
 _Line = TypeVar("_Line", bound=Hashable)
 
 
-def words_of_lines(layout: Layout) -> list[Words]:
+def words_of_lines(layout: TokenLayout) -> list[Words]:
     """Return the words of each logical line."""
     return [tuple(layout.texts[start:end]) for start, end in pairwise([*layout.heads, len(layout.tokens)])]
 
@@ -31,7 +31,7 @@ def syntax_of(words: Words) -> ast.stmt | None:
     text = " ".join(words)
     for whole in (text, f"{text} pass"):
         try:
-            return next(iter(parsed(whole.encode()).body), None)
+            return next(iter(syntax_tree(whole.encode()).body), None)
         except (SyntaxError, ValueError):
             continue
     return None

@@ -27,7 +27,6 @@ from npu_overlays.contracts.lockfile import load_lock, write_lock
 from npu_overlays.derivation import derive_lock
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.model import model_of
-from npu_overlays.model.lookup import Upstream
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.configuration import load_overlay
@@ -181,7 +180,7 @@ def _judged(port: Port, past: UpstreamHistory | None) -> Port:
         landed.note(commit for commit, _ in reversed(past.graph(first, last).values()))
     step(f"looking at what became of {plural(len(content.operations), 'operation')}")
     classifier = Classifier(content, still_held(lock.contracts, before.operations, content.operations), base)
-    changed = changed_reads(lock.reads, Upstream(model_of(port.new.pin, port.now)), content)
+    changed = changed_reads(lock.reads, model_of(port.new.pin, port.now).symbols, content)
     found: Iterator[PortedPart] = with_users(with_reads(parts(content, classifier, now, landed), changed))
     if past:
         found = with_commits(found, classifier, CommitRange(history=past, first=first, last=last), port.parts)

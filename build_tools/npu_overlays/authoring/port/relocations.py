@@ -13,13 +13,13 @@ from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.verdicts import Kind, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, breaking
+from npu_overlays.model.code_blocks import renamed
+from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.likeness import ENOUGH
-from npu_overlays.model.logical_lines import Layout, layout_of
 from npu_overlays.model.module import Module
-from npu_overlays.model.parts import parts
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
-from npu_overlays.model.texts import renamed
+from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
 
 
@@ -148,7 +148,7 @@ class Relocations:
             # Splitting a module into words takes a thousand times as long.
             is_possible = all(line in content for line in rarest.split(b"\n"))
             text = content.decode("utf-8", "replace") if is_possible else ""
-            self._counts[key] = len(Layout(text).occurrences(sought)) if is_possible else 0
+            self._counts[key] = len(TokenLayout(text).occurrences(sought)) if is_possible else 0
         return self._counts[key]
 
     def _is_called(self, operation: Operation, path: str, now: Snapshot) -> bool:
@@ -177,7 +177,8 @@ class Relocations:
         module = self._base.module(operation.path)
         known = chosen(module, operation.symbol) if module is not None else []
         bare = Contract(path=operation.path, operation=operation.action)
-        was, now = replace(bare, **parts(known[0] if known else there)), replace(bare, **parts(there))
+        was = replace(bare, **definition_fields(known[0] if known else there))
+        now = replace(bare, **definition_fields(there))
         # A decorator by the function's own name, as `@value.setter`, is renamed with it.
         own = was.decorators.replace(f"@{operation.leaf}.", f"@{leaf_of(there.name)}.")
         listed = ", ".join(map(str, breaking(replace(was, decorators=own), now)))

@@ -12,9 +12,9 @@ from collections import Counter
 from functools import partial
 
 from npu_overlays.authoring.port.logical_lines import is_like, names_bound, words_of_lines
-from npu_overlays.model.logical_lines import Layout, layout_of
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, owner_of
+from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
 
 
@@ -42,7 +42,7 @@ def are_removed(operation: Operation, before: Module, now: Module) -> bool:
     return not any(_is_rewritten(edit, old, there - was) for edit in operation.edits)
 
 
-def _layout(module: Module, symbol: str) -> Layout:
+def _layout(module: Module, symbol: str) -> TokenLayout:
     return layout_of(module.whole_text(chosen(module, symbol)[0].node).decode())
 
 
@@ -53,7 +53,7 @@ def _is_gone(edit: Edit, before: Module, now: Module) -> bool:
     return has <= had - edit.count
 
 
-def _is_rewritten(edit: Edit, old: Layout, new: Counter[tuple[str, ...]]) -> bool:
+def _is_rewritten(edit: Edit, old: TokenLayout, new: Counter[tuple[str, ...]]) -> bool:
     """Return whether a new line binds a name that an edited line bound, or is like one of the lines looked for."""
     lines, finds = words_of_lines(old), list(filter(None, words_of_lines(layout_of(edit.find))))
     bound: set[str] = set()
@@ -62,7 +62,7 @@ def _is_rewritten(edit: Edit, old: Layout, new: Counter[tuple[str, ...]]) -> boo
     return any(bound & names_bound(words) or any(map(partial(is_like, words), finds)) for words in new)
 
 
-def _lines_found(layout: Layout, edit: Edit) -> frozenset[int]:
+def _lines_found(layout: TokenLayout, edit: Edit) -> frozenset[int]:
     """Return the numbers of the lines on which an edit's find is."""
     find = layout_of(edit.find)
     found: set[int] = set()

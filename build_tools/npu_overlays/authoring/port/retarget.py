@@ -12,11 +12,11 @@ from npu_overlays.authoring.writer.marker_imports import Markers, bound_imports
 from npu_overlays.authoring.writer.merge_module_text import rewritten, statement_at
 from npu_overlays.authoring.writer.statements import where
 from npu_overlays.errors import MergeError
+from npu_overlays.model.code_blocks import reindent, renamed
 from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import leaf_of, owner_of, plain
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.texts import reindent, renamed
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from npu_overlays.authoring.port.absorption import is_substituted
 from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import Snapshot, tree_of
-from npu_overlays.contracts.surroundings import surroundings
+from npu_overlays.contracts.substitution_context import substitution_context
 from npu_overlays.errors import OverlayError
 from npu_overlays.merging.patches import apply_patch
 from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
@@ -97,7 +97,7 @@ def _taken(repeated: list[str], *, is_same: bool) -> Verdict:
 
 def _fitting(path: str, find: str, before: bytes, now: bytes) -> Verdict:
     """Return that a substitution fits, and whether what it looks for belongs to something else now."""
-    old, new = surroundings(path, before, find), surroundings(path, now, find)
+    old, new = substitution_context(path, before, find), substitution_context(path, now, find)
     if not old or old == new:
         return Verdict(kind="fits", applies=True)
     evidence = "the lines around what it looks for changed"

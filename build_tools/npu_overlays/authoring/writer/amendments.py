@@ -13,10 +13,10 @@ from dataclasses import replace
 from npu_overlays.authoring.writer.argument_comments import comments
 from npu_overlays.authoring.writer.marker_imports import Markers
 from npu_overlays.authoring.writer.statements import edit_text, literal, statement, uses, where
+from npu_overlays.model.code_blocks import reindent, renamed
 from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
 from npu_overlays.model.splices import Splice
-from npu_overlays.model.texts import reindent, renamed
 from npu_overlays.overlay.operations import Edit, Operation
 
 _STEP = "    "

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npu_overlays.merging.imports import imported_names
+from npu_overlays.model.code_blocks import names_in
 from npu_overlays.model.definitions import bound_name
 from npu_overlays.model.module import Module
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.texts import names_in
 from npu_overlays.overlay.operations import ACTIONS, ImportedName, Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS, MARKERS_MODULE
 

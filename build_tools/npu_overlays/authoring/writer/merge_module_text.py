@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from npu_overlays.authoring.writer.amendments import amended
 from npu_overlays.authoring.writer.marker_imports import Markers, with_imports
 from npu_overlays.authoring.writer.statements import literal, statement
+from npu_overlays.model.code_blocks import reindent
 from npu_overlays.model.definitions import first_line
 from npu_overlays.model.encodings import as_declared
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import accessor
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.texts import reindent
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
 

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from npu_overlays.model.code_blocks import names_in, reindent
 from npu_overlays.model.selectors import selecting_decorators, selector
-from npu_overlays.model.texts import names_in, reindent
 from npu_overlays.overlay.operations import Edit, Operation
 
 _WIDTH = 119

@@ -6,11 +6,11 @@ import ast
 
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.targets import find
+from npu_overlays.model.code_blocks import reindent, renamed
 from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, selector, with_selector
 from npu_overlays.model.splices import Splice
-from npu_overlays.model.texts import reindent, renamed
 from npu_overlays.overlay.operations import Operation
 
 _STEP = "    "

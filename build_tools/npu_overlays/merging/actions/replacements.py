@@ -6,10 +6,10 @@ import ast
 
 from npu_overlays.merging.sites import Site
 from npu_overlays.merging.upstream.standing_in import misfit
+from npu_overlays.model.code_blocks import reindent, renamed
 from npu_overlays.model.definitions import FUNCTIONS, Definition
 from npu_overlays.model.module import Module
 from npu_overlays.model.splices import Splice
-from npu_overlays.model.texts import reindent, renamed
 
 
 def splices(site: Site) -> list[Splice]:

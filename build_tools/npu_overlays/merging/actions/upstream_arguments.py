@@ -10,17 +10,17 @@ from collections.abc import Iterator
 
 from npu_overlays.merging.actions.wrappers import Wrapper
 from npu_overlays.model.definitions import FunctionNode
-from npu_overlays.model.signatures import Parameter, parameters, unbound, written
+from npu_overlays.model.signatures import Parameter, call_mismatch, parameters, signature_text
 
 
 def misfits(wrapper: Wrapper) -> Iterator[tuple[str, str]]:
     """Yield calls of the original that cannot be bound to its parameters, or do not hand on self or cls."""
     theirs = parameters(wrapper.original.args)
     for call, _ in wrapper.calls():
-        reason = unbound(call, theirs) or (_without_self(wrapper, call, theirs) if wrapper.owner else "")
+        reason = call_mismatch(call, theirs) or (_without_self(wrapper, call, theirs) if wrapper.owner else "")
         if reason:
             shown = f"{wrapper.name}({', '.join(map(ast.unparse, [*call.args, *call.keywords]))})"
-            fix = f"upstream's parameters are {written(wrapper.original.args)}"
+            fix = f"upstream's parameters are {signature_text(wrapper.original.args)}"
             yield f"calls {shown}, which {reason}", fix
 
 

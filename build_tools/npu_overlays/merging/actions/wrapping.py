@@ -11,14 +11,14 @@ from npu_overlays.merging.sites import Site
 from npu_overlays.merging.upstream.classes import body, called_early, calling_decorator, is_stub
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.code_blocks import lines_of, reindent, value_text
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode, first_line
 from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import is_private
 from npu_overlays.model.selectors import accessor, chosen
-from npu_overlays.model.signatures import Parameter, is_upstreams, mismatch, parameters, written
+from npu_overlays.model.signatures import Parameter, is_upstreams, parameters, signature_text, wrapper_mismatch
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.texts import lines_of, reindent, value_text
 from npu_overlays.model.tokens import tokens
 
 PRIVATE_PREFIX = "_upstream_"
@@ -176,8 +176,8 @@ def _wrapper(site: Site, definition: Definition) -> Wrapper:
         fix = "take the decorator out, or use @replaced"
         decorator = ast.unparse(others[0])
         raise site.error(f"upstream's decorators stay on the wrapped {site.named}; `@{decorator}` is none of them", fix)
-    if differs := mismatch(node.args, original.args):
-        raise site.error(f"{what} {differs}", f"write upstream's parameters: {written(original.args)}")
+    if differs := wrapper_mismatch(node.args, original.args):
+        raise site.error(f"{what} {differs}", f"write upstream's parameters: {signature_text(original.args)}")
     for misuse, fix in misuses(wrapper):
         raise site.error(f"{what} {misuse}", fix)
     if misused := _misused_types(module, wrapper):

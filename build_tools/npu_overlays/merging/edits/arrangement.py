@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from npu_overlays.model.logical_lines import Layout, layout_of, relative_levels
+from npu_overlays.model.code_blocks import dedented, lines_of
 from npu_overlays.model.passages import Passage
-from npu_overlays.model.texts import dedented, lines_of
+from npu_overlays.model.token_layout import TokenLayout, layout_of, relative_levels
 from npu_overlays.model.tokens import continuation_lines
 from npu_overlays.overlay.operations import Edit
 
 _WHOLE = "lengthen the find to whole lines, or write the replacement as one statement"
 
 
-def _begun(layout: Layout, depth: int) -> list[int]:
+def _begun(layout: TokenLayout, depth: int) -> list[int]:
     """Return the tokens of a replacement that begin a logical line, where so many brackets are open before it."""
     found = []
     for number, token in enumerate(layout.tokens):
@@ -34,7 +34,7 @@ def refusal(passage: Passage, first: int, behind: int, edit: Edit) -> tuple[str,
     return "", ""
 
 
-def _relative(passage: Passage, first: int, new: Layout, begun: list[int]) -> list[int]:
+def _relative(passage: Passage, first: int, new: TokenLayout, begun: list[int]) -> list[int]:
     """Return in how many blocks more than its first line each logical line of a replacement is written."""
     margins = new.statement_margins(begun, bracketed=passage.layout.depths[first] > 0) if begun else []
     return relative_levels(margins, passage.layout.step_of(margins))
@@ -70,7 +70,7 @@ def arrangement(passage: Passage, first: int, behind: int, text: str) -> str:
     return "".join(parts)
 
 
-def _line(layout: Layout, token: int) -> int:
+def _line(layout: TokenLayout, token: int) -> int:
     """Return the number of the physical line a token stands on."""
     return layout.source.count("\n", 0, layout.tokens[token].start)
 

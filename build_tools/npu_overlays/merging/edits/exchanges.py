@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from npu_overlays.merging.edits.arrangement import arrangement, refusal
-from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.code_blocks import dedented
 from npu_overlays.model.passages import Passage
-from npu_overlays.model.texts import dedented
+from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.model.tokens import tokens
 from npu_overlays.overlay.operations import Edit
 
@@ -99,7 +99,7 @@ def _without_semicolons(passage: Passage, made: list[Exchange]) -> Iterator[Exch
             yield one
 
 
-def _begins_statement(layout: Layout, token: int) -> bool:
+def _begins_statement(layout: TokenLayout, token: int) -> bool:
     opens_suite = token in layout.suites and token - 1 not in layout.suites
     return layout.first(token) or layout.texts[token - 1] == ";" or opens_suite
 

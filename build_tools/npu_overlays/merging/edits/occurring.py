@@ -8,9 +8,9 @@ from itertools import pairwise
 from npu_overlays.errors import Problem
 from npu_overlays.merging.sites import Site
 from npu_overlays.model.definitions import first_line
-from npu_overlays.model.logical_lines import Layout, layout_of
 from npu_overlays.model.module import Module
 from npu_overlays.model.passages import Passage
+from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit
 
 _SHOWN = 3
@@ -72,7 +72,7 @@ def _inside_a_string(edit: Edit, passage: Passage, first_line: int) -> str:
     return f"it stands at {'; '.join(places[:_SHOWN])}: write that string out, whole" if places else ""
 
 
-def _elsewhere(site: Site, find: Layout) -> str:
+def _elsewhere(site: Site, find: TokenLayout) -> str:
     """Say where else in the module a find stands."""
     text = site.module.content.decode()
     if not all(word in text for word in find.texts):  # that costs nothing beside reading the tokens of a module
@@ -97,13 +97,13 @@ def _symbol_at(module: Module, line: int) -> str:
     return max(around)[1] if around else ""
 
 
-def _nearest(find: Layout, passage: Passage) -> str:
+def _nearest(find: TokenLayout, passage: Passage) -> str:
     """Return the line of the definition most like the first line of a find."""
     close = difflib.get_close_matches(_words(find)[0], _words(passage.layout), n=1)
     return f"nearest: `{close[0]}`" if close else ""
 
 
-def _words(layout: Layout) -> list[str]:
+def _words(layout: TokenLayout) -> list[str]:
     """Return the words of each logical line."""
     heads = [*layout.heads, len(layout.tokens)]
     return [" ".join(layout.texts[first:behind]) for first, behind in pairwise(heads)]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from npu_overlays.merging.edits.exchanges import Exchange
 from npu_overlays.model.fragments import Fragment, is_chain, read_fragment
-from npu_overlays.model.logical_lines import Layout, layout_of
 from npu_overlays.model.passages import Block, Passage
+from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.model.tokens import Token
 
 Mistake = tuple[str, str]
@@ -95,7 +95,7 @@ def _misread(before: Passage, after: Passage, one: Exchange, place: int) -> Iter
                 yield f"`{one.edit.find}` is only a part of a statement where it stands", "lengthen the find"
 
 
-def _shape(layout: Layout) -> list[str]:
+def _shape(layout: TokenLayout) -> list[str]:
     """Return the tokens that hold names and literals together, with a mark for each of these: read alike if alike."""
     atoms = (
         token.kind in ("string", "number") or token.text in _CONSTANTS or _is_name(token) for token in layout.tokens
@@ -107,7 +107,7 @@ def _is_name(token: Token) -> bool:
     return token.kind == "name" and not keyword.iskeyword(token.text)
 
 
-def _is_joined(layout: Layout, one: Exchange) -> bool:
+def _is_joined(layout: TokenLayout, one: Exchange) -> bool:
     """Return whether a find is a string beside which another stands, with nothing between them."""
     kinds = [token.kind for token in layout.tokens]
     beside = [*kinds[max(one.first - 1, 0) : one.first], *kinds[one.behind : one.behind + 1]]
@@ -139,7 +139,7 @@ def _side_by_side(passage: Passage, fragment: Fragment, at: int) -> bool:
     return passage.side_by_side([(at + first, at + behind) for first, behind in _ranges(fragment)])
 
 
-def _opens_suffix(layout: Layout, one: Exchange) -> bool:
+def _opens_suffix(layout: TokenLayout, one: Exchange) -> bool:
     """Return whether a find is what stands behind an expression: an attribute, a call, a subscript."""
     if layout.texts[one.first] == ".":
         return True

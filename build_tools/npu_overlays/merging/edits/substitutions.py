@@ -11,9 +11,9 @@ from npu_overlays.merging.edits.occurring import misfit
 from npu_overlays.merging.edits.readings import misreadings
 from npu_overlays.merging.sites import Site
 from npu_overlays.model.definitions import Definition
-from npu_overlays.model.logical_lines import layout_of
 from npu_overlays.model.passages import Passage
 from npu_overlays.model.splices import Splice, overlapping, splice
+from npu_overlays.model.token_layout import layout_of
 from npu_overlays.overlay.operations import Edit
 
 

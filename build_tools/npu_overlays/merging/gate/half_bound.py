@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from npu_overlays.model.exports import unevaluated
-from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.scopes import Load, Scopes
+from npu_overlays.model.syntax import nodes_of
 
 _WORTH_A_LOOK = re.compile(rb"TYPE_CHECKING|^[ \t]*global\s|[;:][ \t]*global\s", re.MULTILINE)
 

@@ -15,12 +15,12 @@ from npu_overlays.merging.gate.asking import excused
 from npu_overlays.merging.gate.blame import Report
 from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.model import Symbol, Target
-from npu_overlays.model.callables import constructor, constructor_behind
 from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
+from npu_overlays.model.constructors import constructor, super_constructor
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
-from npu_overlays.model.dynamic_members import may_be_given
+from npu_overlays.model.dynamic_members import may_have_dynamic_member
 from npu_overlays.model.local_names import is_local
-from npu_overlays.model.signatures import Parameter, parameters, unaccepted, unbound, written
+from npu_overlays.model.signatures import Parameter, call_mismatch, parameters, replacement_mismatch, signature_text
 
 _INIT = "__init__"
 _KEEP = "keep what they give, or change those places too"
@@ -41,8 +41,8 @@ class _Exchange:
 
     def refuses(self, call: ast.Call, *, bound: bool) -> bool:
         """Return whether a call fails that did not, given whether Python gives the object itself."""
-        failed = self.before is not None and unbound(call, _taken(self.before, bound=bound))
-        return not failed and bool(unbound(call, _taken(self.now, bound=bound)))
+        failed = self.before is not None and call_mismatch(call, _taken(self.before, bound=bound))
+        return not failed and bool(call_mismatch(call, _taken(self.now, bound=bound)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +75,17 @@ def report_unmade(examined: Examined, report: Report) -> None:
 def _stated(graph: ClassGraph, symbol: Symbol) -> tuple[list[str], tuple[Target, ...]]:
     """Return what a class itself says of how it is made: its constructor's parameters, and its bases."""
     known = [one.node for one in graph.definitions(symbol.member(_INIT))]
-    shown = [written(one.args) if isinstance(one, FUNCTIONS) else ast.unparse(one) for one in known]
+    shown = [signature_text(one.args) if isinstance(one, FUNCTIONS) else ast.unparse(one) for one in known]
     return shown, graph.bases(symbol).stated
 
 
 def _exchanged(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> _Exchanged:
-    every = [one for one in (symbol, *after.heirs(symbol)) if not may_be_given(after, one, _INIT, bound=True)]
+    every = [
+        one for one in (symbol, *after.heirs(symbol)) if not may_have_dynamic_member(after, one, _INIT, bound=True)
+    ]
     return _Exchanged(
         made=dict(_exchanges(before, after, every, constructor)),
-        behind=dict(_exchanges(before, after, every, constructor_behind)),
+        behind=dict(_exchanges(before, after, every, super_constructor)),
     )
 
 
@@ -95,7 +97,7 @@ def _exchanges(
         old, now = of(before, symbol), of(after, symbol)
         if isinstance(now, FUNCTIONS):
             known = old if isinstance(old, FUNCTIONS) else None
-            if known is None or unaccepted(now.args, known.args):
+            if known is None or replacement_mismatch(now.args, known.args):
                 yield symbol, _Exchange(now=now, before=known)
 
 
@@ -126,7 +128,7 @@ def _is_refused(
     root = ast.unparse(called).partition(".")[0]
     if not isinstance(called, (ast.Name, ast.Attribute)) or is_local(root, outer) or _is_rebound(graph, path, root):
         return False
-    meant = graph.meant(path, called)
+    meant = graph.resolved_class(path, called)
     exchange = exchanged.made.get(meant) if meant else None
     return exchange is not None and exchange.refuses(call, bound=bound)
 

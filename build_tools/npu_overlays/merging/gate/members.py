@@ -17,8 +17,8 @@ from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
 from npu_overlays.model.definitions import FUNCTIONS
-from npu_overlays.model.dynamic_members import may_be_given
-from npu_overlays.model.local_names import is_local, is_self, made_by
+from npu_overlays.model.dynamic_members import may_have_dynamic_member
+from npu_overlays.model.local_names import class_of_local, is_local, is_self
 
 _KEEP = "keep it, or change those places too"
 
@@ -57,7 +57,7 @@ def report_lost_members(examined: Examined, report: Report) -> None:
             if after.node(symbol) is None:
                 continue
             for loss in _losses(before, after, symbol):
-                given = may_be_given(after, symbol, loss.name, bound=loss.bound)
+                given = may_have_dynamic_member(after, symbol, loss.name, bound=loss.bound)
                 if not given and (loss.bound or not examined.sets_elsewhere(loss.name)):
                     _report(examined, report, loss, list(_askers(after, loss)), before.gives(symbol).get(loss.name, ()))
 
@@ -116,7 +116,11 @@ def _word_of(loss: _Loss) -> re.Pattern[bytes]:
 def _is_class(graph: ClassGraph, path: str, asked: ast.expr, around: Mapping[ast.AST, tuple[ast.stmt, ...]]) -> bool:
     """Return whether what is asked is a class, of which Python asks nothing that its objects have."""
     root = ast.unparse(asked).partition(".")[0]
-    return not isinstance(asked, ast.Call) and not is_local(root, around[asked]) and bool(graph.meant(path, asked))
+    return (
+        not isinstance(asked, ast.Call)
+        and not is_local(root, around[asked])
+        and bool(graph.resolved_class(path, asked))
+    )
 
 
 def _is_without(
@@ -132,9 +136,9 @@ def _is_without(
         return any(owner in graph.line(one) and graph.owner(one, method) == owner for one in loss.without)
     named = asked.func if isinstance(asked, ast.Call) else asked
     if is_local(ast.unparse(named).partition(".")[0], outer):
-        given = made_by(asked.id, outer) if isinstance(asked, ast.Name) else None
-        return given is not None and graph.meant(path, given) in loss.without
-    return graph.meant(path, named) in loss.without
+        given = class_of_local(asked.id, outer) if isinstance(asked, ast.Name) else None
+        return given is not None and graph.resolved_class(path, given) in loss.without
+    return graph.resolved_class(path, named) in loss.without
 
 
 def _is_above(graph: ClassGraph, owner: Symbol, loss: _Loss) -> bool:

@@ -9,14 +9,14 @@ from npu_overlays.merging.gate.blame import Report
 from npu_overlays.merging.gate.examined import Examined
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
-from npu_overlays.model.records import Records
+from npu_overlays.model.record_classes import RecordClasses
 
 
 def report_positions(examined: Examined, report: Report) -> None:
     """Report fields of a record that move those of its heirs, and those that make a named tuple longer."""
     graph = examined.after.classes
     graphs = (examined.before.classes, graph)
-    before, after = (Records(one, lambda: examined.glimpse.structs) for one in graphs)
+    before, after = (RecordClasses(one, lambda: examined.glimpse.structs) for one in graphs)
     for path in sorted(examined.tree.changed):
         if examined.tree.before(path) is None or not path.endswith(".py"):
             continue
@@ -36,7 +36,7 @@ def report_positions(examined: Examined, report: Report) -> None:
                 report.add(examined.blame.changer(symbol, gained), what, fix)
 
 
-def _gained(before: Records, after: Records, symbol: Symbol) -> list[str]:
+def _gained(before: RecordClasses, after: RecordClasses, symbol: Symbol) -> list[str]:
     """Return the fields of a class of upstream's that are not where upstream has them, new ones first."""
     old, new = ([one.name for one in records.fields(symbol) if one.kind == "|"] for records in (before, after))
     if before.graph.node(symbol) is None or old == new:
@@ -45,13 +45,13 @@ def _gained(before: Records, after: Records, symbol: Symbol) -> list[str]:
     return [*(name for name in new if name not in old), *(name for name in old if name not in new), *moved]
 
 
-def _shifted(before: Records, after: Records, symbol: Symbol) -> list[str]:
+def _shifted(before: RecordClasses, after: RecordClasses, symbol: Symbol) -> list[str]:
     """Return the parameters of a class that are no longer where its own callers give them."""
     old, new = before.positions(symbol) or [], after.positions(symbol) or []
     return [name for at, name in enumerate(old) if name in new and new.index(name) != at]
 
 
-def _moved(graph: ClassGraph, before: Records, after: Records, base: Symbol) -> Iterator[str]:
+def _moved(graph: ClassGraph, before: RecordClasses, after: RecordClasses, base: Symbol) -> Iterator[str]:
     """Yield the heirs of a class whose own parameters are no longer where callers give them."""
     for heir in graph.heirs(base):
         old, new = before.positions(heir), after.positions(heir)

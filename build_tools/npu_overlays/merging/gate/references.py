@@ -7,10 +7,10 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.model.exports import typing_blocks, unevaluated
-from npu_overlays.model.nodes import nodes_of
+from npu_overlays.model.exports import typing_block, unevaluated
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbols import Imported
+from npu_overlays.model.syntax import nodes_of
 
 # Who catches one of these counts with the module or the name not being there.
 _EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
@@ -73,7 +73,7 @@ def guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
         if caught and (isinstance(node, ast.Try) or _names(*node.items) & _SUPPRESSING):
             yield from node.body
     elif isinstance(node, ast.If):
-        yield from (statement for block in typing_blocks(node) for statement in block)
+        yield from typing_block(node)
     if isinstance(node, (ast.If, ast.IfExp)) and _ASKING & _names(node.test):
         yield from node.body if isinstance(node, ast.If) else [node.body]
     elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from npu_overlays import proc
 from npu_overlays.model.encodings import as_utf8
-from npu_overlays.model.parsing import line_starts
+from npu_overlays.model.syntax import line_starts
 
 LOWEST_PYTHON = "py310"
 FindingKind: TypeAlias = Literal["syntax", "undefined", "star"]

@@ -13,7 +13,7 @@ from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.model.fingerprint import brief
 from npu_overlays.model.functions import frame_lookers
-from npu_overlays.model.instances import family
+from npu_overlays.model.instance_attributes import family
 from npu_overlays.model.module import Module
 from npu_overlays.model.signatures import parameters
 

@@ -9,7 +9,7 @@ from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, stored_names
 from npu_overlays.model.fingerprint import brief, dump
 from npu_overlays.model.functions import a_kind, function_kind
-from npu_overlays.model.signatures import unaccepted, written
+from npu_overlays.model.signatures import replacement_mismatch, signature_text
 
 # How callers get at a function, by its decorator.
 _BOUND = {
@@ -42,8 +42,8 @@ def misfit(own: FunctionNode, theirs: FunctionNode) -> tuple[str, str] | None:
     kinds = [a_kind(function_kind(one)) if alike else _given(one) for one in (own, theirs)]
     if kinds[0] != kinds[1] and {*kinds} != {_MANAGER, a_kind("plain function")}:
         return f"is {kinds[0]}, upstream's is {kinds[1]}", "keep the kind its callers expect"
-    if differs := unaccepted(own.args, theirs.args):
-        wanted = written(theirs.args)
+    if differs := replacement_mismatch(own.args, theirs.args):
+        wanted = signature_text(theirs.args)
         return differs, f"keep upstream's parameters, {wanted}; where no caller is left that gives them, use @edited"
     return None
 

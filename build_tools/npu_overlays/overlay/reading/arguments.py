@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.errors import Problem
+from npu_overlays.model.code_blocks import names_in
 from npu_overlays.model.selectors import plain
-from npu_overlays.model.texts import names_in
 from npu_overlays.model.tokens import significant
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds

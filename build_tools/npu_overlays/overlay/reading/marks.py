@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from npu_overlays.errors import Problem
+from npu_overlays.model.code_blocks import definition_text, value_text
 from npu_overlays.model.definitions import FunctionNode
 from npu_overlays.model.selectors import accessor, selecting_decorators, with_selector
-from npu_overlays.model.texts import definition_text, value_text
 from npu_overlays.overlay.operations import EVERYTHING, Action, TargetKind
 from npu_overlays.overlay.reading.misuse import imported_wrongly, spelling_mistake
 from npu_overlays.overlay.reading.parsed import ParsedFile, import_problems

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from npu_overlays.errors import Problem
-from npu_overlays.model.texts import names_in
+from npu_overlays.model.code_blocks import names_in
 from npu_overlays.overlay.operations import Edit
 from npu_overlays.overlay.reading.parsed import ParsedFile
 from npu_overlays.overlay.reading.vocabulary import MARKERS, MARKERS_MODULE, nearest_marker

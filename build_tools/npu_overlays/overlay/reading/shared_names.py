@@ -7,11 +7,11 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from npu_overlays.errors import Problem
+from npu_overlays.model.code_blocks import names_in
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Load, is_private
 from npu_overlays.model.selectors import owner_of, plain
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.texts import names_in
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.reading.parsed import ParsedFile
 

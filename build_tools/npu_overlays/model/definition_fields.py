@@ -1,33 +1,39 @@
-"""Parts: definition → what an operation on it can depend on, as texts that are the same on every Python."""
+"""Definition fields: definition → what an operation on it can depend on, as texts that are the same on every Python."""
 
 from __future__ import annotations
 
 import ast
 
-from npu_overlays.model.definitions import Definition, FunctionNode
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.model.fingerprint import brief, fingerprint, fingerprint_of_all, without_docstring
 from npu_overlays.model.functions import function_kind
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import leading, owner_of
-from npu_overlays.model.signatures import parameters, written
+from npu_overlays.model.signatures import parameters, signature_text
 
 
-def parts(definition: Definition) -> dict[str, str]:
-    """Return the parts of a definition by the name of the contract's field; absent ones are left out."""
+def definition_fields(definition: Definition) -> dict[str, str]:
+    """Return what a definition shows of itself, by the name of the contract's field; empty texts are left out."""
     node = definition.node
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        found = _function(node)
+    if isinstance(node, FUNCTIONS):
+        annotated: list[ast.AST] = [one.node for one in parameters(node.args) if one.node.annotation]
+        found = {
+            "kind": function_kind(node),
+            "signature": signature_text(node.args, brief),
+            "annotations": fingerprint_of_all([*annotated, *filter(None, [node.returns])]),
+            "body": _body(node),
+        }
     elif isinstance(node, ast.ClassDef):
         found = {"kind": "class", "signature": _header(node), "body": _body(node)}
     else:
         found = {"kind": definition.kind, "body": fingerprint(node)}
-    decorators = " ".join(f"@{brief(decorator)}" for decorator in getattr(node, "decorator_list", []))
-    return {name: text for name, text in {**found, "decorators": decorators}.items() if text}
+    found["decorators"] = " ".join(f"@{brief(one)}" for one in getattr(node, "decorator_list", []))
+    return {name: text for name, text in found.items() if text}
 
 
-def owners(module: Module, symbol: str) -> str:
+def enclosing_headers(module: Module, symbol: str) -> str:
     """Return the classes around a symbol as they are declared, outermost first: ``@dataclass A(Base) > B()``."""
-    shown = []
+    shown: list[str] = []
     parent = owner_of(symbol)
     while parent:
         for definition in module.definitions.get(parent, []):
@@ -38,7 +44,7 @@ def owners(module: Module, symbol: str) -> str:
     return " > ".join(reversed(shown))
 
 
-def definitions(module: Module, name: str) -> str:
+def definition_selectors(module: Module, name: str) -> str:
     """Return what leads to each definition of a name, where that has several, or one under a condition."""
     known = module.definitions.get(name, [])
     if len(known) == 1 and all(one.is_certain for one in known[0].around):
@@ -46,20 +52,11 @@ def definitions(module: Module, name: str) -> str:
     return ", ".join("; ".join(leading(module, one)) for one in known)
 
 
-def _function(node: FunctionNode) -> dict[str, str]:
-    listed = parameters(node.args)
-    annotated: list[ast.AST] = [one.node for one in listed if one.node.annotation]
-    return {
-        "kind": function_kind(node),
-        "signature": written(node.args, brief),
-        "annotations": fingerprint_of_all([*annotated, *([node.returns] if node.returns else [])]),
-        "body": _body(node),
-    }
-
-
 def _header(node: ast.ClassDef) -> str:
-    keywords = (f"{one.arg or '**'}={brief(one.value)}" for one in node.keywords)
-    return f"({', '.join([*map(brief, node.bases), *keywords])})"
+    shown = list(map(brief, node.bases))
+    for one in node.keywords:
+        shown.append(f"{one.arg or '**'}={brief(one.value)}")
+    return f"({', '.join(shown)})"
 
 
 def _body(node: FunctionNode | ast.ClassDef) -> str:

@@ -1,4 +1,4 @@
-"""Texts: blocks of Python source → the same blocks indented or renamed, or the names in them.
+"""Code blocks: blocks of Python source → the same blocks indented or renamed, or the names in them.
 
 Lines that begin inside a string literal are content and never change.
 """
@@ -9,9 +9,10 @@ import ast
 import re
 from functools import lru_cache
 
-from npu_overlays.model.definitions import FunctionNode, first_line
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, first_line
 from npu_overlays.model.module import Module
 from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.syntax import all_of, called, is_name
 from npu_overlays.model.tokens import continuation_lines, significant
 
 # Each find and replacement is asked several times, one file after the other; one file can have a thousand.
@@ -26,22 +27,24 @@ def lines_of(text: str) -> list[str]:
 def reindent(text: str, *, old: str, new: str) -> str:
     """Return a block of statements moved from indentation `old` to `new`."""
     kept = continuation_lines(text)
-    return "".join(
-        line if number in kept or not line.strip() else new + line.removeprefix(old)
-        for number, line in enumerate(lines_of(text))
-    )
+    moved: list[str] = []
+    for number, line in enumerate(lines_of(text)):
+        moved.append(line if number in kept or not line.strip() else new + line.removeprefix(old))
+    return "".join(moved)
 
 
 def dedented(text: str) -> str:
     """Return a block of code without the indentation all its lines share, and without blank lines around it."""
     lines = lines_of(text)
-    filled = [number for number, line in enumerate(lines) if line.strip()]
-    block = "".join(lines[filled[0] : filled[-1] + 1]).removesuffix("\n") if filled else ""
+    while lines and not lines[-1].strip():
+        lines.pop()
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    block = "".join(lines).removesuffix("\n")
     kept = continuation_lines(block)
     code = [line for number, line in enumerate(lines_of(block)) if number not in kept and line.strip()]
-    margins = sorted(line[: len(line) - len(line.lstrip())] for line in code)
-    shared = next((margin for margin in margins[:1] if all(line.startswith(margin) for line in code)), "")
-    return reindent(block, old=shared, new="")
+    shared = min((line[: len(line) - len(line.lstrip())] for line in code), default="")
+    return reindent(block, old=shared if all(line.startswith(shared) for line in code) else "", new="")
 
 
 def definition_text(module: Module, node: FunctionNode | ast.ClassDef, mark: ast.Call) -> str:
@@ -75,12 +78,13 @@ def renamed(text: str, name: str) -> str:
     """
     module = Module("", text.encode())
     node = module.tree.body[0]
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or node.name == name:
+    if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) or node.name == name:
         return text
-    called = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
-    bases = (one.value for one in called if isinstance(one, ast.Attribute))
-    own = [module.span(one) for one in bases if isinstance(one, ast.Name) and one.id == node.name]
-    splices = [Splice(start=start, end=end, text=name, where="") for start, end in (*own, module.name_span(node))]
+    places = [module.name_span(node)]
+    for decorator in map(called, node.decorator_list):
+        if isinstance(decorator, ast.Attribute) and is_name(decorator.value, node.name):
+            places.append(module.span(decorator.value))
+    splices = [Splice(start=start, end=end, text=name, where="") for start, end in places]
     return splice(module.content, splices, newline="\n").decode()
 
 
@@ -105,4 +109,4 @@ def names_in(text: str) -> frozenset[str]:
 
 
 def _names_loaded_in(text: str) -> frozenset[str]:
-    return frozenset(node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
+    return frozenset(node.id for node in all_of(ast.parse(text), ast.Name))

@@ -1,4 +1,4 @@
-"""Externals: classes that are none of a tree → what Python makes of them as bases, and what they are known to have."""
+"""External classes: those that are none of a tree → what they are as bases, and what members they have."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def is_named_tuple(target: Target) -> bool:
 
 def made_of(target: Target) -> str:
     """Return which of Python's own classes stands among the bases where a class states one of these; or nothing."""
-    named = isinstance(target, str) and target.startswith(_TYPING)
-    return _MADE.get(target.rpartition(".")[2], "") if named and isinstance(target, str) else ""
+    if not isinstance(target, str) or not target.startswith(_TYPING):
+        return ""
+    return _MADE.get(target.rpartition(".")[2], "")
 
 
 def actual_bases(stated: Sequence[tuple[Target, bool]], is_generic: Callable[[Target], bool]) -> list[Target]:

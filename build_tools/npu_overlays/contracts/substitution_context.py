@@ -1,4 +1,4 @@
-"""Surroundings: text and what a substitution finds in it → what that depends on."""
+"""Substitution context: text and what a substitution finds in it → what that depends on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DIGEST = 16
 _LINES = 2
 
 
-def surroundings(path: str, content: bytes, find: str) -> dict[str, str]:
+def substitution_context(path: str, content: bytes, find: str) -> dict[str, str]:
     """Return what a substitution depends on, by the name of the contract's field; nothing where it finds nothing.
 
     In YAML those are the keys each occurrence stands under, an item of a list by its first line, and by its number too
@@ -35,7 +35,9 @@ def content_fingerprint(content: bytes) -> str:
 
 def _occurrences(text: str, find: str) -> Iterator[tuple[int, int]]:
     """Yield where a find stands, the white space at its ends left out."""
-    for match in re.finditer(re.escape(find), text) if find.strip() else ():
+    if not find.strip():
+        return
+    for match in re.finditer(re.escape(find), text):
         start = match.start() + len(find) - len(find.lstrip())
         yield start, match.end() - len(find) + len(find.rstrip())
 
@@ -76,6 +78,6 @@ def _near(text: str, start: int, end: int) -> Iterator[str]:
     """Yield the lines an occurrence stands in, and those nearest to them that are not empty."""
     first = text.rfind("\n", 0, start) + 1
     behind = text.find("\n", end) + 1 or len(text) + 1
-    above = [line.strip() for line in text[:first].split("\n") if line.strip()]
-    below = [line.strip() for line in text[behind:].split("\n") if line.strip()]
+    above = list(filter(None, map(str.strip, text[:first].split("\n"))))
+    below = list(filter(None, map(str.strip, text[behind:].split("\n"))))
     yield from (*above[-_LINES:], " ".join(text[first : behind - 1].split()), *below[:_LINES])

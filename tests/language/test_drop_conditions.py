@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.contracts.drop_conditions import due
+from npu_overlays.contracts.drop_conditions import met_drop_conditions
 from npu_overlays.overlay.conditions import Condition, condition, fault
 
 from .overlays import load, write
@@ -83,7 +83,9 @@ def test_what_begins_as_one_and_is_none_is_refused(text: str) -> None:
 def test_what_has_come_true(tmp_path: Path, text: str, met: bool) -> None:
     overlay = f"@wrapped(why='x', drop_when={text!r})\ndef run(value, *, fast=False):\n    return upstream(value)\n"
     content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/a.py": overlay}))
-    found = list(due(content, "1.0", source_tree({"pkg/a.py": UPSTREAM}), lambda commit: commit == "aaaaaaa"))
+    found = list(
+        met_drop_conditions(content, "1.0", source_tree({"pkg/a.py": UPSTREAM}), lambda commit: commit == "aaaaaaa")
+    )
     assert [one.what for one in found] == ([f"can go: `{text}` is so in upstream 1.0"] if met else [])
     assert all(one.where.endswith("tree/pkg/a.py:3") for one in found)
 
@@ -94,5 +96,5 @@ def test_a_patch_can_go_too(tmp_path: Path) -> None:
         b"+++ b/pkg/n.txt\n@@ -1 +1 @@\n-a\n+b\n"
     )
     content = load(tmp_path / "o", write(tmp_path / "o", {"patches/n.patch": patch}))
-    (found,) = due(content, "1.0", source_tree({"pkg/n.txt": b"a\n"}))
+    (found,) = met_drop_conditions(content, "1.0", source_tree({"pkg/n.txt": b"a\n"}))
     assert found.where.endswith("patches/n.patch")

@@ -1,4 +1,4 @@
-"""Readings: overlay and upstream tree → what each operation and added file reads there.
+"""Read occurrences: overlay and upstream tree → what each operation and added file reads there.
 
 A name that the overlay's text reads stands for a symbol of upstream's. Where that is data, so are the names it gets its
 value from, as far as they are data in their turn; where it is a class, so are those attributes of its objects
@@ -12,13 +12,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from npu_overlays.contracts.descriptions import described
-from npu_overlays.contracts.overlay_code import Code, Codes
-from npu_overlays.contracts.read_places import ReadingPiece, ReadPlace
-from npu_overlays.contracts.reads import Reading
+from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
+from npu_overlays.contracts.read_places import PieceReads, ReadPlace
+from npu_overlays.contracts.reads import ReadOccurrence
+from npu_overlays.contracts.symbol_descriptions import described
 from npu_overlays.errors import Problem
 from npu_overlays.merging.results import Applied
-from npu_overlays.model.lookup import ResolvedSymbol, Upstream
+from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 from npu_overlays.overlay.content import Content
 
 
@@ -31,7 +31,7 @@ class Dependencies:
         asked: the attributes that are asked for, of objects of whatever class.
     """
 
-    upstream: Upstream
+    upstream: SymbolLookup
     asked: frozenset[str]
     seen: set[tuple[str, str]] = field(default_factory=set)
 
@@ -52,12 +52,13 @@ class Dependencies:
             return [one for one in members if one]
         beyond: list[ResolvedSymbol] = []
         for value in found.values:
-            for names in value.chains() if not isinstance(value.node, ast.Dict) else ():
-                beyond += self.upstream.chain(found.origin.path, names)[-1:]
+            if not isinstance(value.node, ast.Dict):
+                for names in value.chains():
+                    beyond += self.upstream.chain(found.origin.path, names)[-1:]
         return [one for one in beyond if one.symbol]
 
 
-def readings(content: Content, upstream: Upstream, applied: Applied) -> tuple[Reading, ...]:
+def read_occurrences(content: Content, upstream: SymbolLookup, applied: Applied) -> tuple[ReadOccurrence, ...]:
     """Return what an overlay reads of its upstream, in the order of its operations and files.
 
     Args:
@@ -65,11 +66,14 @@ def readings(content: Content, upstream: Upstream, applied: Applied) -> tuple[Re
         upstream: its upstream.
         applied: what applying it there gave: what an edit puts into upstream's text reads what it means in that.
     """
-    codes = Codes(content, applied)
-    return tuple(reading for code in codes.all for reading in _of(code, codes, upstream))
+    codes = OverlayCode(content, applied)
+    found: list[ReadOccurrence] = []
+    for code in codes.all:
+        found += _of(code, codes, upstream)
+    return tuple(found)
 
 
-def unmet(content: Content, upstream: Upstream) -> Iterator[Problem]:
+def unmet_depends(content: Content, upstream: SymbolLookup) -> Iterator[Problem]:
     """Yield a problem for all that `depends` names and upstream does not have.
 
     Args:
@@ -87,16 +91,20 @@ def unmet(content: Content, upstream: Upstream) -> Iterator[Problem]:
                 yield Problem(where=operation.where, what=what, fix=fix)
 
 
-def _of(code: Code, codes: Codes, upstream: Upstream) -> Iterator[Reading]:
+def _of(code: CodePiece, codes: OverlayCode, upstream: SymbolLookup) -> Iterator[ReadOccurrence]:
     """Yield what one piece of an overlay reads; of several places that read one symbol, the first."""
-    piece = ReadingPiece(code=code, codes=codes, upstream=upstream)
+    piece = PieceReads(code=code, codes=codes, upstream=upstream)
     follow = Dependencies(upstream=upstream, asked=piece.asked)
     for root in piece.roots():
         for found in follow.reached(root):
-            yield Reading(read=described(found, upstream), reader=code.reader, written=root.written, where=root.where)
+            yield ReadOccurrence(
+                read=described(found, upstream), reader=code.reader, written=root.written, where=root.where
+            )
     operation = code.operation
-    for name in operation.depends if operation else ():
+    if operation is None:
+        return
+    for name in operation.depends:
         path, _, symbol = name.partition(":")
-        if operation and (there := upstream.find(path, symbol)):
+        if there := upstream.find(path, symbol):
             read = described(there, upstream, whole=True)
-            yield Reading(read=read, reader=code.reader, written="depends", where=operation.where)
+            yield ReadOccurrence(read=read, reader=code.reader, written="depends", where=operation.where)

@@ -1,4 +1,4 @@
-"""Chains: piece of syntax → the dotted names that it reads, or whose attributes it sets."""
+"""Attribute chains: piece of syntax → the dotted names that it reads, or whose attributes it sets."""
 
 from __future__ import annotations
 

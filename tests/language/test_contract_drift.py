@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.contracts.contract_drift import carried_over, lasting, standing
+from npu_overlays.contracts.contract_drift import drift_notices, standing_notices, without_lines
 from npu_overlays.contracts.lockfile import load_lock, write_lock
 from npu_overlays.errors import MergeError
 from support.environment import Environment
@@ -124,20 +124,20 @@ def test_what_stands_in_the_lock_is_what_is_told_each_time(tmp_path: Path) -> No
     write_locked(root, "base", {PATH: BASE}, "1.0")
     now = {PATH: text(BASE).replace("x > 1", "x > 2").replace("return 1", "return 3")}
     made = locked(root, write(root, {}, name="new"), now, "1.1")
-    assert standing(*made) == carried_over(*made)
-    assert len(standing(*made)) == 2
+    assert standing_notices(*made) == drift_notices(*made)
+    assert len(standing_notices(*made)) == 2
     content, lock, _ = made
-    write_lock(content.overlay.folder, replace(lock, told=tuple(standing(*made))))
-    assert load_lock(content.overlay).told == tuple(carried_over(*made))
+    write_lock(content.overlay.folder, replace(lock, told=tuple(standing_notices(*made))))
+    assert load_lock(content.overlay).told == tuple(drift_notices(*made))
     older = locked(root, write(root, {}, name="newest"), now, "0.9")
-    assert len(carried_over(*older)) == 2  # once, as it is locked for the first time
-    assert standing(*older) == []
-    assert lasting("look at o/tree/m.py:15, `x` (m.py:f); o/shared/n.py:7, `y`") == (
+    assert len(drift_notices(*older)) == 2  # once, as it is locked for the first time
+    assert standing_notices(*older) == []
+    assert without_lines("look at o/tree/m.py:15, `x` (m.py:f); o/shared/n.py:7, `y`") == (
         "look at o/tree/m.py, `x` (m.py:f); o/shared/n.py, `y`"
     )
     before = replace(lock, commit="4" * 40)
-    assert carried_over(*made, before=before) == []
-    assert len(standing(*made)) == 2
+    assert drift_notices(*made, before=before) == []
+    assert len(standing_notices(*made)) == 2
 
 
 def test_without_a_readable_lock_beside_it_is_said_how_to_get_one(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_without_a_readable_lock_beside_it_is_said_how_to_get_one(tmp_path: Path
     write(root, {})
     content, lock, upstream = locked(root, write(root, {}, name="new"), {PATH: BASE})
     for said in ("missing", "its layout is version 1, this is npu-overlays for version 3"):
-        (notice,) = carried_over(content, lock, upstream)
+        (notice,) = drift_notices(content, lock, upstream)
         assert notice == (
             f"pkg@2222222: what pkg@1111111 was written for is not known (overlay.lock: {said}), so nothing was "
             "compared with it: run `npu-overlays lock pkg@1111111`, then `npu-overlays lock pkg@2222222`"
@@ -161,7 +161,7 @@ def test_an_operation_no_other_pin_was_locked_with_is_told_of(tmp_path: Path) ->
     kept = [entry for entry in lock.contracts if entry.symbol != "ed"]
     write_lock(content.overlay.folder, replace(lock, contracts=tuple(kept)))
     content, lock, upstream = locked(root, write(root, {}, name="new"), {PATH: BASE}, "1.1")
-    assert carried_over(content, lock, upstream) == [
+    assert drift_notices(content, lock, upstream) == [
         f"pkg@2222222: look at the edited `{PATH}:ed`: no lock says what it was written for"
     ]
 
@@ -175,9 +175,9 @@ def test_the_nearest_earlier_pin_counts(tmp_path: Path) -> None:
     newest = write(root, {}, name="newest")
     for version in ("1.10", "1.11"):
         content, lock, upstream = locked(root, newest, {PATH: second}, version)
-        assert carried_over(content, lock, upstream) == []
+        assert drift_notices(content, lock, upstream) == []
     content, lock, upstream = locked(root, newest, {PATH: second}, "1.9")
-    assert carried_over(content, lock, upstream) == [
+    assert drift_notices(content, lock, upstream) == [
         f"pkg@3333333: look at the wrapped `{PATH}:ready`: since pkg@1111111 upstream changed its body"
     ]
 
@@ -189,11 +189,11 @@ def test_a_pin_older_than_all_others_is_compared_with_the_next_one_when_it_is_fi
     content, lock, upstream = locked(
         root, write(root, {}, name="new"), {PATH: text(BASE).replace("x > 1", "x > 0")}, "0.9"
     )
-    assert carried_over(content, lock, upstream) == [
+    assert drift_notices(content, lock, upstream) == [
         f"pkg@2222222: look at the wrapped `{PATH}:ready`: since pkg@1111111 upstream changed its body"
     ]
     write_lock(content.overlay.folder, lock)
-    assert carried_over(content, lock, upstream) == []
+    assert drift_notices(content, lock, upstream) == []
 
 
 def test_an_operation_is_compared_where_it_applies(tmp_path: Path) -> None:
@@ -209,9 +209,9 @@ def test_an_operation_is_compared_where_it_applies(tmp_path: Path) -> None:
     write_locked(root, "base", {PATH: BASE}, "1.0")
     changed = {PATH: text(BASE).replace("x > 1", "x > 2")}
     content, lock, upstream = locked(root, write(root, {}, name="new"), changed, "2.0")
-    assert carried_over(content, lock, upstream) == []
+    assert drift_notices(content, lock, upstream) == []
     content, lock, upstream = locked(root, write(root, {}, name="new"), changed, "2.0.dev0")
-    assert len(carried_over(content, lock, upstream)) == 1
+    assert len(drift_notices(content, lock, upstream)) == 1
 
 
 def test_a_pin_changed_in_place_is_compared_with_the_lock_that_was_there(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_pin_changed_in_place_is_compared_with_the_lock_that_was_there(tmp_pat
     _, before, _ = locked(root, write(root, {f"tree/{PATH}": OVERLAY}), {PATH: BASE})
     name = write(root, {f"tree/{PATH}": OVERLAY}, name="new")
     content, lock, upstream = locked(root, name, {PATH: text(BASE).replace("x > 1", "x > 2")})
-    assert carried_over(content, lock, upstream, before=before) == [
+    assert drift_notices(content, lock, upstream, before=before) == [
         f"pkg@2222222: look at the wrapped `{PATH}:ready`: since overlay.lock of 1111111 upstream changed its body"
     ]
 

@@ -1,4 +1,4 @@
-"""Headers: upstream's core metadata, as its build wrote them → the facts that a patched wheel carries over."""
+"""Core metadata: upstream's core metadata, as its build wrote them → the facts that a patched wheel carries over."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMeta
         "license": str(message.get("License") or ""),
         "license-expression": str(message.get("License-Expression") or ""),
         "keywords": _keywords(str(message.get("Keywords", ""))),
-        "classifiers": [str(value) for value in message.get_all("Classifier", [])],
+        "classifiers": list(map(str, message.get_all("Classifier", []))),
         "authors": _people(message, "Author"),
         "maintainers": _people(message, "Maintainer"),
         "urls": _urls(message),
-        "import-names": [name for value in message.get_all("Import-Name", []) if (name := str(value).strip())],
+        "import-names": list(filter(None, (str(value).strip() for value in message.get_all("Import-Name", [])))),
         "import-namespaces": [str(value).strip() for value in message.get_all("Import-Namespace", [])],
     }
     parser = configparser.ConfigParser(delimiters=("=",))
@@ -38,8 +38,8 @@ def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMeta
     parser.read_string(entry_points)
     return UpstreamMetadata(
         version=str(message["Version"]),
-        requires=tuple(str(value) for value in message.get_all("Requires-Dist", [])),
-        extras=tuple(str(value) for value in message.get_all("Provides-Extra", [])),
+        requires=tuple(map(str, message.get_all("Requires-Dist", []))),
+        extras=tuple(map(str, message.get_all("Provides-Extra", []))),
         fields={name: value for name, value in fields.items() if value},
         scripts=dict(parser["console_scripts"]) if parser.has_section("console_scripts") else {},
         readme=readme,
@@ -61,7 +61,7 @@ def _people(message: email.message.Message, kind: str) -> list[dict[str, str]]:
 def _keywords(text: str) -> list[str]:
     """Return keywords: separated by commas as the specification wants, or by blanks as setuptools wrote them."""
     parts = text.split(",") if "," in text else text.split()
-    return [part.strip() for part in parts if part.strip()]
+    return list(filter(None, map(str.strip, parts)))
 
 
 def _urls(message: email.message.Message) -> dict[str, str]:

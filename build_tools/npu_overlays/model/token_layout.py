@@ -1,4 +1,4 @@
-"""Logical lines: Python source, or a fragment → its tokens, each with the line and the block it stands in.
+"""Token layout: Python source, or a fragment → its tokens, each with the line and the block it stands in.
 
 A line end inside brackets or behind a backslash is white space; any other one ends a statement, and the white space
 behind it decides which block the next statement belongs to.
@@ -22,7 +22,7 @@ _USUAL_STEP = 4
 _KEPT = 512
 
 
-class Layout:
+class TokenLayout:
     """The significant tokens of a text, and how they are laid out.
 
     Args:
@@ -32,12 +32,9 @@ class Layout:
     def __init__(self, source: str) -> None:
         self.source = source
         self.tokens: list[Token] = []
-        self.depths: list[int] = []
-        """For each token how many of the brackets opened in this text are open in front of it."""
-        self.breaks: list[str | None] = []
-        """For each token the white space in front of it where it is the first of a line, otherwise None."""
-        self.lines: list[int] = []
-        """For each token the number of its logical line."""
+        self.depths: list[int] = []  # for each token how many of the brackets opened in this text are open before it
+        self.breaks: list[str | None] = []  # the white space in front of one that is the first of a line, else None
+        self.lines: list[int] = []  # for each token the number of its logical line
         depth = 0
         begins = True
         for token in tokens(source):
@@ -69,6 +66,16 @@ class Layout:
         return found
 
     @cached_property
+    def starts(self) -> dict[int, int]:
+        """The token that starts at a byte."""
+        return {start: number for number, (start, _) in enumerate(self.spans)}
+
+    @cached_property
+    def ends(self) -> dict[int, int]:
+        """The token behind the one that ends at a byte."""
+        return {end: number for number, (_, end) in enumerate(self.spans, 1)}
+
+    @cached_property
     def heads(self) -> list[int]:
         """For each logical line its first token."""
         return [number for number, line in enumerate(self.lines) if not number or self.lines[number - 1] != line]
@@ -86,24 +93,30 @@ class Layout:
     @cached_property
     def step(self) -> int:
         """How far the first block of the text is indented; as far as most are where there is none."""
-        widths = list(map(_width, self.margins))
-        return next((now - then for then, now in pairwise(widths) if now > then), _USUAL_STEP)
+        for then, now in pairwise(map(_width, self.margins)):
+            if now > then:
+                return now - then
+        return _USUAL_STEP
 
     @cached_property
     def suites(self) -> frozenset[int]:
         """The tokens of statements that stand behind the colon of ``if x: …``, on the same line."""
-        return frozenset(token for head in self.heads for token in self._suite(head))
+        found: set[int] = set()
+        for head, following in pairwise([*self.heads, len(self.tokens)]):
+            if self.tokens[head].text in _HEADS:
+                found.update(self._suite(range(head, following)))
+        return frozenset(found)
 
-    def _suite(self, head: int) -> Iterator[int]:
-        line = [token for token in range(head, len(self.lines)) if self.lines[token] == self.lines[head]]
+    def _suite(self, line: range) -> range:
+        """Return the tokens behind the colon of a compound statement's line; of one without, nothing."""
         lambdas = 0
-        for token in line if self.tokens[head].text in _HEADS else ():
+        for token in line:
             if self.depths[token] == 0:
                 lambdas += self.texts[token] == "lambda"
                 if self.texts[token] == ":" and lambdas == 0:
-                    yield from line[line.index(token) + 1 :]
-                    return
+                    return range(token + 1, line.stop)
                 lambdas -= self.texts[token] == ":"
+        return range(0)
 
     def statement_margins(self, begun: list[int], *, bracketed: bool) -> list[str]:
         """Return the white space in front of the logical lines that these tokens of a fragment begin.
@@ -122,14 +135,14 @@ class Layout:
         """Return whether a token is the last of its logical line."""
         return token + 1 == len(self.lines) or self.lines[token + 1] != self.lines[token]
 
-    def sequences(self, find: Layout) -> Iterator[int]:
+    def sequences(self, find: TokenLayout) -> Iterator[int]:
         """Yield every token at which the tokens of `find` begin, however they are laid out."""
         size = len(find.texts)
-        for at in range(len(self.texts) - size + 1) if size else ():
-            if self.texts[at] == find.texts[0] and self.texts[at : at + size] == find.texts:
+        for at in range(len(self.texts) - size + 1):
+            if size and self.texts[at] == find.texts[0] and self.texts[at : at + size] == find.texts:
                 yield at
 
-    def occurrences(self, find: Layout) -> list[int]:
+    def occurrences(self, find: TokenLayout) -> list[int]:
         """Return the tokens at which `find` begins, line by line and block by block; none reaches into another.
 
         A line end of `find` that stands outside brackets in this text must end a logical line here, and no other may
@@ -141,7 +154,7 @@ class Layout:
                 found.append(at)
         return found
 
-    def _laid_out(self, find: Layout, at: int) -> bool:
+    def _laid_out(self, find: TokenLayout, at: int) -> bool:
         begun = [0]
         for own in range(1, len(find.tokens)):
             there = at + own
@@ -153,13 +166,10 @@ class Layout:
                 return False
         return len(begun) == 1 or self._same_blocks(find, begun, at)
 
-    def _same_blocks(self, find: Layout, begun: list[int], at: int) -> bool:
+    def _same_blocks(self, find: TokenLayout, begun: list[int], at: int) -> bool:
         margins = find.statement_margins(begun, bracketed=self.depths[at] > 0)
         lines = [self.lines[at + own] for own in begun]
-        widths, upstreams = (
-            [_width(one) for one in each] for each in (margins, [self.margins[line] for line in lines])
-        )
-        if at not in self.suites and [one - widths[0] for one in widths] == [one - upstreams[0] for one in upstreams]:
+        if at not in self.suites and _steps(margins) == _steps([self.margins[line] for line in lines]):
             return True
         base = self.levels[lines[0]] + (at in self.suites)
         return _levels(margins, step=self.step_of(margins)) == [0, *(self.levels[line] - base for line in lines[1:])]
@@ -171,9 +181,9 @@ class Layout:
 
 
 @lru_cache(maxsize=_KEPT)
-def layout_of(source: str) -> Layout:
+def layout_of(source: str) -> TokenLayout:
     """Return the layout of a text, the same one each time; nobody changes it."""
-    return Layout(source)
+    return TokenLayout(source)
 
 
 def relative_levels(margins: list[str], step: int) -> list[int]:
@@ -200,6 +210,11 @@ def _levels(margins: list[str], *, step: int) -> list[int]:
 def _margin(source: str, start: int) -> str:
     line = source[source.rfind("\n", 0, start) + 1 : start].replace("\f", "")
     return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _steps(margins: list[str]) -> list[int]:
+    """Return how much further each line is indented than the first."""
+    return [_width(margin) - _width(margins[0]) for margin in margins]
 
 
 def _width(margin: str) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from npu_overlays.contracts.contract_check import check_contracts, warnings
 from npu_overlays.contracts.contracts import Contract
-from npu_overlays.contracts.side_effects import reaching
+from npu_overlays.contracts.side_effects import with_side_effects
 from npu_overlays.merging.apply import apply_overlay
 
 from .locks import locked
@@ -26,7 +26,7 @@ def _reached(tmp_path: Path, upstream: dict[str, str], overlay: str) -> list[Con
     content, lock, _ = locked(root, write(root, {f"tree/{PATH}": overlay}), files)
     tree = source_tree({path: text(one).encode() for path, one in files.items()})
     applied = apply_overlay(content, tree)
-    return reaching(lock.contracts, applied.before.classes, applied.after.classes, {})
+    return with_side_effects(lock.contracts, applied.before.classes, applied.after.classes, {})
 
 
 def _affects(tmp_path: Path, upstream: dict[str, str], member: str) -> str:

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.contracts.overlay_code import called_operators
-from npu_overlays.contracts.runtime_coverage import FIRED_FILE, Fired, load_fired, render_fired, unproven
+from npu_overlays.contracts.runtime_coverage import (
+    FIRED_FILE,
+    RuntimeCoverage,
+    load_coverage,
+    render_coverage,
+    uncovered_operations,
+)
 from npu_overlays.errors import ConfigError
 from npu_overlays.overlay.content import Content
 
@@ -43,8 +49,8 @@ def _content(tmp_path: Path, overlay: str = OVERLAY) -> Content:
 
 
 def _told(content: Content, *seen: str, pin: str = "1" * 40) -> list[str]:
-    fired = Fired(pin=pin, called={f"{PATH}:{name}": ["npu.npu_norm"] for name in seen})
-    return [f"{problem.where.rpartition('/')[2]}: {problem.what}" for problem in unproven(content, fired)]
+    fired = RuntimeCoverage(pin=pin, called={f"{PATH}:{name}": ["npu.npu_norm"] for name in seen})
+    return [f"{problem.where.rpartition('/')[2]}: {problem.what}" for problem in uncovered_operations(content, fired)]
 
 
 def test_what_an_operation_names_is_found_in_all_that_it_calls(tmp_path: Path) -> None:
@@ -77,14 +83,16 @@ def test_who_says_why_no_test_can_show_it_is_believed_until_one_does(tmp_path: P
 
 
 def test_the_file_is_read_as_it_was_written(tmp_path: Path) -> None:
-    fired = Fired(pin="1", called={"b.py:f": ["npu.b", "npu.a"], "a.py:f": ["npu.c"]})
-    assert load_fired(tmp_path) == Fired(pin="")
-    (tmp_path / FIRED_FILE).write_text(render_fired(fired))
-    assert load_fired(tmp_path) == Fired(pin="1", called={"a.py:f": ["npu.c"], "b.py:f": ["npu.a", "npu.b"]})
+    fired = RuntimeCoverage(pin="1", called={"b.py:f": ["npu.b", "npu.a"], "a.py:f": ["npu.c"]})
+    assert load_coverage(tmp_path) == RuntimeCoverage(pin="")
+    (tmp_path / FIRED_FILE).write_text(render_coverage(fired))
+    assert load_coverage(tmp_path) == RuntimeCoverage(
+        pin="1", called={"a.py:f": ["npu.c"], "b.py:f": ["npu.a", "npu.b"]}
+    )
 
 
 @pytest.mark.parametrize("damaged", ["", "pin = 1\n[called]", 'pin = "1"\ncalled = []', 'pin = "1"\n[called]\n"a" = 1'])
 def test_a_damaged_file_is_refused(tmp_path: Path, damaged: str) -> None:
     (tmp_path / FIRED_FILE).write_text(damaged)
     with pytest.raises(ConfigError, match="damaged"):
-        load_fired(tmp_path)
+        load_coverage(tmp_path)

@@ -1,4 +1,4 @@
-"""Described: symbol of upstream's → what of it can change for those who read it."""
+"""Symbol descriptions: symbol of upstream's → what of it can change for those who read it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import ast
 from collections.abc import Iterator
 
 from npu_overlays.contracts.reads import Read
-from npu_overlays.model.constructor_text import constructor_text
-from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.model.constructors import constructor_signature
+from npu_overlays.model.definition_fields import definition_fields
+from npu_overlays.model.definitions import FUNCTIONS, Definition
 from npu_overlays.model.fingerprint import brief, fingerprint_of_all
 from npu_overlays.model.functions import own_nodes
-from npu_overlays.model.lookup import ResolvedSymbol, Upstream
-from npu_overlays.model.parts import parts
+from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 
 # A dictionary of more entries is a table of data, of which a digest says enough.
 _MANY = 64
 _PARTS = ("kind", "signature", "decorators")
 
 
-def described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool = False) -> Read:
+def described(found: ResolvedSymbol, upstream: SymbolLookup, *, whole: bool = False) -> Read:
     """Return what is known of a symbol, by which two versions of it are compared.
 
     Args:
@@ -32,18 +32,21 @@ def described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool = False)
         return Read(path=found.path, symbol=found.symbol, kind="attribute", value="<deep>")
 
 
-def _described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool) -> Read:
+def _described(found: ResolvedSymbol, upstream: SymbolLookup, *, whole: bool) -> Read:
     entries = _entries(found)
-    values = [] if entries else list(dict.fromkeys(map(str, found.values)))
+    values = {} if entries else dict.fromkeys(map(str, found.values))
     shown = _parts(found)
+    shapes: dict[str, None] = {}
+    for node in found.nodes:
+        shapes.update(dict.fromkeys(_shapes(node)))
     return Read(
         path=found.path,
         symbol=found.symbol,
         kind=shown.get("kind", "attribute"),
         signature=shown.get("signature", ""),
-        called=constructor_text(upstream.model.classes, found.origin) if found.classes else "",
+        called=constructor_signature(upstream.classes, found.origin) if found.classes else "",
         decorators=shown.get("decorators", ""),
-        returns=" or ".join(dict.fromkeys(shape for node in found.nodes for shape in _shapes(node))),
+        returns=" or ".join(shapes),
         value=" or ".join(values),
         entries=entries,
         body=fingerprint_of_all([*found.nodes, *(one.node for one in found.values)]) if whole else "",
@@ -52,9 +55,13 @@ def _described(found: ResolvedSymbol, upstream: Upstream, *, whole: bool) -> Rea
 
 def _parts(found: ResolvedSymbol) -> dict[str, str]:
     """Return what definitions show of themselves; of branches all that differs."""
-    known = [parts(Definition(name=found.symbol, kind="attribute", node=node)) for node in found.nodes]
-    told = {name: dict.fromkeys(one[name] for one in known if name in one) for name in _PARTS}
-    return {name: " or ".join(texts) for name, texts in told.items() if texts}
+    told: dict[str, dict[str, None]] = {}
+    for node in found.nodes:
+        fields = definition_fields(Definition(name=found.symbol, kind="attribute", node=node))
+        for name in _PARTS:
+            if name in fields:
+                told.setdefault(name, {})[fields[name]] = None
+    return {name: " or ".join(texts) for name, texts in told.items()}
 
 
 def _entries(found: ResolvedSymbol) -> tuple[str, ...]:
@@ -70,8 +77,8 @@ def _shapes(node: ast.stmt) -> Iterator[str]:
     """Yield in which shapes a function returns: nothing, one value, or so many at once."""
     if not isinstance(node, FUNCTIONS):
         return
-    returned = sorted(_returned(node), key=lambda one: (one.lineno, one.col_offset))
-    for value in returned:
+    returned = [one for one in own_nodes(node) if isinstance(one, ast.Return)]
+    for value in sorted(returned, key=lambda one: (one.lineno, one.col_offset)):
         for one in _alternatives(value.value):
             if one is None or (isinstance(one, ast.Constant) and one.value is None):
                 yield "None"
@@ -79,10 +86,6 @@ def _shapes(node: ast.stmt) -> Iterator[str]:
                 yield f"{len(one.elts)} values"
             else:
                 yield "a value"
-
-
-def _returned(node: FunctionNode) -> list[ast.Return]:
-    return [one for one in own_nodes(node) if isinstance(one, ast.Return)]
 
 
 def _alternatives(value: ast.expr | None) -> Iterator[ast.expr | None]:
