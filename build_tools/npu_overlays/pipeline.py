@@ -22,7 +22,7 @@ from npu_overlays.contracts.contract_check import check_contracts
 from npu_overlays.contracts.contracts import contracts
 from npu_overlays.contracts.lockfile import ArchiveRecord, Lock, load_lock
 from npu_overlays.contracts.overlay_reads import unmet
-from npu_overlays.contracts.own_metadata import asking_notices
+from npu_overlays.contracts.own_metadata import own_metadata_notices
 from npu_overlays.contracts.unprintable_paths import unseen
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.loading import Loaded
@@ -180,7 +180,7 @@ def prepare(loaded: Loaded) -> Prepared:
             *notices,
             *ineffective(applied.patched),
             *unseen(overlay.pin, tree, overlay=overlay.name),
-            *asking_notices(overlay, applied.tree),
+            *own_metadata_notices(overlay, applied.after),
         ),
     )
 
