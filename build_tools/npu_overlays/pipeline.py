@@ -17,6 +17,7 @@ from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcile
 from npu_overlays.changes.record import summary_record
 from npu_overlays.changes.series import ineffective
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.choice import Choice
 from npu_overlays.contracts.contract_check import check_contracts
 from npu_overlays.contracts.contracts import contracts
@@ -26,9 +27,8 @@ from npu_overlays.contracts.own_metadata import own_metadata_notices
 from npu_overlays.contracts.unprintable_paths import unseen
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.loading import Loaded
-from npu_overlays.merging.apply import apply_overlay
-from npu_overlays.merging.emptying import written_out
-from npu_overlays.merging.results import Applied
+from npu_overlays.merge.module_deletion import written_out
+from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of
 from npu_overlays.model.lookup import Upstream
 from npu_overlays.overlay.compiled import wheel_tag

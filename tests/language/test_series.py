@@ -10,7 +10,7 @@ from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.patched import patch_contracts
 from npu_overlays.changes.reconcile import declarations, reconcile
 from npu_overlays.changes.series import ineffective
-from npu_overlays.merging.results import Applied, PatchedFile
+from npu_overlays.merge.results import Applied, PatchedFile
 from npu_overlays.model import model_of_module
 from npu_overlays.overlay.operations import Reason
 from npu_overlays.tree import PatchedTree

@@ -11,7 +11,7 @@ from typing import Literal
 
 from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.contracts.lockfile import ArchiveRecord
-from npu_overlays.merging.results import Declared, NotApplied
+from npu_overlays.merge.results import Declared, NotApplied
 from npu_overlays.model.selectors import plain, selector
 from npu_overlays.overlay.content import Content, StillAssigned
 from npu_overlays.pairing import Pair

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from npu_overlays.changes.compare import compare_file
 from npu_overlays.changes.modules import Change
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.results import Declared, PatchedFile
+from npu_overlays.merge.results import Declared, PatchedFile
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.likeness import ENOUGH, Shape, likeness, shape
 from npu_overlays.model.module import Module

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from npu_overlays.authoring.port.history import UpstreamHistory
-from npu_overlays.coherence.environment import Side
-from npu_overlays.coherence.found import incoherent
+from npu_overlays.checks.cross_package.stack_environment import StackMember
+from npu_overlays.checks.cross_package.stack_mismatches import incoherent
+from npu_overlays.checks.risk_lint.risks import OverlayRisks, look, warnings
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
@@ -18,7 +19,6 @@ from npu_overlays.contracts.contract_drift import carried_over, lasting
 from npu_overlays.contracts.drop_conditions import due
 from npu_overlays.contracts.runtime_coverage import load_fired, unproven
 from npu_overlays.contracts.unused_bounds import idle
-from npu_overlays.dangers.found import Looked, look, warnings
 from npu_overlays.errors import MergeError, Problem, by_cause
 from npu_overlays.loading import Loader
 from npu_overlays.model.lookup import Upstream
@@ -115,7 +115,7 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _tried(overlay: Overlay, loader: Loader) -> tuple[Prepared, Looked]:
+def _tried(overlay: Overlay, loader: Loader) -> tuple[Prepared, OverlayRisks]:
     from npu_overlays.wheels.rehearsal import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     prepared = rehearse(loader.load(overlay))
@@ -150,17 +150,18 @@ def _shared(prepared: list[Prepared]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _stacks(prepared: list[Prepared]) -> list[list[Side]]:
+def _stacks(prepared: list[Prepared]) -> list[list[StackMember]]:
     """Return the overlays that stacks put together, of those that are checked whole."""
     known = {one.loaded.name: one for one in prepared}
     together = {frozenset({one.loaded.name, *(other.name for other in one.loaded.partners)}) for one in prepared}
     whole = sorted(sorted(names) for names in together if len(names) > 1 and names <= known.keys())
     return [
-        [Side(content=one.content, applied=one.applied) for one in map(known.__getitem__, names)] for names in whole
+        [StackMember(content=one.content, applied=one.applied) for one in map(known.__getitem__, names)]
+        for names in whole
     ]
 
 
-def _as_json(looked: Looked) -> list[dict[str, object]]:
+def _as_json(looked: OverlayRisks) -> list[dict[str, object]]:
     return [
         {
             "kind": one.kind,

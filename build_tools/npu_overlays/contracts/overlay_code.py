@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from npu_overlays.contracts.edited_definitions import MergedModules
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.results import Applied
+from npu_overlays.merge.results import Applied
 from npu_overlays.model.chains import Chain, attributes, chains
 from npu_overlays.model.free_names import FreeNames
 from npu_overlays.model.imports import all_imported

@@ -17,7 +17,7 @@ from npu_overlays.contracts.overlay_code import Code, Codes
 from npu_overlays.contracts.read_places import ReadingPiece, ReadPlace
 from npu_overlays.contracts.reads import Reading
 from npu_overlays.errors import Problem
-from npu_overlays.merging.results import Applied
+from npu_overlays.merge.results import Applied
 from npu_overlays.model.lookup import ResolvedSymbol, Upstream
 from npu_overlays.overlay.content import Content
 

@@ -1,0 +1,143 @@
+"""Constructor calls: patched tree → classes that no longer take what the shipped modules make them with.
+
+That is so where a constructor comes, goes or gets other parameters, by whichever operation or patch.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from npu_overlays.checks.attribution import ProblemReport
+from npu_overlays.checks.context import CheckContext
+from npu_overlays.checks.member_access import excused
+from npu_overlays.errors import listing
+from npu_overlays.model import Symbol, Target
+from npu_overlays.model.callables import constructor, constructor_behind
+from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
+from npu_overlays.model.dynamic_members import may_be_given
+from npu_overlays.model.local_names import is_local
+from npu_overlays.model.signatures import Parameter, parameters, unaccepted, unbound, written
+
+_INIT = "__init__"
+_KEEP = "keep what they give, or change those places too"
+Constructor = FunctionNode | frozenset[str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Exchange:
+    """A constructor that another one is called instead of.
+
+    Args:
+        now: what is called.
+        before: what was; None where that is not known.
+    """
+
+    now: FunctionNode
+    before: FunctionNode | None
+
+    def refuses(self, call: ast.Call, *, bound: bool) -> bool:
+        """Return whether a call fails that did not, given whether Python gives the object itself."""
+        failed = self.before is not None and unbound(call, _taken(self.before, bound=bound))
+        return not failed and bool(unbound(call, _taken(self.now, bound=bound)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Exchanged:
+    """What a change of one class exchanges.
+
+    Args:
+        made: by class, what it is made by.
+        behind: by class, what ``super().__init__`` in it calls.
+    """
+
+    made: Mapping[Symbol, _Exchange] = field(default_factory=dict)
+    behind: Mapping[Symbol, _Exchange] = field(default_factory=dict)
+
+
+def report_unmade(context: CheckContext, report: ProblemReport) -> None:
+    """Report classes that the shipped modules make in a way in which they cannot be made any more."""
+    before, after = context.before.classes, context.after.classes
+    for path in sorted(context.tree.changed):
+        if context.tree.before(path) is None or not path.endswith(".py"):
+            continue
+        for symbol in after.classes(path):
+            if before.node(symbol) is None or _stated(before, symbol) == _stated(after, symbol):
+                continue
+            if places := list(_refused(after, _exchanged(before, after, symbol))):
+                what = f"`{symbol.name}` of {path} cannot be made any more as in {listing(places)}"
+                report.add(context.attribution.changer(symbol, [_INIT]), what, _KEEP)
+
+
+def _stated(graph: ClassGraph, symbol: Symbol) -> tuple[list[str], tuple[Target, ...]]:
+    """Return what a class itself says of how it is made: its constructor's parameters, and its bases."""
+    known = [one.node for one in graph.definitions(symbol.member(_INIT))]
+    shown = [written(one.args) if isinstance(one, FUNCTIONS) else ast.unparse(one) for one in known]
+    return shown, graph.bases(symbol).stated
+
+
+def _exchanged(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> _Exchanged:
+    every = [one for one in (symbol, *after.heirs(symbol)) if not may_be_given(after, one, _INIT, bound=True)]
+    return _Exchanged(
+        made=dict(_exchanges(before, after, every, constructor)),
+        behind=dict(_exchanges(before, after, every, constructor_behind)),
+    )
+
+
+def _exchanges(
+    before: ClassGraph, after: ClassGraph, places: Iterable[Symbol], of: Callable[[ClassGraph, Symbol], Constructor]
+) -> Iterator[tuple[Symbol, _Exchange]]:
+    """Yield the classes whose constructor does not take all that it did."""
+    for symbol in places:
+        old, now = of(before, symbol), of(after, symbol)
+        if isinstance(now, FUNCTIONS):
+            known = old if isinstance(old, FUNCTIONS) else None
+            if known is None or unaccepted(now.args, known.args):
+                yield symbol, _Exchange(now=now, before=known)
+
+
+def _refused(graph: ClassGraph, exchanged: _Exchanged) -> Iterator[str]:
+    """Yield the calls that fail, as ``path:line (call)``; what counts with a failure is passed over."""
+    names = {re.escape(one.name.rpartition(".")[2].encode()) for one in (*exchanged.made, *exchanged.behind)}
+    word = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names)))
+    for path, content in graph.texts.items() if names else ():
+        module = graph.module(path) if word.search(content) else None
+        around = enclosing(module) if module else {}
+        unsure = excused(around, _INIT)
+        calls = (node for node in around if isinstance(node, ast.Call) and node not in unsure)
+        found = [one for one in calls if _is_refused(graph, path, one, around[one], exchanged)]
+        found.sort(key=lambda one: (one.lineno, one.col_offset))
+        yield from (f"{path}:{one.lineno} ({ast.unparse(one).splitlines()[0]})" for one in found)
+
+
+def _is_refused(
+    graph: ClassGraph, path: str, call: ast.Call, outer: tuple[ast.stmt, ...], exchanged: _Exchanged
+) -> bool:
+    called, bound = call.func, True
+    if isinstance(called, ast.Attribute) and called.attr == _INIT:
+        if isinstance(called.value, ast.Call) and getattr(called.value.func, "id", "") == "super":
+            owner = class_around(path, outer)
+            exchange = exchanged.behind.get(owner) if owner else None
+            return exchange is not None and exchange.refuses(call, bound=True)
+        called, bound = called.value, False
+    root = ast.unparse(called).partition(".")[0]
+    if not isinstance(called, (ast.Name, ast.Attribute)) or is_local(root, outer) or _is_rebound(graph, path, root):
+        return False
+    meant = graph.meant(path, called)
+    exchange = exchanged.made.get(meant) if meant else None
+    return exchange is not None and exchange.refuses(call, bound=bound)
+
+
+def _is_rebound(graph: ClassGraph, path: str, name: str) -> bool:
+    """Return whether a module may give a name that is a class's another value."""
+    module = graph.module(path)
+    return any(one.kind not in ("import", "class") for one in module.definitions.get(name, [])) if module else True
+
+
+def _taken(function: FunctionNode, *, bound: bool) -> list[Parameter]:
+    """Return the parameters that a call has to give."""
+    known = parameters(function.args)
+    return known[1:] if bound and known and known[0].kind in ("/", "|") else known

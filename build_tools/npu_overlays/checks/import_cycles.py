@@ -1,0 +1,132 @@
+"""Import cycles: imports of the overlay's that lead back to a module which is not yet through with its own.
+
+What runs when a module is imported first of all is followed as Python does it, with what stands under no condition.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from npu_overlays.checks.attribution import ProblemReport
+from npu_overlays.checks.context import CheckContext
+from npu_overlays.model.shipped_modules import ShippedModules
+
+_FIX = "import it inside the function that needs it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportFailure:
+    """An import that fails: where it stands, and what it does not find in which module."""
+
+    path: str
+    node: ast.ImportFrom
+    module: str
+    name: str
+
+
+@dataclass(kw_only=True)
+class _Run:
+    """One interpreter that imports modules of a tree.
+
+    Args:
+        modules: those of the tree.
+        lines: how far each module has come: the line of the import it waits for, 0 once it is through.
+    """
+
+    modules: ShippedModules
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def failures(self, module: str) -> Iterator[ImportFailure]:
+        """Import a module, and yield what fails on the way; after the first, Python would stop."""
+        parts = module.split(".")
+        for name in (".".join(parts[:number]) for number in range(1, len(parts) + 1)):
+            path = self.modules.paths.get(name, "")
+            if name in self.lines or not path.endswith(".py"):
+                continue
+            for node in _imports(self.modules, path):
+                self.lines[name] = node.lineno
+                yield from self._statement(name, path, node)
+            self.lines[name] = 0
+
+    def _statement(self, name: str, path: str, node: ast.Import | ast.ImportFrom) -> Iterator[ImportFailure]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from self.failures(alias.name)
+            return
+        names = list(self.modules.imported(name, node))
+        yield from self.failures(names[0].module)
+        for one in names:
+            if self.lines.get(one.module) and self._lacks(one.module, one.name):
+                if one.full in self.modules.paths:
+                    yield from self.failures(one.full)
+                else:
+                    yield ImportFailure(path=path, node=node, module=one.module, name=one.name)
+
+    def _lacks(self, module: str, name: str) -> bool:
+        """Return whether a module that waits for an import has surely not bound a name yet."""
+        content = self.modules.read(self.modules.paths[module])
+        scopes, line = self.modules.parsed.scopes(content), self.lines[module]
+        bound = any(one.line < line for one in scopes.bound(name)) or any(star.line < line for star in scopes.stars)
+        return name != "*" and not bound and not self.modules.surface(module).dynamic
+
+    @property
+    def waiting(self) -> list[tuple[str, int]]:
+        """The modules that wait for an import, the first that was imported in front, each with that import's line."""
+        return [(name, line) for name, line in self.lines.items() if line]
+
+
+def report_circles(context: CheckContext, report: ProblemReport) -> None:
+    """Report imports of the overlay's by which a module can no longer be the first that is imported."""
+    told = set()
+    for entry in _entries(context):
+        run = _Run(modules=context.after.modules)
+        failure = next(run.failures(entry), None)
+        own = _own_import(context, run) if failure else None
+        if failure is None or own is None or next(_Run(modules=context.before.modules).failures(entry), None):
+            continue
+        if own in told:
+            continue
+        told.add(own)
+        path, node = own
+        place = f"{failure.path}:{failure.node.lineno} needs `{failure.name}` of {failure.module} before it is there"
+        what = f"`{ast.unparse(node)}` in {path} leads in a circle where {entry} is imported first: {place}"
+        offset = context.parsed.offset(context.after.modules.read(path), node)
+        names = [f"import {alias.name}" for alias in node.names]
+        report.add(context.attribution.author(path, offset, node.lineno, names), what, _FIX)
+
+
+def _entries(context: CheckContext) -> Iterator[str]:
+    """Yield the modules that import shipped ones by the overlay's own text, and those that are imported so."""
+    found: dict[str, None] = {}
+    for module in context.modules:
+        name = context.name(module.path)
+        for node in _imports(context.after.modules, module.path) if name else ():
+            if context.attribution.wrote(module.path, context.parsed.offset(module.after, node)):
+                targets = _targets(context, name, node)
+                found |= dict.fromkeys([name, *targets] if targets else [])
+    yield from found
+
+
+def _targets(context: CheckContext, name: str, node: ast.Import | ast.ImportFrom) -> list[str]:
+    named = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        taken = list(context.after.modules.imported(name, node))
+        named = [taken[0].module, *(one.full for one in taken)]
+    return [one for one in named if one in context.after.modules.paths]
+
+
+def _own_import(context: CheckContext, run: _Run) -> tuple[str, ast.Import | ast.ImportFrom] | None:
+    """Return the first import on the way to a failure that the overlay wrote, with its path."""
+    for name, line in run.waiting:
+        path = context.after.modules.paths[name]
+        for node in _imports(context.after.modules, path):
+            offset = context.parsed.offset(context.after.modules.read(path), node)
+            if node.lineno == line and context.attribution.wrote(path, offset):
+                return path, node
+    return None
+
+
+def _imports(modules: ShippedModules, path: str) -> list[ast.Import | ast.ImportFrom]:
+    return modules.parsed.imports(modules.read(path))

@@ -1,0 +1,76 @@
+"""Member access: function or module → the places in it that ask something for a member, and what its variables hold."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from npu_overlays.checks.references import guarded_parts
+from npu_overlays.model.definitions import FUNCTIONS, blocks
+
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+# What Python asks an object for where a call, a `with`, a `for` and the like are evaluated.
+OPERATORS = frozenset(
+    {"__call__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__len__", "__iter__", "__getitem__"}
+)
+_WHETHER = frozenset({"hasattr", "getattr"})
+
+
+def receivers(node: ast.AST, name: str) -> list[ast.expr]:
+    """Return what is asked for a member by a node."""
+    if operands := _operands(node, name):
+        return operands
+    if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
+        return [node.value]
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute) and node.target.attr == name:
+        return [node.target.value]
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and len(node.args) == 2:  # noqa: PLR2004  # without a default
+        return node.args[:1] if getattr(node.args[1], "value", None) == name else []
+    return []
+
+
+def is_operator(node: ast.AST, name: str) -> bool:
+    """Return whether a node asks for a member by what Python makes of it: an object's, not its class's."""
+    return bool(_operands(node, name))
+
+
+def _operands(node: ast.AST, name: str) -> list[ast.expr]:
+    """Return what Python asks for ``__call__`` and the like where a node is evaluated."""
+    if isinstance(node, ast.Call):
+        measured = name == "__len__" and getattr(node.func, "id", "") == "len"
+        return [node.func] if name == "__call__" else node.args[:1] if measured else []
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        wanted = {"__aenter__", "__aexit__"} if isinstance(node, ast.AsyncWith) else {"__enter__", "__exit__"}
+        return [one.context_expr for one in node.items] if name in wanted else []
+    if isinstance(node, (ast.For, ast.comprehension)):
+        return [node.iter] if name == "__iter__" else []
+    return [node.value] if name == "__getitem__" and isinstance(node, ast.Subscript) else []
+
+
+def of_class(asked: ast.expr) -> ast.expr:
+    """Return the object whose class is asked, for ``type(x)`` and ``x.__class__``."""
+    if isinstance(asked, ast.Call) and getattr(asked.func, "id", "") == "type" and len(asked.args) == 1:
+        return asked.args[0]
+    return asked.value if isinstance(asked, ast.Attribute) and asked.attr == "__class__" else asked
+
+
+def excused(nodes: Iterable[ast.AST], name: str) -> set[ast.AST]:
+    """Return every node that does not run, or counts with a member not being there."""
+    parts = (part for node in nodes for part in (*guarded_parts(node), *_behind_guards(node, name)))
+    return {inner for part in parts for inner in ast.walk(part)}
+
+
+def _behind_guards(node: ast.AST, name: str) -> Iterator[ast.AST]:
+    """Yield what runs only where a statement before it found the member."""
+    own = [node.body] if isinstance(node, (*FUNCTIONS, ast.Module, ast.ClassDef)) else []
+    for body in (*own, *(block for _, block in (blocks(node) if isinstance(node, ast.stmt) else ()))):
+        for number, one in enumerate(body, start=1):
+            if isinstance(one, (ast.Assert, ast.If)) and _asks_whether(one.test, name):
+                leaves = isinstance(one, ast.Assert) or isinstance(one.body[-1], _LEAVING)
+                yield from body[number:] if leaves else ()
+
+
+def _asks_whether(test: ast.expr, name: str) -> bool:
+    """Return whether a test asks something whether it has a member."""
+    calls = (one for one in ast.walk(test) if isinstance(one, ast.Call) and getattr(one.func, "id", "") in _WHETHER)
+    return any(getattr(argument, "value", None) == name for call in calls for argument in call.args[1:2])

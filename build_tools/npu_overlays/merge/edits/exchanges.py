@@ -1,0 +1,125 @@
+"""Exchanges: where finds stand in a definition → the bytes to exchange, each with the text that goes there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from npu_overlays.merge.edits.arrangement import arrangement, refusal
+from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.passages import Passage
+from npu_overlays.model.texts import dedented
+from npu_overlays.model.tokens import tokens
+from npu_overlays.overlay.operations import Edit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """One place at which a find stands, and what is put there.
+
+    Args:
+        edit: the substitution.
+        first: the first token of the definition that goes.
+        behind: the token behind the last one that goes.
+        start: the first byte that goes.
+        end: the byte behind the last one.
+        text: what stands there instead.
+        refused: why it cannot be put there; empty if it can.
+        fix: what to do about that.
+    """
+
+    edit: Edit
+    first: int
+    behind: int
+    start: int
+    end: int
+    text: str
+    refused: str = ""
+    fix: str = ""
+
+    @property
+    def empties(self) -> bool:
+        """Whether nothing but white space and comments takes the place."""
+        return not layout_of(self.edit.replace).tokens
+
+
+def exchanges(passage: Passage, places: list[tuple[Edit, int, int]]) -> list[Exchange]:
+    """Return what becomes of each (substitution, first token, token behind the last)."""
+    made = [_exchange(passage, edit, first, behind) for edit, first, behind in places]
+    return list(_with_pass(passage, list(_without_semicolons(passage, made))))
+
+
+def _exchange(passage: Passage, edit: Edit, first: int, behind: int) -> Exchange:
+    start, end = passage.bytes_at(first, behind)
+    plain = Exchange(edit=edit, first=first, behind=behind, start=start, end=end, text="")
+    if not edit.replace.strip():
+        return _removal(passage, plain)
+    text = dedented(edit.replace)
+    refused, fix = refusal(passage, first, behind, edit)
+    if not refused and _swallows(passage, end, text):
+        refused, fix = f"the comment that ends `{edit.replace}` would swallow code", "put it on a line of its own"
+    # What begins in the midst of a statement and ends behind it has no arrangement.
+    made = text if refused else arrangement(passage, first, behind, text)
+    return replace(plain, text=made, refused=refused, fix=fix)
+
+
+def _removal(passage: Passage, plain: Exchange) -> Exchange:
+    """Take out whole lines where nothing would be left of them, otherwise the tokens and the white space behind."""
+    lead, rest = passage.surroundings(plain.start, plain.end)
+    if not lead.strip() and not rest.strip():
+        return replace(plain, start=plain.start - len(lead.encode()), end=plain.end + len(rest.encode()))
+    space = 0 if lead.strip() else len(rest) - len(rest.lstrip())
+    return replace(plain, end=plain.end + space)
+
+
+def _swallows(passage: Passage, end: int, text: str) -> bool:
+    """Return whether a comment that ends the replacement would take in code that follows on upstream's line."""
+    rest = passage.surroundings(end, end)[1]
+    last = list(tokens(text))[-1:]
+    return bool(last and last[0].kind == "comment" and rest.strip() and not rest.lstrip().startswith("#"))
+
+
+def _without_semicolons(passage: Passage, made: list[Exchange]) -> Iterator[Exchange]:
+    """Take out one semicolon with each whole statement that goes and has others beside it on its line."""
+    layout = passage.layout
+    taken: set[int] = set()
+    for one in made:
+        before, after = one.first - 1, one.behind
+        if one.edit.replace.strip() or not _begins_statement(layout, one.first):
+            yield one
+        elif after < len(layout.texts) and layout.texts[after] == ";":
+            taken.add(after)
+            behind = passage.bytes_at(after, after + 1)[1]
+            rest = passage.surroundings(behind, behind)[1]
+            yield replace(one, behind=after + 1, end=behind + len(rest) - len(rest.lstrip(" \t")))
+        elif before >= 0 and layout.texts[before] == ";" and layout.last(after - 1) and before not in taken:
+            taken.add(before)
+            yield replace(one, first=before, start=passage.bytes_at(before, before + 1)[0])
+        else:
+            yield one
+
+
+def _begins_statement(layout: Layout, token: int) -> bool:
+    opens_suite = token in layout.suites and token - 1 not in layout.suites
+    return layout.first(token) or layout.texts[token - 1] == ";" or opens_suite
+
+
+def _with_pass(passage: Passage, made: list[Exchange]) -> Iterator[Exchange]:
+    """Leave a ``pass`` in every block of which each statement goes, but not its head."""
+    gone = {token for one in made if one.empties for token in range(one.first, one.behind)}
+    needing = {
+        block.starts[0]
+        for block in passage.blocks
+        if block.starts[0]
+        and block.starts[0] - 1 not in gone
+        and all(gone.issuperset(range(*pair)) for pair in zip(block.starts, block.ends, strict=True))
+    }
+    for one in made:
+        if not (one.empties and one.first in needing):
+            yield one
+        elif one.text:
+            margin = passage.layout.margins[passage.layout.lines[one.first]]
+            yield replace(one, text=f"{one.text}\n{margin}pass")
+        else:
+            start, end = passage.bytes_at(one.first, one.behind)
+            yield replace(one, start=start, end=end, text="pass")
