@@ -14,17 +14,11 @@ from npu_overlays.overlay.patches import line_of, read_patch
 
 @dataclass(frozen=True, kw_only=True)
 class Culprit:
-    """What of an overlay is to be mended.
+    """What of an overlay is to be mended."""
 
-    Args:
-        file: the overlay's file.
-        lines: the lines in it, where they are known.
-        kind: whether that is a merge module, a file that is shipped as it is, or a patch.
-    """
-
-    file: str
-    lines: tuple[int, ...] = ()
-    kind: str = "merge"
+    file: str  # the overlay's file
+    lines: tuple[int, ...] = ()  # the lines in it, where they are known
+    kind: str = "merge"  # whether that is a merge module, a file that is shipped as it is, or a patch
 
     @property
     def where(self) -> str:

@@ -29,15 +29,10 @@ Constructor = FunctionNode | frozenset[str] | None
 
 @dataclass(frozen=True, kw_only=True)
 class _Exchange:
-    """A constructor that another one is called instead of.
+    """A constructor that another one is called instead of."""
 
-    Args:
-        now: what is called.
-        before: what was; None where that is not known.
-    """
-
-    now: FunctionNode
-    before: FunctionNode | None
+    now: FunctionNode  # what is called
+    before: FunctionNode | None  # what was; None where that is not known
 
     def refuses(self, call: ast.Call, *, bound: bool) -> bool:
         """Return whether a call fails that did not, given whether Python gives the object itself."""
@@ -47,15 +42,10 @@ class _Exchange:
 
 @dataclass(frozen=True, kw_only=True)
 class _Exchanged:
-    """What a change of one class exchanges.
+    """What a change of one class exchanges."""
 
-    Args:
-        made: by class, what it is made by.
-        behind: by class, what ``super().__init__`` in it calls.
-    """
-
-    made: Mapping[Symbol, _Exchange] = field(default_factory=dict)
-    behind: Mapping[Symbol, _Exchange] = field(default_factory=dict)
+    made: Mapping[Symbol, _Exchange] = field(default_factory=dict)  # by class, what it is made by
+    behind: Mapping[Symbol, _Exchange] = field(default_factory=dict)  # by class, what ``super().__init__`` in it calls
 
 
 def report_unmade(context: CheckContext, report: ProblemReport) -> None:

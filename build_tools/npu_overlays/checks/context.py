@@ -22,55 +22,33 @@ _STRUCTS = b"msgspec"
 
 @dataclass(frozen=True, kw_only=True)
 class PatchedModule:
-    """A module whose text is not upstream's.
+    """A module whose text is not upstream's."""
 
-    Args:
-        path: repository path.
-        before: upstream's bytes; None for an added file.
-        after: the patched bytes.
-        authorship: who wrote which of them.
-    """
-
-    path: str
-    before: bytes | None
-    after: bytes
-    authorship: Authorship
+    path: str  # repository path
+    before: bytes | None  # upstream's bytes; None for an added file
+    after: bytes  # the patched bytes
+    authorship: Authorship  # who wrote which of them
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextPrescan:
-    """What can be told of modules without parsing them.
+    """What can be told of modules without parsing them."""
 
-    Args:
-        stars: paths of upstream's that look as if they had a star import.
-        structs: whether any module, upstream's or patched, may have a ``msgspec.Struct``.
-    """
-
-    stars: frozenset[str]
-    structs: bool
+    stars: frozenset[str]  # paths of upstream's that look as if they had a star import
+    structs: bool  # whether any module, upstream's or patched, may have a ``msgspec.Struct``
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckContext:
-    """A patched tree and what is known of it.
+    """A patched tree and what is known of it."""
 
-    Args:
-        tree: the tree.
-        content: the overlay it was made with.
-        modules: its Python modules that are not upstream's.
-        parsed: parses modules.
-        before: the model of upstream's tree.
-        after: the model of the patched one.
-        attribution: who wrote what.
-    """
-
-    tree: PatchedTree
-    content: Content
-    modules: tuple[PatchedModule, ...]
-    parsed: ParsedModules
-    before: Model
-    after: Model
-    attribution: Attribution
+    tree: PatchedTree  # the tree
+    content: Content  # the overlay it was made with
+    modules: tuple[PatchedModule, ...]  # its Python modules that are not upstream's
+    parsed: ParsedModules  # parses modules
+    before: Model  # the model of upstream's tree
+    after: Model  # the model of the patched one
+    attribution: Attribution  # who wrote what
 
     @property
     def pin(self) -> Pin:

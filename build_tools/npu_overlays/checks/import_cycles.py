@@ -28,14 +28,10 @@ class ImportFailure:
 
 @dataclass(kw_only=True)
 class _Run:
-    """One interpreter that imports modules of a tree.
+    """One interpreter that imports modules of a tree."""
 
-    Args:
-        modules: those of the tree.
-        lines: how far each module has come: the line of the import it waits for, 0 once it is through.
-    """
-
-    modules: ShippedModules
+    modules: ShippedModules  # those of the tree
+    # How far each module has come: the line of the import it waits for, 0 once it is through
     lines: dict[str, int] = field(default_factory=dict)
 
     def failures(self, module: str) -> Iterator[ImportFailure]:

@@ -25,21 +25,13 @@ _KEEP = "keep it, or change those places too"
 
 @dataclass(frozen=True, kw_only=True)
 class _Loss:
-    """A member that is gone from a class.
+    """A member that is gone from a class."""
 
-    Args:
-        name: its name.
-        symbol: the class.
-        without: those whose objects have it no more.
-        bound: whether a class's body bound it, and no method set it.
-        inherited: whether a base had it that is gone.
-    """
-
-    name: str
-    symbol: Symbol
-    without: frozenset[Symbol]
-    bound: bool
-    inherited: bool
+    name: str  # its name
+    symbol: Symbol  # the class
+    without: frozenset[Symbol]  # those whose objects have it no more
+    bound: bool  # whether a class's body bound it, and no method set it
+    inherited: bool  # whether a base had it that is gone
 
 
 def report_lost_members(context: CheckContext, report: ProblemReport) -> None:

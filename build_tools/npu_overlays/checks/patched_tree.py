@@ -17,9 +17,9 @@ from npu_overlays.checks.enum_numbers import report_renumbered
 from npu_overlays.checks.import_cycles import report_circles
 from npu_overlays.checks.lost_members import report_lost_members
 from npu_overlays.checks.missing_names import report_losses, report_missing
-from npu_overlays.checks.name_shadowing import report_gains
 from npu_overlays.checks.record_fields import report_positions
 from npu_overlays.checks.ruff import LOWEST_PYTHON
+from npu_overlays.checks.shadowed_names import report_gains
 from npu_overlays.checks.undefined_names import UndefinedName, undefined_names
 from npu_overlays.checks.unmasked_names import report_uncovered
 from npu_overlays.checks.upstream_baseline import excused

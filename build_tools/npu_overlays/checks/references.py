@@ -20,21 +20,13 @@ _ASKING = frozenset({"hasattr", "getattr", "find_spec"})
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """One place that needs a module, or a name of one.
+    """One place that needs a module, or a name of one."""
 
-    Args:
-        module: its dotted name.
-        name: what is needed of it; empty for the module itself.
-        node: the statement or expression.
-        text: how it is written, for messages.
-        runs: whether Python evaluates it, and not only a type checker.
-    """
-
-    module: str
-    name: str
-    node: ast.AST
-    text: str
-    runs: bool = True
+    module: str  # its dotted name
+    name: str  # what is needed of it; empty for the module itself
+    node: ast.AST  # the statement or expression
+    text: str  # how it is written, for messages
+    runs: bool = True  # whether Python evaluates it, and not only a type checker
 
     def holds(self, modules: ShippedModules) -> bool | None:
         """Return whether a tree has what is needed; None where that cannot be told."""

@@ -24,21 +24,13 @@ _NAME = re.compile("`([^`]+)`")
 
 @dataclass(frozen=True, kw_only=True)
 class RuffFinding:
-    """What ruff says of one place.
+    """What ruff says of one place."""
 
-    Args:
-        kind: what is wrong there.
-        name: the name, or the message of a syntax error.
-        offset: where, in bytes without the byte order mark.
-        line: its 1-based line.
-        quoted: whether a string stands there: a name listed in ``__all__``, which is looked at elsewhere.
-    """
-
-    kind: FindingKind
-    name: str
-    offset: int
-    line: int
-    quoted: bool
+    kind: FindingKind  # what is wrong there
+    name: str  # the name, or the message of a syntax error
+    offset: int  # where, in bytes without the byte order mark
+    line: int  # its 1-based line
+    quoted: bool  # whether a string stands there: a name listed in ``__all__``, which is looked at elsewhere
 
 
 def findings(texts: Sequence[tuple[str, bytes]]) -> list[list[RuffFinding]]:

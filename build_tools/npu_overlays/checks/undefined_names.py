@@ -20,23 +20,16 @@ Kind: TypeAlias = FindingKind | HalfKind
 
 @dataclass(frozen=True, kw_only=True)
 class UndefinedName:
-    """One place that names what nothing binds.
+    """One place that names what nothing binds."""
 
-    Args:
-        module: the module it is in.
-        kind: why: no binding, only perhaps a star import, only under ``if TYPE_CHECKING:``, only ``global``; or the
-            text is no Python of the lowest version.
-        name: the name, or the message of a syntax error.
-        offset: where, in bytes without the byte order mark.
-        line: its 1-based line.
-        upstreams: where upstream's text of the module leaves the same name undefined, in bytes likewise.
-    """
-
-    module: PatchedModule
+    module: PatchedModule  # the module it is in
+    # Why: no binding, only perhaps a star import, only under ``if TYPE_CHECKING:``, only ``global``; or the text is no
+    # Python of the lowest version
     kind: Kind
-    name: str
-    offset: int
-    line: int
+    name: str  # the name, or the message of a syntax error
+    offset: int  # where, in bytes without the byte order mark
+    line: int  # its 1-based line
+    # Where upstream's text of the module leaves the same name undefined, in bytes likewise
     upstreams: tuple[int, ...] = ()
 
 

@@ -15,19 +15,12 @@ from npu_overlays.model.splices import Splice, in_order
 
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    """Bytes of a patched file, from `start` to `end`.
+    """Bytes of a patched file, from `start` to `end`."""
 
-    Args:
-        start: the first of them.
-        end: the one behind them.
-        origin: where they start in upstream's file; None where the overlay wrote them.
-        where: who wrote them, as `Splice.where` names it.
-    """
-
-    start: int
-    end: int
-    origin: int | None
-    where: str = ""
+    start: int  # the first of them
+    end: int  # the one behind them
+    origin: int | None  # where they start in upstream's file; None where the overlay wrote them
+    where: str = ""  # who wrote them, as `Splice.where` names it
 
 
 @dataclass(frozen=True)

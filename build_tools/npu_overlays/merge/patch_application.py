@@ -22,15 +22,10 @@ _FUZZ = 2
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedPatch:
-    """What a patch does.
+    """What a patch does."""
 
-    Args:
-        changed: the files it changes, with their new content; None where it deletes one.
-        executable: those of them that it makes executable.
-    """
-
-    changed: Mapping[str, bytes | None]
-    executable: frozenset[str]
+    changed: Mapping[str, bytes | None]  # the files it changes, with their new content; None where it deletes one
+    executable: frozenset[str]  # those of them that it makes executable
 
 
 def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) -> AppliedPatch:

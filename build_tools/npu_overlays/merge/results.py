@@ -23,40 +23,24 @@ class AppliedOperation:
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """One change an overlay says it makes, to be compared with the change the trees show.
+    """One change an overlay says it makes, to be compared with the change the trees show."""
 
-    Args:
-        path: repository path of the file.
-        symbol: qualified name; empty for a change of the file as a whole.
-        operation: the operation's action, or ``import``, ``edit``, ``file``.
-        reason: why.
-        layer: the layer that says so, or the pin's name for what is its own.
-        private: for a wrapped symbol, the qualified name under which the original is kept.
-        where: the file and line that says so, for messages.
-    """
-
-    path: str
-    symbol: str
-    operation: str
-    reason: Reason
-    layer: str
-    private: str = ""
-    where: str = ""
+    path: str  # repository path of the file
+    symbol: str  # qualified name; empty for a change of the file as a whole
+    operation: str  # the operation's action, or ``import``, ``edit``, ``file``
+    reason: Reason  # why
+    layer: str  # the layer that says so, or the pin's name for what is its own
+    private: str = ""  # for a wrapped symbol, the qualified name under which the original is kept
+    where: str = ""  # the file and line that says so, for messages
 
 
 @dataclass(frozen=True, kw_only=True)
 class MergedModule:
-    """One module with operations applied.
+    """One module with operations applied."""
 
-    Args:
-        content: the patched bytes.
-        declared: the changes that makes.
-        authorship: which of the bytes are upstream's, and who asked for the others.
-    """
-
-    content: bytes
-    declared: tuple[Declared, ...]
-    authorship: Authorship
+    content: bytes  # the patched bytes
+    declared: tuple[Declared, ...]  # the changes that makes
+    authorship: Authorship  # which of the bytes are upstream's, and who asked for the others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,27 +55,16 @@ class NotApplied:
 
 @dataclass(frozen=True, kw_only=True)
 class PatchedFile:
-    """A file before and after one patch or substitution, which names no symbols itself.
+    """A file before and after one patch or substitution, which names no symbols itself."""
 
-    Args:
-        patch: name of the patch, relative to its folder; empty for a substitution.
-        path: repository path of the file.
-        before: its content before; None where there was no such file.
-        after: its content after; None where there is none any more.
-        reason: why.
-        layer: the layer that says so, or the pin's name for what is its own.
-        where: the file that says so, for messages.
-        accept: the dangers in it that its author lets stand.
-    """
-
-    patch: str
-    path: str
-    before: bytes | None
-    after: bytes | None
-    reason: Reason
-    layer: str
-    where: str
-    accept: tuple[Acceptance, ...] = ()
+    patch: str  # name of the patch, relative to its folder; empty for a substitution
+    path: str  # repository path of the file
+    before: bytes | None  # its content before; None where there was no such file
+    after: bytes | None  # its content after; None where there is none any more
+    reason: Reason  # why
+    layer: str  # the layer that says so, or the pin's name for what is its own
+    where: str  # the file that says so, for messages
+    accept: tuple[Acceptance, ...] = ()  # the dangers in it that its author lets stand
 
     @property
     def operation(self) -> str:
@@ -101,22 +74,14 @@ class PatchedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """The patched tree, what the overlay declared to change, and what this source could not take.
+    """The patched tree, what the overlay declared to change, and what this source could not take."""
 
-    Args:
-        tree: the patched tree.
-        declared: by operations and added files.
-        patched: what each patch and each substitution did to each file, in the order in which they were applied.
-        not_applied: operations on files this source lacks.
-        authorship: which bytes of each changed file are whose.
-        before: the model of the tree as it was.
-        after: the model of the patched tree.
-    """
-
-    tree: PatchedTree
-    before: Model = field(repr=False)
-    after: Model = field(repr=False)
-    declared: tuple[Declared, ...]
+    tree: PatchedTree  # the patched tree
+    before: Model = field(repr=False)  # the model of the tree as it was
+    after: Model = field(repr=False)  # the model of the patched tree
+    declared: tuple[Declared, ...]  # by operations and added files
+    # What each patch and each substitution did to each file, in the order in which they were applied
     patched: tuple[PatchedFile, ...] = ()
-    not_applied: tuple[NotApplied, ...] = ()
+    not_applied: tuple[NotApplied, ...] = ()  # operations on files this source lacks
+    # Which bytes of each changed file are whose
     authorship: Mapping[str, Authorship] = field(default_factory=dict, repr=False)

@@ -20,21 +20,13 @@ _TEXT_BELOW = re.compile(r"(?:[&!]\S+\s+)*[|>][-+\d]*\s*(?:#.*)?$")
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsLine:
-    """One line that is neither empty nor a comment.
+    """One line that is neither empty nor a comment."""
 
-    Args:
-        number: from 0.
-        keys: those it stands under, its own the last; an item of a list is ``[]``.
-        under: the same, an item that began above it by what its first line says, ``[name: p]``.
-        place: the same, the items counted.
-        keyed: whether it has a key of its own.
-    """
-
-    number: int
-    keys: tuple[str, ...]
-    under: tuple[str, ...]
-    place: tuple[str, ...]
-    keyed: bool
+    number: int  # from 0
+    keys: tuple[str, ...]  # those it stands under, its own the last; an item of a list is ``[]``
+    under: tuple[str, ...]  # the same, an item that began above it by what its first line says, ``[name: p]``
+    place: tuple[str, ...]  # the same, the items counted
+    keyed: bool  # whether it has a key of its own
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,23 +56,14 @@ class Companions:
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where an operation is applied.
+    """Where an operation is applied."""
 
-    Args:
-        module: upstream's module.
-        operation: the operation.
-        companions: all operations on this module.
-        distribution: name of the distribution built, written into the notices; empty to leave these out.
-        purpose: what the changes are for, likewise; may be empty.
-        classes: those of the tree.
-    """
-
-    module: Module
-    operation: Operation
-    companions: Companions
-    distribution: str
-    purpose: str = ""
-    classes: ClassGraph
+    module: Module  # upstream's module
+    operation: Operation  # the operation
+    companions: Companions  # all operations on this module
+    distribution: str  # name of the distribution built, written into the notices; empty to leave these out
+    purpose: str = ""  # what the changes are for, likewise; may be empty
+    classes: ClassGraph  # those of the tree
 
     def find(self) -> Definition:
         """Return upstream's definition of the operation's symbol.

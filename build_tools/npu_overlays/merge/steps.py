@@ -22,40 +22,26 @@ from npu_overlays.tree import PatchedTree
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What one thing that an overlay says makes of a tree.
+    """What one thing that an overlay says makes of a tree."""
 
-    Args:
-        changed: new content by repository path; None where a file goes.
-        executable: paths that become executable.
-        authorship: who wrote which bytes of a file, given the file before this step.
-        declared: the changes that operations and added files declare.
-        patched: files before and after a patch or a substitution.
-        not_applied: what is said of files that the source at hand lacks.
-    """
-
+    # New content by repository path; None where a file goes
     changed: Mapping[str, bytes | None] = field(default_factory=dict)
-    executable: frozenset[str] = frozenset()
+    executable: frozenset[str] = frozenset()  # paths that become executable
+    # Who wrote which bytes of a file, given the file before this step
     authorship: Mapping[str, Authorship] = field(default_factory=dict)
-    declared: tuple[Declared, ...] = ()
-    patched: tuple[PatchedFile, ...] = ()
-    not_applied: tuple[NotApplied, ...] = ()
+    declared: tuple[Declared, ...] = ()  # the changes that operations and added files declare
+    patched: tuple[PatchedFile, ...] = ()  # files before and after a patch or a substitution
+    not_applied: tuple[NotApplied, ...] = ()  # what is said of files that the source at hand lacks
 
 
 @dataclass(frozen=True, kw_only=True)
 class MergeContext:
-    """What a step is made on.
+    """What a step is made on."""
 
-    Args:
-        content: all that the overlay says.
-        tree: as the steps before left it.
-        notices: whether comments mark the changed places.
-        model: of the tree before any operation.
-    """
-
-    content: Content
-    tree: PatchedTree
-    notices: bool
-    model: Model
+    content: Content  # all that the overlay says
+    tree: PatchedTree  # as the steps before left it
+    notices: bool  # whether comments mark the changed places
+    model: Model  # of the tree before any operation
 
     @property
     def absent(self) -> frozenset[str]:

@@ -22,24 +22,16 @@ _PASSING = frozenset({"partial", "partialmethod"})
 
 @dataclass(frozen=True, kw_only=True)
 class PackageNeed:
-    """One thing that a module asks of another distribution.
+    """One thing that a module asks of another distribution."""
 
-    Args:
-        kind: a module or a name of one; a keyword that a function or a class is called with; or something that it gives
-            another value to.
-        module: dotted name.
-        names: what of it, one after the other; empty for the module itself.
-        keyword: likewise.
-        text: how it is written.
-        node: where.
-    """
-
+    # A module or a name of one; a keyword that a function or a class is called with; or something that it gives
+    # another value to
     kind: Literal["name", "keyword", "assigned"]
-    module: str
-    names: tuple[str, ...]
-    keyword: str = ""
-    text: str
-    node: ast.AST = field(compare=False, repr=False)
+    module: str  # dotted name
+    names: tuple[str, ...]  # what of it, one after the other; empty for the module itself
+    keyword: str = ""  # likewise
+    text: str  # how it is written
+    node: ast.AST = field(compare=False, repr=False)  # where
 
     def holds(self, there: Upstream) -> bool | None:
         """Return whether it is there; None where that cannot be told."""

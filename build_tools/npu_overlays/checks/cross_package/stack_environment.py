@@ -14,15 +14,10 @@ from npu_overlays.overlay.content import Content
 
 @dataclass(frozen=True, kw_only=True)
 class StackMember:
-    """One overlay of a stack.
+    """One overlay of a stack."""
 
-    Args:
-        content: what it says.
-        applied: what applying it gave.
-    """
-
-    content: Content
-    applied: Applied
+    content: Content  # what it says
+    applied: Applied  # what applying it gave
 
     @property
     def absent(self) -> frozenset[str]:

@@ -22,15 +22,10 @@ from npu_overlays.model.parsed_modules import ParsedModules
 
 @dataclass(frozen=True, kw_only=True)
 class StackMismatches:
-    """What does not fit in a stack.
+    """What does not fit in a stack."""
 
-    Args:
-        problems: what overlays of it bring in, or break.
-        notices: what upstream's own modules ask of another upstream that does not have it.
-    """
-
-    problems: tuple[Problem, ...]
-    notices: tuple[str, ...]
+    problems: tuple[Problem, ...]  # what overlays of it bring in, or break
+    notices: tuple[str, ...]  # what upstream's own modules ask of another upstream that does not have it
 
 
 def incoherent(sides: Sequence[StackMember]) -> StackMismatches:

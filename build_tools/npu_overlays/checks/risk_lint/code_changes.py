@@ -27,39 +27,23 @@ _PROSE = (".md", ".rst", ".txt")
 
 @dataclass(frozen=True, kw_only=True)
 class CodeChange:
-    """One change.
+    """One change."""
 
-    Args:
-        layer: which says it.
-        said: what says it: the same for all targets of one definition, and all paths of one substitution.
-        where: that place, for messages.
-        sort: what it is: an operation, a substitution, a patch, or an added file.
-        does: what is done, in words.
-        target: the symbol, or the path.
-        why: its reason.
-        accept: the dangers that its author lets stand.
-        path: of the file it changes.
-        added: the statements that are there now and were not.
-        removed: those that were and are not.
-        lines: likewise the lines of what is no Python, both added and removed.
-        imports: of the module as it is now.
-        places: the place of a statement, where that is known better than `where`.
-    """
-
-    layer: str
-    said: tuple[str, ...]
-    where: str
+    layer: str  # which says it
+    said: tuple[str, ...]  # what says it: the same for all targets of one definition, and all paths of one substitution
+    where: str  # that place, for messages
+    # What it is: an operation, a substitution, a patch, or an added file
     sort: Literal["operation", "edit", "patch", "file"]
-    does: str
-    target: str
-    why: str
-    accept: tuple[Acceptance, ...]
-    path: str
-    added: tuple[CodeStatement, ...] = ()
-    removed: tuple[CodeStatement, ...] = ()
-    lines: tuple[str, ...] = ()
-    imports: Imports = field(default_factory=dict)
-    places: Callable[[ast.AST], str] | None = None
+    does: str  # what is done, in words
+    target: str  # the symbol, or the path
+    why: str  # its reason
+    accept: tuple[Acceptance, ...]  # the dangers that its author lets stand
+    path: str  # of the file it changes
+    added: tuple[CodeStatement, ...] = ()  # the statements that are there now and were not
+    removed: tuple[CodeStatement, ...] = ()  # those that were and are not
+    lines: tuple[str, ...] = ()  # likewise the lines of what is no Python, both added and removed
+    imports: Imports = field(default_factory=dict)  # of the module as it is now
+    places: Callable[[ast.AST], str] | None = None  # the place of a statement, where that is known better than `where`
 
 
 def pieces(content: Content, applied: Applied) -> Iterator[CodeChange]:

@@ -39,21 +39,13 @@ _WIDTH = 70
 
 @dataclass(frozen=True, kw_only=True)
 class Risk:
-    """One kind of danger in one change.
+    """One kind of danger in one change."""
 
-    Args:
-        kind: one of `npu_overlays.overlay.acceptances.KINDS`.
-        piece: the change.
-        where: the place in the overlay.
-        shown: what shows it: a piece of code, a line or a name.
-        accepted: why its author lets it stand; None where nobody does.
-    """
-
-    kind: str
-    piece: CodeChange
-    where: str
-    shown: str
-    accepted: Acceptance | None
+    kind: str  # one of `npu_overlays.overlay.acceptances.KINDS`
+    piece: CodeChange  # the change
+    where: str  # the place in the overlay
+    shown: str  # what shows it: a piece of code, a line or a name
+    accepted: Acceptance | None  # why its author lets it stand; None where nobody does
 
     @property
     def why(self) -> str:

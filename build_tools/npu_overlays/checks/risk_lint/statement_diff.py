@@ -15,18 +15,12 @@ Unit = ast.stmt | ast.ExceptHandler
 
 @dataclass(frozen=True, kw_only=True)
 class CodeStatement:
-    """One statement, or of one that holds others what stands above them.
+    """One statement, or of one that holds others what stands above them."""
 
-    Args:
-        around: what it stands in, outermost first; under another condition it does something else.
-        text: it, in one way of writing.
-        node: its syntax.
-        parts: those parts of it that are its own, and not of a statement inside it.
-    """
-
-    around: tuple[str, ...]
-    text: str
-    node: Unit = field(compare=False)
+    around: tuple[str, ...]  # what it stands in, outermost first; under another condition it does something else
+    text: str  # it, in one way of writing
+    node: Unit = field(compare=False)  # its syntax
+    # Those parts of it that are its own, and not of a statement inside it
     parts: tuple[ast.AST, ...] = field(compare=False)
 
 

@@ -13,23 +13,14 @@ from npu_overlays.model.module import Module
 
 @dataclass(frozen=True, kw_only=True)
 class Wrapper:
-    """A wrapper beside what it wraps.
+    """A wrapper beside what it wraps."""
 
-    Args:
-        name: by which it refers to the original.
-        module: the wrapper's text.
-        node: the wrapper.
-        original: what it wraps.
-        owner: qualified name of the class around both, empty at module level.
-        entered: what of ``contextlib`` makes a context manager of both, if anything; see `entered`.
-    """
-
-    name: str
-    module: Module
-    node: FunctionNode
-    original: FunctionNode
-    owner: str
-    entered: str
+    name: str  # by which it refers to the original
+    module: Module  # the wrapper's text
+    node: FunctionNode  # the wrapper
+    original: FunctionNode  # what it wraps
+    owner: str  # qualified name of the class around both, empty at module level
+    entered: str  # what of ``contextlib`` makes a context manager of both, if anything; see `entered`
 
     def references(self) -> list[ast.Name]:
         """Return every mention of the original."""

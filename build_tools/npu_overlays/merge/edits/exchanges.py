@@ -15,27 +15,16 @@ from npu_overlays.overlay.operations import Edit
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """One place at which a find stands, and what is put there.
+    """One place at which a find stands, and what is put there."""
 
-    Args:
-        edit: the substitution.
-        first: the first token of the definition that goes.
-        behind: the token behind the last one that goes.
-        start: the first byte that goes.
-        end: the byte behind the last one.
-        text: what stands there instead.
-        refused: why it cannot be put there; empty if it can.
-        fix: what to do about that.
-    """
-
-    edit: Edit
-    first: int
-    behind: int
-    start: int
-    end: int
-    text: str
-    refused: str = ""
-    fix: str = ""
+    edit: Edit  # the substitution
+    first: int  # the first token of the definition that goes
+    behind: int  # the token behind the last one that goes
+    start: int  # the first byte that goes
+    end: int  # the byte behind the last one
+    text: str  # what stands there instead
+    refused: str = ""  # why it cannot be put there; empty if it can
+    fix: str = ""  # what to do about that
 
     @property
     def empties(self) -> bool:

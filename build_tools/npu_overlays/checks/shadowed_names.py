@@ -1,4 +1,4 @@
-"""Name shadowing: patched tree → names a module gained that mean something else to upstream's other code."""
+"""Shadowed names: patched tree → names a module gained that mean something else to upstream's other code."""
 
 from __future__ import annotations
 
