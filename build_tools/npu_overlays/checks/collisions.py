@@ -9,8 +9,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
-from npu_overlays.errors import listing
+from npu_overlays.checks.context import CheckContext
+from npu_overlays.errors import Problem, listing
 from npu_overlays.model.shipped_modules import EXTENSIONS, is_package_file, module_name
 from npu_overlays.paths import unsafe
 
@@ -19,6 +21,7 @@ _ANOTHER_NAME = "give it another name"
 _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])", re.IGNORECASE)
 _FORBIDDEN = frozenset('<>:"|?*')
 _LONGEST = 255
+# What Python looks for first stands first.
 _PACKAGE, _EXTENSION, _PYTHON, _FOLDER = range(4)
 
 
@@ -31,6 +34,29 @@ class Collision:
     fix: str
 
 
+def collision_problems(context: CheckContext) -> list[Problem]:
+    """Return the files of the overlay that get in another's way, or in that of installing the wheel."""
+    place, absent = cache(context.pin.place), context.before.absent
+    paths = [path for path in context.tree.paths() if place(path)] + sorted(filter(place, absent))
+    new = [path for path in paths if path not in context.tree.upstream and path not in absent]
+    sharing: dict[str, list[str]] = {}
+    for path in paths:
+        sharing.setdefault(place(path), []).append(path)
+    found: list[tuple[str, str, str]] = []
+    for path in new:
+        others = [other for other in sharing[place(path)] if other != path]
+        found += [(path, f"would lie in the wheel where {other} lies", _ANOTHER_NAME) for other in others]
+    named = {place(path): path for path in new}
+    reserved = [context.content.overlay.summary_package]
+    for one in collisions(map(place, paths), named, reserved=reserved):
+        found.append((named[one.place], one.what, one.fix))
+    labels = {file.path: file.file for file in context.content.files}
+    return [
+        Problem(where=labels.get(path) or context.attribution.taker(path, "").where, what=what, fix=fix)
+        for path, what, fix in found
+    ]
+
+
 def collisions(places: Iterable[str], new: Iterable[str], *, reserved: Iterable[str] = ()) -> list[Collision]:
     """Return what is wrong with new files of a wheel.
 
@@ -41,7 +67,10 @@ def collisions(places: Iterable[str], new: Iterable[str], *, reserved: Iterable[
     """
     fresh = sorted(set(new))
     everything = sorted({*places, *fresh})
-    found = [collision for place in fresh for collision in _unholdable(place, frozenset(map(_folded, reserved)))]
+    names = frozenset(map(_folded, reserved))
+    found: list[Collision] = []
+    for place in fresh:
+        found += _unholdable(place, names)
     for check in (_file_and_folder, _same_to_some, _same_module, _closed_namespace):
         hit = {collision.place for collision in found}
         found += [collision for collision in check(everything, frozenset(fresh)) if collision.place not in hit]
@@ -96,60 +125,54 @@ def _same_to_some(places: list[str], new: frozenset[str]) -> Iterator[Collision]
     """Yield new files and folders whose name differs from another's in case or in the spelling of accents only."""
     spelled: dict[str, set[str]] = {}
     old: set[str] = set()
-    told: set[frozenset[str]] = set()
+    reported: set[frozenset[str]] = set()
     for place in places:
         for path in (place, *_folders(place)):
             spelled.setdefault(_folded(path), set()).add(path)
             if place not in new:
                 old.add(path)
     for place in sorted(new):
-        # The outermost folder that differs says it for all that is below it.
+        # The outermost folder that differs stands for all that is below it.
         for path in reversed([place, *_folders(place)]):
             others = spelled[_folded(path)] - {path}
-            if others and path not in old:
-                pair = frozenset({path, min(others)})
-                if pair not in told:
-                    what = f"{path} and {min(others)} are one file or folder where case and accents do not count"
-                    yield Collision(place=place, what=what, fix=_ANOTHER_NAME)
-                told.add(pair)
-                break
+            if not others or path in old:
+                continue
+            pair = frozenset({path, min(others)})
+            if pair not in reported:
+                what = f"{path} and {min(others)} are one file or folder where case and accents do not count"
+                yield Collision(place=place, what=what, fix=_ANOTHER_NAME)
+            reported.add(pair)
+            break
 
 
 def _same_module(places: list[str], new: frozenset[str]) -> Iterator[Collision]:
     """Yield new files that hide another module, or are hidden by one."""
     named: dict[str, list[str]] = {}
     for place in places:
-        for name in {module_name(place), *_namespaces(place)} - {""}:
+        own = module_name(place)
+        namespaces = [folder.replace("/", ".") for folder in _folders(place)] if own else []
+        for name in {own, *namespaces} - {""}:
             named.setdefault(name, []).append(place)
     for name, files in named.items():
-        # What Python looks for first stands first: a package, an extension, Python, a plain folder of modules.
         ranked = sorted((_rank(place, name), place) for place in files)
-        if ranked[0][0] == _PACKAGE:
+        first, taken = ranked[0]
+        if first == _PACKAGE:
             ranked = [(rank, place) for rank, place in ranked if rank != _FOLDER]
         for rank, place in ranked:
             rivals = [other for other_rank, other in ranked if other_rank != rank]
-            if place in new and rivals:
-                yield _hidden(place, rivals, name, first=rank == ranked[0][0], taken=ranked[0][1])
-
-
-def _namespaces(place: str) -> list[str]:
-    """Return the dotted names of the folders a module lies in."""
-    return [folder.replace("/", ".") for folder in _folders(place)] if module_name(place) else []
+            if place not in new or not rivals:
+                continue
+            what = f"it would never be imported: Python takes {taken} for `{name}`"
+            if rank == first:
+                what = f"Python would take it for `{name}` and never import {listing(rivals, 3)}"
+            fix = "change upstream's file under its own path, or rename this one"
+            yield Collision(place=place, what=what, fix=fix)
 
 
 def _rank(place: str, name: str) -> int:
     if module_name(place) != name:
         return _FOLDER
     return _PACKAGE if is_package_file(place) else _EXTENSION if place.endswith(EXTENSIONS) else _PYTHON
-
-
-def _hidden(place: str, rivals: list[str], name: str, *, first: bool, taken: str) -> Collision:
-    what = (
-        f"Python would take it for `{name}` and never import {listing(rivals, 3)}"
-        if first
-        else f"it would never be imported: Python takes {taken} for `{name}`"
-    )
-    return Collision(place=place, what=what, fix="change upstream's file under its own path, or rename this one")
 
 
 def _closed_namespace(places: list[str], new: frozenset[str]) -> Iterator[Collision]:

@@ -1,4 +1,4 @@
-"""Constructor calls: patched tree → classes that no longer take what the shipped modules make them with.
+"""Constructor calls: patched tree → classes that no longer accept the arguments that shipped modules make them with.
 
 That is so where a constructor comes, goes or gets other parameters, by whichever operation or patch.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
-from npu_overlays.checks.member_access import excused
+from npu_overlays.checks.member_access import unsure_nodes
 from npu_overlays.errors import listing
 from npu_overlays.model import Symbol, Target
 from npu_overlays.model.callables import constructor, constructor_behind
@@ -24,32 +24,31 @@ from npu_overlays.model.signatures import Parameter, parameters, unaccepted, unb
 
 _INIT = "__init__"
 _KEEP = "keep what they give, or change those places too"
-Constructor = FunctionNode | frozenset[str] | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Exchange:
-    """A constructor that another one is called instead of."""
+class _ConstructorChange:
+    """A constructor that is called instead of another one."""
 
-    now: FunctionNode  # what is called
-    before: FunctionNode | None  # what was; None where that is not known
+    now: FunctionNode
+    before: FunctionNode | None  # None where it is not known
 
     def refuses(self, call: ast.Call, *, bound: bool) -> bool:
-        """Return whether a call fails that did not, given whether Python gives the object itself."""
-        failed = self.before is not None and unbound(call, _taken(self.before, bound=bound))
-        return not failed and bool(unbound(call, _taken(self.now, bound=bound)))
+        """Return whether a call fails that did not, given whether Python passes the object itself."""
+        failed = self.before is not None and unbound(call, _required(self.before, bound=bound))
+        return not failed and bool(unbound(call, _required(self.now, bound=bound)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Exchanged:
-    """What a change of one class exchanges."""
+class _ConstructorChanges:
+    """What a change of one class does to it and to its subclasses."""
 
-    made: Mapping[Symbol, _Exchange] = field(default_factory=dict)  # by class, what it is made by
-    behind: Mapping[Symbol, _Exchange] = field(default_factory=dict)  # by class, what ``super().__init__`` in it calls
+    made: Mapping[Symbol, _ConstructorChange]  # by class, what makes its objects
+    behind: Mapping[Symbol, _ConstructorChange]  # by class, what ``super().__init__`` in it calls
 
 
-def report_unmade(context: CheckContext, report: ProblemReport) -> None:
-    """Report classes that the shipped modules make in a way in which they cannot be made any more."""
+def report_refused_calls(context: CheckContext, report: ProblemReport) -> None:
+    """Report classes whose constructor refuses calls of the shipped modules that upstream's accepts."""
     before, after = context.before.classes, context.after.classes
     for path in sorted(context.tree.changed):
         if context.tree.before(path) is None or not path.endswith(".py"):
@@ -57,7 +56,7 @@ def report_unmade(context: CheckContext, report: ProblemReport) -> None:
         for symbol in after.classes(path):
             if before.node(symbol) is None or _stated(before, symbol) == _stated(after, symbol):
                 continue
-            if places := list(_refused(after, _exchanged(before, after, symbol))):
+            if places := list(_refused(after, _constructor_changes(before, after, symbol))):
                 what = f"`{symbol.name}` of {path} cannot be made any more as in {listing(places)}"
                 report.add(context.attribution.changer(symbol, [_INIT]), what, _KEEP)
 
@@ -69,56 +68,63 @@ def _stated(graph: ClassGraph, symbol: Symbol) -> tuple[list[str], tuple[Target,
     return shown, graph.bases(symbol).stated
 
 
-def _exchanged(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> _Exchanged:
+def _constructor_changes(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> _ConstructorChanges:
     every = [one for one in (symbol, *after.heirs(symbol)) if not may_be_given(after, one, _INIT, bound=True)]
-    return _Exchanged(
-        made=dict(_exchanges(before, after, every, constructor)),
-        behind=dict(_exchanges(before, after, every, constructor_behind)),
+    return _ConstructorChanges(
+        made=_narrowed(before, after, every, constructor), behind=_narrowed(before, after, every, constructor_behind)
     )
 
 
-def _exchanges(
-    before: ClassGraph, after: ClassGraph, places: Iterable[Symbol], of: Callable[[ClassGraph, Symbol], Constructor]
-) -> Iterator[tuple[Symbol, _Exchange]]:
-    """Yield the classes whose constructor does not take all that it did."""
-    for symbol in places:
-        old, now = of(before, symbol), of(after, symbol)
-        if isinstance(now, FUNCTIONS):
-            known = old if isinstance(old, FUNCTIONS) else None
-            if known is None or unaccepted(now.args, known.args):
-                yield symbol, _Exchange(now=now, before=known)
+def _narrowed(
+    before: ClassGraph,
+    after: ClassGraph,
+    classes: Iterable[Symbol],
+    lookup: Callable[[ClassGraph, Symbol], FunctionNode | frozenset[str] | None],
+) -> dict[Symbol, _ConstructorChange]:
+    """Return the classes whose constructor accepts fewer calls than upstream's."""
+    found: dict[Symbol, _ConstructorChange] = {}
+    for symbol in classes:
+        old, now = lookup(before, symbol), lookup(after, symbol)
+        known = old if isinstance(old, FUNCTIONS) else None
+        if isinstance(now, FUNCTIONS) and (known is None or unaccepted(now.args, known.args)):
+            found[symbol] = _ConstructorChange(now=now, before=known)
+    return found
 
 
-def _refused(graph: ClassGraph, exchanged: _Exchanged) -> Iterator[str]:
-    """Yield the calls that fail, as ``path:line (call)``; what counts with a failure is passed over."""
-    names = {re.escape(one.name.rpartition(".")[2].encode()) for one in (*exchanged.made, *exchanged.behind)}
+def _refused(graph: ClassGraph, changes: _ConstructorChanges) -> Iterator[str]:
+    """Yield the calls that fail, as ``path:line (call)``, except where the code expects that they may."""
+    names = {re.escape(one.name.rpartition(".")[2].encode()) for one in (*changes.made, *changes.behind)}
+    if not names:
+        return
     word = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names)))
-    for path, content in graph.texts.items() if names else ():
+    for path, content in graph.texts.items():
         module = graph.module(path) if word.search(content) else None
-        around = enclosing(module) if module else {}
-        unsure = excused(around, _INIT)
-        calls = (node for node in around if isinstance(node, ast.Call) and node not in unsure)
-        found = [one for one in calls if _is_refused(graph, path, one, around[one], exchanged)]
+        if module is None:
+            continue
+        around = enclosing(module)
+        unsure = unsure_nodes(around, _INIT)
+        calls = [node for node in around if isinstance(node, ast.Call) and node not in unsure]
+        found = [one for one in calls if _is_refused(graph, path, one, around[one], changes)]
         found.sort(key=lambda one: (one.lineno, one.col_offset))
         yield from (f"{path}:{one.lineno} ({ast.unparse(one).splitlines()[0]})" for one in found)
 
 
 def _is_refused(
-    graph: ClassGraph, path: str, call: ast.Call, outer: tuple[ast.stmt, ...], exchanged: _Exchanged
+    graph: ClassGraph, path: str, call: ast.Call, outer: tuple[ast.stmt, ...], changes: _ConstructorChanges
 ) -> bool:
     called, bound = call.func, True
     if isinstance(called, ast.Attribute) and called.attr == _INIT:
         if isinstance(called.value, ast.Call) and getattr(called.value.func, "id", "") == "super":
             owner = class_around(path, outer)
-            exchange = exchanged.behind.get(owner) if owner else None
-            return exchange is not None and exchange.refuses(call, bound=True)
+            change = changes.behind.get(owner) if owner else None
+            return change is not None and change.refuses(call, bound=True)
         called, bound = called.value, False
     root = ast.unparse(called).partition(".")[0]
     if not isinstance(called, (ast.Name, ast.Attribute)) or is_local(root, outer) or _is_rebound(graph, path, root):
         return False
     meant = graph.meant(path, called)
-    exchange = exchanged.made.get(meant) if meant else None
-    return exchange is not None and exchange.refuses(call, bound=bound)
+    change = changes.made.get(meant) if meant else None
+    return change is not None and change.refuses(call, bound=bound)
 
 
 def _is_rebound(graph: ClassGraph, path: str, name: str) -> bool:
@@ -127,7 +133,7 @@ def _is_rebound(graph: ClassGraph, path: str, name: str) -> bool:
     return any(one.kind not in ("import", "class") for one in module.definitions.get(name, [])) if module else True
 
 
-def _taken(function: FunctionNode, *, bound: bool) -> list[Parameter]:
+def _required(function: FunctionNode, *, bound: bool) -> list[Parameter]:
     """Return the parameters that a call has to give."""
     known = parameters(function.args)
     return known[1:] if bound and known and known[0].kind in ("/", "|") else known

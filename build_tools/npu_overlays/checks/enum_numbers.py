@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
@@ -14,7 +13,7 @@ _NUMBERED = frozenset({"enum.Enum", "enum.IntEnum", "enum.Flag", "enum.IntFlag"}
 _FLAGS = frozenset({"enum.Flag", "enum.IntFlag"})
 
 
-def report_renumbered(context: CheckContext, report: ProblemReport) -> None:
+def report_enum_numbers(context: CheckContext, report: ProblemReport) -> None:
     """Report members that keep their name and get another number: what was stored or sent then means another one."""
     before, after = context.before.classes, context.after.classes
     for path in sorted(context.tree.changed):
@@ -31,7 +30,7 @@ def report_renumbered(context: CheckContext, report: ProblemReport) -> None:
 
 
 def _cause(before: ClassGraph, after: ClassGraph, symbol: Symbol, member: str) -> tuple[str, str]:
-    """Return the first member that came or went in front of one, and that as a clause; empty where none did."""
+    """Return the first member that came or went in front of one, and that as a clause; the member itself for none."""
     old, new = ([name for name, _ in _members(graph, symbol)] for graph in (before, after))
     for name in new[: new.index(member)]:
         if name not in old:
@@ -65,8 +64,11 @@ def _next(last: object, *, flags: bool) -> object:
     return last, "next"
 
 
-def _members(graph: ClassGraph, symbol: Symbol) -> Iterator[tuple[str, ast.expr]]:
+def _members(graph: ClassGraph, symbol: Symbol) -> list[tuple[str, ast.expr]]:
     node = graph.node(symbol)
-    for one in node.body if node else ():
+    body = node.body if node else []
+    found: list[tuple[str, ast.expr]] = []
+    for one in body:
         if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
-            yield one.targets[0].id, one.value
+            found.append((one.targets[0].id, one.value))
+    return found

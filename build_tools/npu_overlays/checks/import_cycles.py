@@ -8,12 +8,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
 from npu_overlays.model.shipped_modules import ShippedModules
 
 _FIX = "import it inside the function that needs it"
+_Import: TypeAlias = ast.Import | ast.ImportFrom
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,17 +29,18 @@ class ImportFailure:
 
 
 @dataclass(kw_only=True)
-class _Run:
+class _Interpreter:
     """One interpreter that imports modules of a tree."""
 
-    modules: ShippedModules  # those of the tree
-    # How far each module has come: the line of the import it waits for, 0 once it is through
+    modules: ShippedModules
+    # How far each module has come: the line of the import it waits for, 0 once it is through; the first imported first
     lines: dict[str, int] = field(default_factory=dict)
 
     def failures(self, module: str) -> Iterator[ImportFailure]:
         """Import a module, and yield what fails on the way; after the first, Python would stop."""
         parts = module.split(".")
-        for name in (".".join(parts[:number]) for number in range(1, len(parts) + 1)):
+        for number in range(1, len(parts) + 1):
+            name = ".".join(parts[:number])
             path = self.modules.paths.get(name, "")
             if name in self.lines or not path.endswith(".py"):
                 continue
@@ -46,7 +49,7 @@ class _Run:
                 yield from self._statement(name, path, node)
             self.lines[name] = 0
 
-    def _statement(self, name: str, path: str, node: ast.Import | ast.ImportFrom) -> Iterator[ImportFailure]:
+    def _statement(self, name: str, path: str, node: _Import) -> Iterator[ImportFailure]:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from self.failures(alias.name)
@@ -67,24 +70,19 @@ class _Run:
         bound = any(one.line < line for one in scopes.bound(name)) or any(star.line < line for star in scopes.stars)
         return name != "*" and not bound and not self.modules.surface(module).dynamic
 
-    @property
-    def waiting(self) -> list[tuple[str, int]]:
-        """The modules that wait for an import, the first that was imported in front, each with that import's line."""
-        return [(name, line) for name, line in self.lines.items() if line]
 
-
-def report_circles(context: CheckContext, report: ProblemReport) -> None:
+def report_import_cycles(context: CheckContext, report: ProblemReport) -> None:
     """Report imports of the overlay's by which a module can no longer be the first that is imported."""
-    told = set()
+    reported: set[tuple[str, _Import]] = set()
     for entry in _entries(context):
-        run = _Run(modules=context.after.modules)
-        failure = next(run.failures(entry), None)
-        own = _own_import(context, run) if failure else None
-        if failure is None or own is None or next(_Run(modules=context.before.modules).failures(entry), None):
+        interpreter = _Interpreter(modules=context.after.modules)
+        failure = next(interpreter.failures(entry), None)
+        own = _own_import(context, interpreter) if failure else None
+        if failure is None or own is None or own in reported:
             continue
-        if own in told:
+        if next(_Interpreter(modules=context.before.modules).failures(entry), None):
             continue
-        told.add(own)
+        reported.add(own)
         path, node = own
         place = f"{failure.path}:{failure.node.lineno} needs `{failure.name}` of {failure.module} before it is there"
         what = f"`{ast.unparse(node)}` in {path} leads in a circle where {entry} is imported first: {place}"
@@ -93,29 +91,33 @@ def report_circles(context: CheckContext, report: ProblemReport) -> None:
         report.add(context.attribution.author(path, offset, node.lineno, names), what, _FIX)
 
 
-def _entries(context: CheckContext) -> Iterator[str]:
-    """Yield the modules that import shipped ones by the overlay's own text, and those that are imported so."""
+def _entries(context: CheckContext) -> list[str]:
+    """Return the modules that import shipped ones by the overlay's own text, and those that are imported so."""
     found: dict[str, None] = {}
     for module in context.modules:
         name = context.name(module.path)
-        for node in _imports(context.after.modules, module.path) if name else ():
+        if not name:
+            continue
+        for node in _imports(context.after.modules, module.path):
             if context.attribution.wrote(module.path, context.parsed.offset(module.after, node)):
-                targets = _targets(context, name, node)
+                targets = _targets(context.after.modules, name, node)
                 found |= dict.fromkeys([name, *targets] if targets else [])
-    yield from found
+    return list(found)
 
 
-def _targets(context: CheckContext, name: str, node: ast.Import | ast.ImportFrom) -> list[str]:
+def _targets(modules: ShippedModules, name: str, node: _Import) -> list[str]:
+    """Return the shipped modules that an import may run."""
     named = [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
-        taken = list(context.after.modules.imported(name, node))
+        taken = list(modules.imported(name, node))
         named = [taken[0].module, *(one.full for one in taken)]
-    return [one for one in named if one in context.after.modules.paths]
+    return [one for one in named if one in modules.paths]
 
 
-def _own_import(context: CheckContext, run: _Run) -> tuple[str, ast.Import | ast.ImportFrom] | None:
+def _own_import(context: CheckContext, interpreter: _Interpreter) -> tuple[str, _Import] | None:
     """Return the first import on the way to a failure that the overlay wrote, with its path."""
-    for name, line in run.waiting:
+    waiting = {name: line for name, line in interpreter.lines.items() if line}
+    for name, line in waiting.items():
         path = context.after.modules.paths[name]
         for node in _imports(context.after.modules, path):
             offset = context.parsed.offset(context.after.modules.read(path), node)
@@ -124,5 +126,5 @@ def _own_import(context: CheckContext, run: _Run) -> tuple[str, ast.Import | ast
     return None
 
 
-def _imports(modules: ShippedModules, path: str) -> list[ast.Import | ast.ImportFrom]:
+def _imports(modules: ShippedModules, path: str) -> list[_Import]:
     return modules.parsed.imports(modules.read(path))

@@ -1,4 +1,4 @@
-"""Member access: function or module → the places in it that ask something for a member, and what its variables hold."""
+"""Member access: syntax of a module → the places in it that ask something for a member."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHETHER = frozenset({"hasattr", "getattr"})
 
 
 def receivers(node: ast.AST, name: str) -> list[ast.expr]:
-    """Return what is asked for a member by a node."""
+    """Return the expressions that a node asks for a member."""
     if operands := _operands(node, name):
         return operands
     if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
@@ -30,7 +30,7 @@ def receivers(node: ast.AST, name: str) -> list[ast.expr]:
 
 
 def is_operator(node: ast.AST, name: str) -> bool:
-    """Return whether a node asks for a member by what Python makes of it: an object's, not its class's."""
+    """Return whether a node asks for a member as an operator: Python then asks an object's class, not the object."""
     return bool(_operands(node, name))
 
 
@@ -54,23 +54,28 @@ def of_class(asked: ast.expr) -> ast.expr:
     return asked.value if isinstance(asked, ast.Attribute) and asked.attr == "__class__" else asked
 
 
-def excused(nodes: Iterable[ast.AST], name: str) -> set[ast.AST]:
-    """Return every node that does not run, or counts with a member not being there."""
-    parts = (part for node in nodes for part in (*guarded_parts(node), *_behind_guards(node, name)))
-    return {inner for part in parts for inner in ast.walk(part)}
+def unsure_nodes(nodes: Iterable[ast.AST], name: str) -> set[ast.AST]:
+    """Return every node that does not run, or only where something has the member."""
+    found: set[ast.AST] = set()
+    for node in nodes:
+        for part in (*guarded_parts(node), *_behind_guards(node, name)):
+            found.update(ast.walk(part))
+    return found
 
 
 def _behind_guards(node: ast.AST, name: str) -> Iterator[ast.AST]:
     """Yield what runs only where a statement before it found the member."""
-    own = [node.body] if isinstance(node, (*FUNCTIONS, ast.Module, ast.ClassDef)) else []
-    for body in (*own, *(block for _, block in (blocks(node) if isinstance(node, ast.stmt) else ()))):
+    bodies = [node.body] if isinstance(node, (*FUNCTIONS, ast.Module, ast.ClassDef)) else []
+    if isinstance(node, ast.stmt):
+        bodies += [block for _, block in blocks(node)]
+    for body in bodies:
         for number, one in enumerate(body, start=1):
-            if isinstance(one, (ast.Assert, ast.If)) and _asks_whether(one.test, name):
-                leaves = isinstance(one, ast.Assert) or isinstance(one.body[-1], _LEAVING)
-                yield from body[number:] if leaves else ()
+            leaves = isinstance(one, ast.Assert) or (isinstance(one, ast.If) and isinstance(one.body[-1], _LEAVING))
+            if leaves and _asks_whether(getattr(one, "test", one), name):
+                yield from body[number:]
 
 
-def _asks_whether(test: ast.expr, name: str) -> bool:
+def _asks_whether(test: ast.AST, name: str) -> bool:
     """Return whether a test asks something whether it has a member."""
     calls = (one for one in ast.walk(test) if isinstance(one, ast.Call) and getattr(one.func, "id", "") in _WHETHER)
-    return any(getattr(argument, "value", None) == name for call in calls for argument in call.args[1:2])
+    return any(getattr(call.args[1], "value", None) == name for call in calls if len(call.args) > 1)

@@ -1,29 +1,23 @@
-"""Patched tree: what it must satisfy before it may be shipped, and an overlay applied so that it does.
-
-No file gets in another's way. Every patched module parses on the lowest supported Python and holds nothing of the
-tool. What the overlay's text names is there, in its own module and in those it imports from; and what upstream's text
-names is there if it was before, and still the same.
-"""
+"""Patched tree: what it must satisfy before it may be shipped, and an overlay applied so that it does."""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from typing import TypeAlias
 
 from npu_overlays.checks.attribution import Culprit, ProblemReport
-from npu_overlays.checks.collisions import collisions
-from npu_overlays.checks.constructor_calls import report_unmade
-from npu_overlays.checks.context import CheckContext, PatchedModule, check_context
-from npu_overlays.checks.enum_numbers import report_renumbered
-from npu_overlays.checks.import_cycles import report_circles
+from npu_overlays.checks.collisions import collision_problems
+from npu_overlays.checks.constructor_calls import report_refused_calls
+from npu_overlays.checks.context import CheckContext, check_context
+from npu_overlays.checks.enum_numbers import report_enum_numbers
+from npu_overlays.checks.import_cycles import report_import_cycles
 from npu_overlays.checks.lost_members import report_lost_members
-from npu_overlays.checks.missing_names import report_losses, report_missing
-from npu_overlays.checks.record_fields import report_positions
-from npu_overlays.checks.ruff import LOWEST_PYTHON
-from npu_overlays.checks.shadowed_names import report_gains
-from npu_overlays.checks.undefined_names import UndefinedName, undefined_names
-from npu_overlays.checks.unmasked_names import report_uncovered
-from npu_overlays.checks.upstream_baseline import excused
-from npu_overlays.errors import MergeError, Problem, by_cause
+from npu_overlays.checks.missing_names import report_lost_names, report_missing_names
+from npu_overlays.checks.record_fields import report_record_fields
+from npu_overlays.checks.shadowed_names import report_shadowed_names
+from npu_overlays.checks.undefined_names import report_undefined_names
+from npu_overlays.checks.unmasked_names import report_unmasked_names
+from npu_overlays.errors import MergeError, by_cause
 from npu_overlays.merge.apply import merge_overlay
 from npu_overlays.merge.results import Applied
 from npu_overlays.model import Model
@@ -34,8 +28,7 @@ from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE, TOOL, imports_tool
 from npu_overlays.tree import SourceTree
 
-_LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"
-_BY_NAME = "import it by name; where upstream's module reads that name too, under another one"
+_Check: TypeAlias = Callable[[CheckContext, ProblemReport], None]
 
 
 def apply_overlay(
@@ -60,57 +53,21 @@ def apply_overlay(
 
 def check(content: Content, applied: Applied) -> None:
     """Check a patched tree; raises `MergeError` with every mistake of the whole tree that upstream's does not have."""
-    context = check_context(content, applied)
-    report = ProblemReport()
-    problems = _collision_problems(context)
-    _report_hidden(context, report)
-    _report_markers(context, report)
-    _report_encodings(context, report)
-    _report_undefined(context, report)
-    report_uncovered(context, report)
-    report_missing(context, report)
-    report_losses(context, report)
-    report_lost_members(context, report)
-    report_unmade(context, report)
-    report_gains(context, report)
-    report_positions(context, report)
-    report_renumbered(context, report)
-    report_circles(context, report)
+    context, report = check_context(content, applied), ProblemReport()
+    problems = collision_problems(context)
+    for check_rule in _CHECKS.values():
+        check_rule(context, report)
     problems += report.problems()
     if problems:
         raise MergeError(by_cause(problems))
 
 
-def _collision_problems(context: CheckContext) -> list[Problem]:
-    """Return the files of the overlay that get in another's way, or in that of installing the wheel."""
-    place, absent = cache(context.pin.place), context.before.absent
-    labels = {file.path: file.file for file in context.content.files}
-    paths = [path for path in context.tree.paths() if place(path)] + sorted(filter(place, absent))
-    new = [path for path in paths if path not in context.tree.upstream and path not in absent]
-    sharing: dict[str, list[str]] = {}
-    for path in paths:
-        sharing.setdefault(place(path), []).append(path)
-    found = [
-        (path, f"would lie in the wheel where {other} lies", "give it another name")
-        for path in new
-        for other in sharing[place(path)]
-        if other != path
-    ]
-    named = {place(path): path for path in new}
-    reserved = [context.content.overlay.summary_package]
-    found += [(named[one.place], one.what, one.fix) for one in collisions(map(place, paths), named, reserved=reserved)]
-    return [
-        Problem(where=labels.get(path) or context.attribution.taker(path, "").where, what=what, fix=fix)
-        for path, what, fix in found
-    ]
-
-
-def _report_hidden(context: CheckContext, report: ProblemReport) -> None:
-    """Report changed modules that upstream's wheel also holds compiled: Python imports only that form."""
+def _report_compiled(context: CheckContext, report: ProblemReport) -> None:
     if wheel_tag(context.tree.upstream)[0] == PURE:
         return
     for module in context.modules:
-        taken = context.after.modules.paths.get(name := context.name(module.path), "")
+        name = context.name(module.path)
+        taken = context.after.modules.paths.get(name, "")
         if module.before is not None and taken.endswith(EXTENSIONS):
             what = f"Python imports {taken} as `{name}`: a change in {module.path} has no effect"
             fix = "pin a file of the release that does not hold it compiled: `npu-overlays init` takes it by --archive"
@@ -127,11 +84,11 @@ def _report_markers(context: CheckContext, report: ProblemReport) -> None:
 
 
 def _report_encodings(context: CheckContext, report: ProblemReport) -> None:
-    """Report added modules that are not in the encoding that they declare: nothing could be said of them."""
     for file in context.content.files:
-        text = file.content if file.path.endswith(".py") else b""
+        if not file.path.endswith(".py"):
+            continue
         try:
-            text.decode(encoding_of(text))
+            file.content.decode(encoding_of(file.content))
         except UnicodeDecodeError as error:
             what = f"is not {error.encoding} ({error.reason} at byte {error.start})"
             report.add(Culprit(file=file.file), what, "save it as UTF-8")
@@ -139,41 +96,19 @@ def _report_encodings(context: CheckContext, report: ProblemReport) -> None:
             report.add(Culprit(file=file.file), str(error), "save it as UTF-8")
 
 
-def _report_undefined(context: CheckContext, report: ProblemReport) -> None:
-    found = undefined_names(context.modules, context.parsed)
-    upstreams = {id(one) for one in excused(context, found)}
-    for one in found:
-        stars = _star_sources(context, one.module) if one.kind == "star" else []
-        brought = {context.after.modules.star_brings(star, one.name) for star in stars}
-        if True in brought or id(one) in upstreams:
-            continue
-        if context.attribution.wrote(one.module.path, one.offset):
-            culprit = context.attribution.author(one.module.path, one.offset, one.line, [one.name])
-            report.add(culprit, *_complaint(one, culprit, stars if None in brought else []))
-        else:
-            culprit = context.attribution.taker(one.module.path, one.name)
-            what = f"`{one.name}` is taken away, but upstream's own text in {one.module.path} names it"
-            report.add(culprit, what, "keep it, or change that text too")
-
-
-def _star_sources(context: CheckContext, module: PatchedModule) -> list[str]:
-    return list(context.after.modules.stars(context.name(module.path)))
-
-
-def _complaint(one: UndefinedName, culprit: Culprit, stars: list[str]) -> tuple[str, str]:
-    """Return what is wrong with an undefined name in the overlay's text, and what to do."""
-    place = "" if culprit.kind == "file" else f" in {one.module.path}"
-    if one.kind == "syntax":
-        return f"line {one.line} of the patched {one.module.path}: {one.name}", f"write what Python {_LOWEST} reads"
-    if one.kind == "typing":
-        fix = "import it under another name, or where it is used; an annotation can be quoted"
-        return f"`{one.name}` is bound{place} under `if TYPE_CHECKING:` only, and read at run time", fix
-    if one.kind == "global":
-        return f"`{one.name}` is declared global, but nothing{place} binds it", "bind it at module level"
-    if stars:
-        return f"`{one.name}` can only come from `from {', '.join(stars)} import *`{place}, if at all", _BY_NAME
-    fixes = {"file": "import or define it there", "patch": "import or define it in the patch"}
-    fix = fixes.get(culprit.kind, "import it in the merge module, or add it")
-    if one.name == "upstream":
-        fix = "it is the original of a @wrapped; elsewhere there is none"
-    return f"`{one.name}` is not defined{place}", fix
+# What must hold, and the function that reports where it does not.
+_CHECKS: dict[str, _Check] = {
+    "Python imports every changed module from its text, and not from a compiled form beside it": _report_compiled,
+    "no patched module imports the markers or the tool": _report_markers,
+    "every added module is in the encoding that it declares": _report_encodings,
+    "Python's lowest version reads every patched module, and something binds each name in it": report_undefined_names,
+    "what a patch takes away uncovers no other binding of the name": report_unmasked_names,
+    "the overlay's text imports, reads and lists only what the shipped modules have": report_missing_names,
+    "no other module needs a name or a module that is taken away": report_lost_names,
+    "no other module needs a member that a class loses": report_lost_members,
+    "classes can be made in every way in which the shipped modules make them": report_refused_calls,
+    "a new name hides nothing that upstream's code gets by it so far": report_shadowed_names,
+    "records take their positional arguments in upstream's order": report_record_fields,
+    "members that `auto()` numbers keep their numbers": report_enum_numbers,
+    "every module can be the first one that is imported": report_import_cycles,
+}

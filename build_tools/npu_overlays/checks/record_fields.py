@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
 from npu_overlays.errors import listing
@@ -12,7 +10,7 @@ from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.records import Records
 
 
-def report_positions(context: CheckContext, report: ProblemReport) -> None:
+def report_record_fields(context: CheckContext, report: ProblemReport) -> None:
     """Report fields of a record that move those of its heirs, and those that make a named tuple longer."""
     graph = context.after.classes
     graphs = (context.before.classes, graph)
@@ -26,11 +24,11 @@ def report_positions(context: CheckContext, report: ProblemReport) -> None:
                 what = f"`{symbol.name}` is a NamedTuple: with `{gained[0]}` it has another length for who unpacks it"
                 report.add(context.attribution.changer(symbol, gained), what, "add a property, or a class of your own")
             elif gained and (shifted := _shifted(before, after, symbol)):
-                told = f"`{symbol.name}` takes `{shifted[0]}` in another place"
-                what = f"{told}: who gives it by position gives another field"
+                what = f"`{symbol.name}` takes `{shifted[0]}` in another place:"
+                what = f"{what} who gives it by position gives another field"
                 fix = "keep upstream's fields in their places, and put new ones behind them"
                 report.add(context.attribution.changer(symbol, [*gained, *shifted]), what, fix)
-            elif gained and (moved := list(_moved(graph, before, after, symbol))):
+            elif gained and (moved := _moved(graph, before, after, symbol)):
                 what = f"the field `{gained[0]}` of `{symbol.name}` moves the positional arguments of {listing(moved)}"
                 fix = f"make it one that is given by name: `{gained[0]}: … = field(default=…, kw_only=True)`"
                 report.add(context.attribution.changer(symbol, gained), what, fix)
@@ -38,11 +36,12 @@ def report_positions(context: CheckContext, report: ProblemReport) -> None:
 
 def _gained(before: Records, after: Records, symbol: Symbol) -> list[str]:
     """Return the fields of a class of upstream's that are not where upstream has them, new ones first."""
-    old, new = ([one.name for one in records.fields(symbol) if one.kind == "|"] for records in (before, after))
-    if before.graph.node(symbol) is None or old == new:
+    if before.graph.node(symbol) is None:
         return []
-    moved = [name for name in new if name in old and new.index(name) != old.index(name)]
-    return [*(name for name in new if name not in old), *(name for name in old if name not in new), *moved]
+    old, new = ([one.name for one in records.fields(symbol) if one.kind == "|"] for records in (before, after))
+    added = [name for name in new if name not in old]
+    removed = [name for name in old if name not in new]
+    return [*added, *removed, *(name for name in new if name in old and new.index(name) != old.index(name))]
 
 
 def _shifted(before: Records, after: Records, symbol: Symbol) -> list[str]:
@@ -51,9 +50,11 @@ def _shifted(before: Records, after: Records, symbol: Symbol) -> list[str]:
     return [name for at, name in enumerate(old) if name in new and new.index(name) != at]
 
 
-def _moved(graph: ClassGraph, before: Records, after: Records, base: Symbol) -> Iterator[str]:
-    """Yield the heirs of a class whose own parameters are no longer where callers give them."""
+def _moved(graph: ClassGraph, before: Records, after: Records, base: Symbol) -> list[str]:
+    """Return the heirs of a class whose own parameters are no longer where callers give them."""
+    found: list[str] = []
     for heir in graph.heirs(base):
         old, new = before.positions(heir), after.positions(heir)
         if old is not None and new is not None and new[: len(old)] != old:
-            yield f"`{heir.name}` ({heir.path})"
+            found.append(f"`{heir.name}` ({heir.path})")
+    return found

@@ -45,12 +45,16 @@ def references(tree: ast.Module, module: str, modules: ShippedModules) -> Iterat
     """
     nodes = nodes_of(tree)
     imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
-    needed = {id(node): [_needed(one, node) for one in modules.imported(module, node)] for node in imports}
-    if not any(modules.owns(one.module) or not one.module for those in needed.values() for one in those):
+    needed: list[Reference] = []
+    for node in imports:
+        named = [_needed(one, node) for one in modules.imported(module, node)]
+        needed += [one for one in named if modules.owns(one.module) or not one.module]
+    if not needed:
         return
-    guarded = {inner for node in nodes for outer in guarded_parts(node) for inner in nodes_of(outer)}
-    sure = [node for node in imports if node not in guarded]
-    yield from (one for node in sure for one in needed[id(node)] if modules.owns(one.module) or not one.module)
+    guarded: set[ast.AST] = set()
+    for outer in nodes:
+        guarded.update(*map(nodes_of, guarded_parts(outer)))
+    yield from (one for one in needed if one.node not in guarded)
     known = modules.sole_imports(module, nodes, guarded, lambda one: _is_module(one, modules))
     found = list(_attributes(nodes, guarded, {name: one.full for name, one in known.items()}, modules))
     never = unevaluated(tree) if found else set()
@@ -65,17 +69,22 @@ def guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
         if caught and (isinstance(node, ast.Try) or _names(*node.items) & _SUPPRESSING):
             yield from node.body
     elif isinstance(node, ast.If):
-        yield from (statement for block in typing_blocks(node) for statement in block)
+        for block in typing_blocks(node):
+            yield from block
     if isinstance(node, (ast.If, ast.IfExp)) and _ASKING & _names(node.test):
         yield from node.body if isinstance(node, ast.If) else [node.body]
     elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        asking = [number for number, value in enumerate(node.values) if _ASKING & _names(value)]
-        yield from node.values[asking[0] + 1 :] if asking else ()
+        for number, value in enumerate(node.values, start=1):
+            if _ASKING & _names(value):
+                yield from node.values[number:]
+                return
 
 
 def _names(*nodes: ast.AST) -> set[str]:
-    every = (one for node in nodes for one in nodes_of(node))
-    return {one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in every}
+    found: set[str] = set()
+    for node in nodes:
+        found |= {str(getattr(one, "id", getattr(one, "attr", ""))) for one in nodes_of(node)}
+    return found
 
 
 def _needed(one: Imported, node: ast.Import | ast.ImportFrom) -> Reference:

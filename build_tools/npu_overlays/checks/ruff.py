@@ -35,6 +35,8 @@ class RuffFinding:
 
 def findings(texts: Sequence[tuple[str, bytes]]) -> list[list[RuffFinding]]:
     """Return what ruff says of each text, given the name of its file and its bytes."""
+    if not texts:
+        return []
     entries: list[list[dict[str, Any]]] = [[] for _ in texts]
     with tempfile.TemporaryDirectory(prefix="npu-overlays-gate-") as folder:
         for number, (name, content) in enumerate(texts):
@@ -42,7 +44,7 @@ def findings(texts: Sequence[tuple[str, bytes]]) -> list[list[RuffFinding]]:
             file = Path(folder, str(number), name)
             file.parent.mkdir()
             file.write_bytes(as_utf8(content))
-        for entry in _entries(folder) if texts else ():
+        for entry in _entries(folder):
             entries[int(Path(entry["filename"]).parent.name)].append(entry)
     return [_at_offsets(content, listed) for (_, content), listed in zip(texts, entries, strict=True)]
 

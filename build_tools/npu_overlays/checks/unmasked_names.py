@@ -11,21 +11,21 @@ from collections.abc import Iterator
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext, PatchedModule
 from npu_overlays.errors import listing
-from npu_overlays.merge.name_reach import loads, reach
+from npu_overlays.merge.remaining_text import loads, reach
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Load, Scope
 
 
-def report_uncovered(context: CheckContext, report: ProblemReport) -> None:
+def report_unmasked_names(context: CheckContext, report: ProblemReport) -> None:
     """Report names that a patch takes away, of which another stands behind what upstream's own text reads."""
     for one in context.modules:
         if one.before is None or not context.attribution.is_patched(one.path):
             continue
         before, after = context.parsed.module(one.before), context.parsed.module(one.after)
-        if before is None or after is None:  # told as such
+        if before is None or after is None:  # which is reported as a syntax error
             continue
         found: dict[str, set[int]] = {}
-        for name, line in _uncovered(context, one, before, after):
+        for name, line in _unmasked(context, one, before, after):
             found.setdefault(name, set()).add(line)
         for name, lines in found.items():
             shown = f"{one.path}:{listing(map(str, sorted(lines)))}"
@@ -33,7 +33,7 @@ def report_uncovered(context: CheckContext, report: ProblemReport) -> None:
             report.add(context.attribution.taker(one.path, name), what, "keep it, or change that text too")
 
 
-def _uncovered(context: CheckContext, one: PatchedModule, before: Module, after: Module) -> Iterator[tuple[str, int]]:
+def _unmasked(context: CheckContext, one: PatchedModule, before: Module, after: Module) -> Iterator[tuple[str, int]]:
     """Yield the names, with upstream's lines that read them."""
     taken = _taken(one, before)
     was = {(before.span(load.at)[0], load.name): reach(scope, load) for scope, load in loads(before, taken)}
@@ -46,20 +46,21 @@ def _uncovered(context: CheckContext, one: PatchedModule, before: Module, after:
 
 def _taken(one: PatchedModule, before: Module) -> set[str]:
     """Return the names of which a binding of upstream's is gone."""
-    kept = [
-        (part.origin, part.origin + part.end - part.start)
-        for part in one.authorship.stretches
-        if part.origin is not None
-    ]
-    bindings = (
-        (name, binding) for scope in before.scopes.all for name, those in scope.bindings.items() for binding in those
-    )
-    offsets = ((name, before.span(binding.node)[0]) for name, binding in bindings)
-    return {name for name, offset in offsets if not any(start <= offset < end for start, end in kept)}
+    kept: list[range] = []
+    for part in one.authorship.stretches:
+        if part.origin is not None:
+            kept.append(range(part.origin, part.origin + part.end - part.start))
+    found: set[str] = set()
+    for scope in before.scopes.all:
+        for name, bindings in scope.bindings.items():
+            for offset in (before.span(binding.node)[0] for binding in bindings):
+                if not any(offset in stretch for stretch in kept):
+                    found.add(name)
+    return found
 
 
 def _is_there(context: CheckContext, one: PatchedModule, after: Module, scope: Scope, load: Load) -> bool:
-    """Return whether something that the overlay did not write for it stands behind a name."""
+    """Return whether a name has a binding that the overlay did not write for it."""
     bindings = scope.owner(load.name).bindings.get(load.name, [])
     if bindings:
         return all(one.authorship.origin(after.span(binding.node)[0]) is not None for binding in bindings)
