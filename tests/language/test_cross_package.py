@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.checks.cross_package.stack_environment import StackMember
-from npu_overlays.checks.cross_package.stack_mismatches import StackMismatches, incoherent
+from npu_overlays.checks.cross_package import StackMember, StackMismatches, stack_mismatches
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.lookup import find_overlay
@@ -108,7 +107,7 @@ def _together(
     root: Path, app: Mapping[str, str], lib: Mapping[str, str] = {}, old: str = "", absent: tuple[str, ...] = ()
 ) -> StackMismatches:
     upstream = {**APP, **({"app/old.py": old} if old else {})}
-    return incoherent([_side(root, "lib", LIB, lib, absent), _side(root, "app", upstream, app)])
+    return stack_mismatches([_side(root, "lib", LIB, lib, absent), _side(root, "app", upstream, app)])
 
 
 def _told(found: StackMismatches) -> list[str]:

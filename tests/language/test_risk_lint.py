@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
-
 from npu_overlays.checks.risk_lint.risk_words import kinds
-from npu_overlays.checks.risk_lint.risks import OverlayRisks, look, warnings
+
+from npu_overlays.checks.risk_lint.risks import OverlayRisks, overlay_risks, risk_problems
 from npu_overlays.errors import OverlayError
 
 from .overlays import apply, apply_files, layer, load, mistakes, write
@@ -43,11 +43,11 @@ def _looked(tmp_path: Path, overlay: str, more: Mapping[str, str | bytes] = {}, 
     files = {"tree/pkg/train.py": overlay, **more} if overlay else more
     upstream = {PATH: text(UPSTREAM).encode(), "pkg/conf.yaml": b"algo:\n  kl_ctrl:\n    coef: 0.1\n  device: cuda\n"}
     applied = apply_files(tmp_path, upstream, files, config=config)
-    return look(load(tmp_path / "o", "pkg@1111111"), applied)
+    return overlay_risks(load(tmp_path / "o", "pkg@1111111"), applied)
 
 
 def _found(looked: OverlayRisks) -> list[str]:
-    return [f"{one.where.rpartition('/')[2]} {one.kind}: {one.shown}" for one in looked.dangers]
+    return [f"{one.where.rpartition('/')[2]} {one.kind}: {one.shown}" for one in looked.risks]
 
 
 TOUCHING = {
@@ -114,8 +114,8 @@ def _of_bodies(tmp_path: Path, bodies: Iterable[str]) -> dict[str, list[str]]:
         inner = "\n".join(f"    {line}" for line in body.split("\n"))
         lines += ["@added(why='w')", f"def {name}(x, f, seed, loss):\n{inner}"]
     found: dict[str, list[str]] = {body: [] for body in listed.values()}
-    for one in _looked(tmp_path, "\n".join(lines) + "\n").dangers:
-        found[listed[one.piece.target.rpartition(":")[2]]].append(f"{one.kind}: {one.shown}")
+    for one in _looked(tmp_path, "\n".join(lines) + "\n").risks:
+        found[listed[one.change.target.rpartition(":")[2]]].append(f"{one.kind}: {one.shown}")
     return found
 
 
@@ -193,7 +193,7 @@ def test_a_patch_of_python_is_compared_by_statements(tmp_path: Path) -> None:
     )
     looked = _looked(tmp_path, "", {"patches/p.patch": patch})
     assert _found(looked) == ["p.patch print: print(score)", "p.patch random: random.random()"]
-    (told,) = warnings([looked])
+    (told,) = risk_problems([looked])
     assert told.where == "pkg@1111111/patches/p.patch"
     assert "the patch draws random numbers, as `random.random()` shows" in told.what
     assert told.fix.endswith('lines `Accept: …` above its first `diff --git`: "random: why that is right"')
@@ -232,12 +232,12 @@ accept = ["seed", "random: nothing draws here"]
         return upstream(x)
     """
     looked = _looked(tmp_path, overlay, own, config)
-    assert [(one.kind, one.accepted and one.accepted.reason) for one in looked.dangers] == [
+    assert [(one.kind, one.accepted and one.accepted.reason) for one in looked.risks] == [
         ("print", "asked for"),
         ("seed", ""),
         ("loss", "tried"),
     ]
-    assert [(one.where.rpartition("/")[2], one.what) for one in warnings([looked])] == [
+    assert [(one.where.rpartition("/")[2], one.what) for one in risk_problems([looked])] == [
         ("train.py:3", "accepts loss, and nothing in it touches a loss on pkg@1111111"),
         ("own.py", "accepts random, and nothing in it draws random numbers on pkg@1111111"),
     ]
@@ -250,7 +250,7 @@ def test_of_one_definition_with_many_targets_each_place_is_told_once(tmp_path: P
         print(x)
         return upstream(x)
     """
-    (told,) = warnings([_looked(tmp_path, "", {"shared/both.py": shared})])
+    (told,) = risk_problems([_looked(tmp_path, "", {"shared/both.py": shared})])
     assert (told.where, told.targets) == ("pkg@1111111/shared/both.py:4", ("pkg/train.py:plain", "pkg/train.py:say"))
 
 
@@ -265,12 +265,12 @@ def test_what_pins_share_is_accepted_for_all_where_one_needs_it(tmp_path: Path) 
     looked = []
     for name, content in (("base", upstream), ("new", upstream.replace("out.loss /= lr", "out /= lr"))):
         pin = load(tmp_path, write(tmp_path, {}, name=name))
-        looked.append(look(pin, apply({PATH: content.encode()}, pin)))
-    assert warnings(looked) == []
-    (told,) = warnings(looked[1:])
+        looked.append(overlay_risks(pin, apply({PATH: content.encode()}, pin)))
+    assert risk_problems(looked) == []
+    (told,) = risk_problems(looked[1:])
     assert told.what == "accepts loss, and nothing in it touches a loss on pkg@2222222"
     # Other pins on that layer are not looked at: they may need it.
-    assert warnings(looked[1:], shared={looked[1].pieces[0].layer}) == []
+    assert risk_problems(looked[1:], shared={looked[1].changes[0].layer}) == []
 
 
 @pytest.mark.parametrize(

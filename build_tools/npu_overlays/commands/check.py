@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from npu_overlays.authoring.port.history import UpstreamHistory
-from npu_overlays.checks.cross_package.stack_environment import StackMember
-from npu_overlays.checks.cross_package.stack_mismatches import incoherent
-from npu_overlays.checks.risk_lint.risks import OverlayRisks, look, warnings
+from npu_overlays.checks.cross_package import StackMember, stack_mismatches
+from npu_overlays.checks.risk_lint.risks import OverlayRisks, overlay_risks, risk_problems
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
@@ -93,8 +92,8 @@ def _run(options: Options, console: Console) -> int:
     prepared = [one for one, _ in tried]
     met = {one.loaded.name: _due(one) for one in prepared}
     looked = {one.loaded.name: seen for one, seen in tried}
-    dangerous = warnings(looked.values(), shared=_shared(prepared))
-    stacks = [incoherent(sides) for sides in _stacks(prepared)]
+    dangerous = risk_problems(looked.values(), shared=_shared(prepared))
+    stacks = [stack_mismatches(sides) for sides in _stacks(prepared)]
     if options.json:
         console.json([{**one.record, "dangers": _as_json(looked[one.loaded.name])} for one in prepared])
     else:
@@ -121,7 +120,7 @@ def _tried(overlay: Overlay, loader: Loader) -> tuple[Prepared, OverlayRisks]:
     prepared = rehearse(loader.load(overlay))
     if problems := [*idle(overlay, loader.lock), *unproven(prepared.content, load_fired(overlay.folder))]:
         raise MergeError(by_cause(problems))
-    news, looked = [*_news(prepared, loader)], look(prepared.content, prepared.applied)
+    news, looked = [*_news(prepared, loader)], overlay_risks(prepared.content, prepared.applied)
     # Of all overlays together, what is known of their trees takes much memory.
     for model in (prepared.applied.before, prepared.applied.after):
         model.forget()
@@ -166,13 +165,13 @@ def _as_json(looked: OverlayRisks) -> list[dict[str, object]]:
         {
             "kind": one.kind,
             "where": one.where,
-            "what": one.piece.does,
-            "target": one.piece.target,
+            "what": one.change.does,
+            "target": one.change.target,
             "shown": one.shown,
             "why": one.why,
-            "accepted": None if one.accepted is None else one.accepted.reason or one.piece.why,
+            "accepted": None if one.accepted is None else one.accepted.reason or one.change.why,
         }
-        for one in looked.dangers
+        for one in looked.risks
     ]
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from npu_overlays.checks.risk_lint.risk_signs import Imports, imports_of
 from npu_overlays.checks.risk_lint.statement_diff import CodeStatement, difference
-from npu_overlays.checks.risk_lint.touched_names import Imports
-from npu_overlays.checks.risk_lint.unwanted_code import imports_of
 from npu_overlays.contracts.overlay_code import Code, Codes, reader_of
 from npu_overlays.merge.results import Applied, PatchedFile
 from npu_overlays.merge.settings_text import ENDINGS, keyed_lines
@@ -29,10 +28,9 @@ _PROSE = (".md", ".rst", ".txt")
 class CodeChange:
     """One change."""
 
-    layer: str  # which says it
-    said: tuple[str, ...]  # what says it: the same for all targets of one definition, and all paths of one substitution
+    layer: str  # the layer that makes it
+    said: tuple[str, ...]  # what makes it: one for all targets of a definition, and for all paths of a substitution
     where: str  # that place, for messages
-    # What it is: an operation, a substitution, a patch, or an added file
     sort: Literal["operation", "edit", "patch", "file"]
     does: str  # what is done, in words
     target: str  # the symbol, or the path
@@ -41,17 +39,17 @@ class CodeChange:
     path: str  # of the file it changes
     added: tuple[CodeStatement, ...] = ()  # the statements that are there now and were not
     removed: tuple[CodeStatement, ...] = ()  # those that were and are not
-    lines: tuple[str, ...] = ()  # likewise the lines of what is no Python, both added and removed
+    lines: tuple[str, ...] = ()  # likewise the lines of a file that is no Python, both added and removed
     imports: Imports = field(default_factory=dict)  # of the module as it is now
     places: Callable[[ast.AST], str] | None = None  # the place of a statement, where that is known better than `where`
 
 
-def pieces(content: Content, applied: Applied) -> Iterator[CodeChange]:
+def code_changes(content: Content, applied: Applied) -> Iterator[CodeChange]:
     """Yield every change of an overlay, given what applying it to its upstream gave."""
-    modules = _Modules(applied)
+    modules = _ChangedModules(applied)
     codes = {code.reader: code for code in Codes(content).all}
     for one in content.operations:
-        if one.path in modules:
+        if one.path in modules.before:
             yield _of_operation(one, codes.get(reader_of(one)), modules)
     for file in content.files:
         yield _of_file(file, codes.get(f"file {file.path}"))
@@ -60,57 +58,53 @@ def pieces(content: Content, applied: Applied) -> Iterator[CodeChange]:
         yield _of_patched(patched, (files[0].before, files[-1].after), modules)
 
 
-class _Modules:
+class _ChangedModules:
     """The modules that operations change, as patches left them and as they are shipped; each is parsed once."""
 
     def __init__(self, applied: Applied) -> None:
+        self.before: dict[str, bytes | None] = {path: applied.tree.before(path) for path in applied.tree.changed}
+        self.before |= {one.path: one.after for one in applied.patched}
         self._after = applied.tree.after
         self._parsed = applied.after.modules.parsed
-        self._before: dict[str, bytes | None] = {path: applied.tree.before(path) for path in applied.tree.changed}
-        self._before |= {one.path: one.after for one in applied.patched}
         self._imports: dict[str, Imports] = {}
-
-    def __contains__(self, path: str) -> bool:
-        return path in self._before
-
-    def before(self, path: str) -> Module | None:
-        """Return a module without the overlay's operations."""
-        return self.parsed(path, self._before[path])
-
-    def after(self, path: str) -> Module | None:
-        """Return a module as it is shipped."""
-        return self.parsed(path, self._after(path))
 
     def parsed(self, path: str, content: bytes | None) -> Module | None:
         """Return a file as a module; None where there is none, or none that this Python can parse."""
         return self._parsed.module(content) if content is not None and path.endswith(".py") else None
 
+    def nodes(self, path: str, symbol: str, *, shipped: bool) -> list[ast.stmt]:
+        """Return what defines a symbol of a module as it is shipped, or without the overlay's operations."""
+        module = self.parsed(path, self._after(path) if shipped else self.before[path])
+        if module is None:
+            return []
+        return [one.node for one in chosen(module, symbol) or chosen(module, plain(symbol))]
+
     def imports(self, path: str) -> Imports:
         """Return what a shipped module imports."""
         if path not in self._imports:
-            module = self.after(path)
+            module = self.parsed(path, self._after(path))
             self._imports[path] = imports_of(module.tree) if module else {}
         return self._imports[path]
 
 
-def _nodes(module: Module | None, symbol: str) -> list[ast.stmt]:
-    return [one.node for one in chosen(module, symbol) or chosen(module, plain(symbol))] if module else []
-
-
-def _of_operation(operation: Operation, code: Code | None, modules: _Modules) -> CodeChange:
-    path, symbol = operation.path, operation.symbol
-    old = _nodes(modules.before(path), symbol) if operation.action not in ("added", "wrapped") else []
-    written = code is not None and operation.action not in ("edited", "deleted")
-    new = code.tree.body if code and written else _nodes(modules.after(path), symbol)
+def _of_operation(operation: Operation, code: Code | None, modules: _ChangedModules) -> CodeChange:
+    path, symbol, action = operation.path, operation.symbol, operation.action
+    written = code if action not in ("edited", "deleted") else None
+    old = modules.nodes(path, symbol, shipped=False) if action not in ("added", "wrapped") else []
+    new = written.tree.body if written else modules.nodes(path, symbol, shipped=True)
     if operation.kind == "attribute" and written:
         new = [_with_name(one, symbol) for one in new]
-    added, removed = difference(old, [*_imported(operation), *new])
+    # The imports that an operation brings count as if they stood where it is written.
+    imports: list[ast.stmt] = []
+    for one in operation.imports:
+        imports += ast.parse(one.statement).body
+    added, removed = difference(old, [*imports, *new])
     return CodeChange(
         layer=operation.layer,
         said=(operation.where,),
         where=operation.where,
         sort="operation",
-        does=f"{operation.action} code",
+        does=f"{action} code",
         target=f"{path}:{symbol}",
         why=operation.reason.why,
         accept=operation.accept,
@@ -118,7 +112,7 @@ def _of_operation(operation: Operation, code: Code | None, modules: _Modules) ->
         added=added,
         removed=removed,
         imports=modules.imports(path),
-        places=code.where if code and written else None,
+        places=written.where if written else None,
     )
 
 
@@ -130,13 +124,7 @@ def _with_name(node: ast.stmt, symbol: str) -> ast.stmt:
     return ast.copy_location(ast.Assign(targets=[name], value=node.value), node)
 
 
-def _imported(operation: Operation) -> list[ast.stmt]:
-    """Return the imports that an operation brings with it, as if they stood where it is written."""
-    return [node for one in operation.imports for node in ast.parse(one.statement).body]
-
-
 def _of_file(file: OverlayFile, code: Code | None) -> CodeChange:
-    added = difference([], code.tree.body)[0] if code else ()
     return CodeChange(
         layer=file.layer,
         said=(file.file,),
@@ -147,14 +135,14 @@ def _of_file(file: OverlayFile, code: Code | None) -> CodeChange:
         why=file_reason(file),
         accept=file.accept,
         path=file.path,
-        added=added,
-        lines=() if code else _lines(file.path, b"", file.content),
+        added=difference([], code.tree.body)[0] if code else (),
+        lines=() if code else _changed_lines(file.path, b"", file.content),
         imports=imports_of(code.tree) if code else {},
         places=code.where if code else None,
     )
 
 
-def _of_patched(one: PatchedFile, ends: tuple[bytes | None, bytes | None], modules: _Modules) -> CodeChange:
+def _of_patched(one: PatchedFile, ends: tuple[bytes | None, bytes | None], modules: _ChangedModules) -> CodeChange:
     """Return what a patch or a substitution changes, without what later ones revert.
 
     Args:
@@ -162,12 +150,15 @@ def _of_patched(one: PatchedFile, ends: tuple[bytes | None, bytes | None], modul
         ends: that file before the first of them and after the last.
         modules: parses them.
     """
-    python = one.path.endswith(".py")
-    before, after, first, last = (modules.parsed(one.path, content) for content in (one.before, one.after, *ends))
-    done, net = difference(_body(before), _body(after)), difference(_body(first), _body(last))
+    parsed = [modules.parsed(one.path, content) for content in (one.before, one.after, *ends)]
+    before, after, first, last = (module.tree.body if module else [] for module in parsed)
+    done, net = difference(before, after), difference(first, last)
     added, removed = (tuple(filter(left.__contains__, own)) for own, left in zip(done, net, strict=True))
-    lines = _lines(one.path, one.before or b"", one.after or b"") if not python else ()
-    left_lines = frozenset(_lines(one.path, ends[0] or b"", ends[1] or b"")) if lines else frozenset()
+    lines: tuple[str, ...] = ()
+    if not one.path.endswith(".py"):
+        left_lines = frozenset(_changed_lines(one.path, ends[0] or b"", ends[1] or b""))
+        changed = _changed_lines(one.path, one.before or b"", one.after or b"")
+        lines = tuple(line for line in changed if line in left_lines)
     return CodeChange(
         layer=one.layer,
         said=(one.where if one.patch else one.layer, one.reason.why),
@@ -180,30 +171,26 @@ def _of_patched(one: PatchedFile, ends: tuple[bytes | None, bytes | None], modul
         path=one.path,
         added=added,
         removed=removed,
-        lines=tuple(line for line in lines if line in left_lines),
-        imports=imports_of(after.tree) if after else {},
+        lines=lines,
+        imports=imports_of(parsed[1].tree) if parsed[1] else {},
     )
 
 
-def _body(module: Module | None) -> Iterable[ast.stmt]:
-    return module.tree.body if module else ()
-
-
-def _lines(path: str, before: bytes, after: bytes) -> tuple[str, ...]:
+def _changed_lines(path: str, before: bytes, after: bytes) -> tuple[str, ...]:
     """Return the lines that only one of two texts has; of YAML with the keys they stand under."""
     if path.endswith(_PROSE):
         return ()
-    old, new = (Counter(_told_lines(path, text.decode(errors="replace"))) for text in (before, after))
+    old, new = (Counter(_lines_with_keys(path, text.decode(errors="replace"))) for text in (before, after))
     return tuple(one for _, one in [*(new - old), *(old - new)])
 
 
-def _told_lines(path: str, text: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the lines of a text without comments, each with the keys above it."""
-    lines = text.split("\n")
+def _lines_with_keys(path: str, text: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the keys above each line of a text, and the line without its comment."""
     keys: Mapping[int, tuple[str, ...]] = {}
     if path.endswith(ENDINGS):
         keys = {one.number: one.keys for one in keyed_lines(text)}
-    for number, line in enumerate(lines):
+    for number, line in enumerate(text.split("\n")):
         bare = line.partition("#")[0].strip()
         if bare:
-            yield keys.get(number, ())[:-1], " > ".join((*keys.get(number, ())[:-1], bare))
+            above = keys.get(number, ())[:-1]
+            yield above, " > ".join((*above, bare))
