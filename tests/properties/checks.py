@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from npu_overlays.changes.modules import compare_modules
 from npu_overlays.merge.actions.wraps import private_name, without_docstring
 from npu_overlays.merge.module_merge import merge
+from npu_overlays.merge.targets import overwritten
 from npu_overlays.merge.upstream.early_calls import called_early, calling_decorator, is_stub
-from npu_overlays.merge.upstream.redefinitions import overwritten
 from npu_overlays.model import Symbol, classes_of
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.model.encodings import as_declared

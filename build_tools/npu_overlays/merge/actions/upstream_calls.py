@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from npu_overlays.merge.actions.upstream_arguments import misfits
-from npu_overlays.merge.actions.wrappers import Wrapper
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definitions import FunctionNode
 from npu_overlays.model.functions import FunctionKind, a_kind, function_kind, own_nodes
+from npu_overlays.model.module import Module
+from npu_overlays.model.signatures import Parameter, parameters, unbound, written
 
 Misuse = tuple[str, str]
 _HOW: dict[FunctionKind, str] = {
@@ -21,11 +24,42 @@ _HOW: dict[FunctionKind, str] = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wrapper:
+    """A wrapper beside what it wraps."""
+
+    name: str  # by which it refers to the original
+    module: Module  # the wrapper's text
+    node: FunctionNode  # the wrapper
+    original: FunctionNode  # what it wraps
+    owner: str  # qualified name of the class around both, empty at module level
+    entered: str  # what of ``contextlib`` makes a context manager of both, if anything; see `entered`
+
+    def references(self) -> list[ast.Name]:
+        """Return every mention of the original."""
+        return [one for one in ast.walk(self.node) if isinstance(one, ast.Name) and one.id == self.name]
+
+    def calls(self) -> Iterator[tuple[ast.Call, ast.AST]]:
+        """Yield every direct call of the original, and what it stands in."""
+        for outer in ast.walk(self.node):
+            for inner in ast.iter_child_nodes(outer):
+                if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == self.name:
+                    yield inner, outer
+
+
+def entered(classes: ClassGraph, path: str, function: FunctionNode) -> str:
+    """Return which decorator of ``contextlib`` makes a function's context manager, or an empty text."""
+    leaves: set[str] = set()
+    for decorator in function.decorator_list:
+        leaves |= {name.rpartition(".")[2] for name in classes.names(path, decorator)}
+    return next(iter(sorted(leaves & {"contextmanager", "asynccontextmanager"})), "")
+
+
 def misuses(wrapper: Wrapper) -> Iterator[Misuse]:
     """Yield every misuse of ``upstream``."""
     yield from _lost_references(wrapper)
     yield from _kinds(wrapper)
-    yield from misfits(wrapper)
+    yield from _misfits(wrapper)
 
 
 def _lost_references(wrapper: Wrapper) -> Iterator[Misuse]:
@@ -135,3 +169,38 @@ def _hidden_exits(wrapper: Wrapper) -> Iterator[Misuse]:
             what = f"iterates {wrapper.name}(…), which then never sees what is raised inside upstream's `with` block"
             given = ", ".join(map(ast.unparse, [*call.args, *call.keywords]))
             yield what, f"write `{_manager(wrapper, kind)}({given}) as value: yield value`"
+
+
+def _misfits(wrapper: Wrapper) -> Iterator[Misuse]:
+    """Yield calls of the original that cannot be bound to its parameters, or do not hand on self or cls."""
+    theirs = parameters(wrapper.original.args)
+    for call, _ in wrapper.calls():
+        reason = unbound(call, theirs) or (_without_self(wrapper, call, theirs) if wrapper.owner else "")
+        if reason:
+            shown = f"{wrapper.name}({', '.join(map(ast.unparse, [*call.args, *call.keywords]))})"
+            fix = f"upstream's parameters are {written(wrapper.original.args)}"
+            yield f"calls {shown}, which {reason}", fix
+
+
+def _without_self(wrapper: Wrapper, call: ast.Call, theirs: list[Parameter]) -> str:
+    """Return what is wrong with the first argument of a call in a method, or an empty text."""
+    own = [one.name for one in parameters(wrapper.node.args) if one.kind in ("/", "|")]
+    first = call.args[0] if call.args else next((one.value for one in call.keywords if one.arg in own[:1]), None)
+    if _is_static(wrapper.original):
+        strangers = {"self", "cls", "__class__", wrapper.owner.rpartition(".")[2]} - {*own}
+        given = isinstance(first, ast.Name) and first.id in strangers
+        return f"hands on `{ast.unparse(first)}` to a static method" if first and given else ""
+    if not theirs or not own:
+        return ""
+    if isinstance(first, ast.Starred):
+        own_rest = wrapper.node.args.vararg
+        lost = isinstance(first.value, ast.Name) and own_rest and first.value.id == own_rest.arg
+        return f"does not hand on `{own[0]}`" if lost else ""
+    handed = isinstance(first, ast.Name) and first.id == own[0]
+    doubly = first is None and any(one.arg is None for one in call.keywords)
+    return "" if handed or doubly else f"does not hand on `{own[0]}` first"
+
+
+def _is_static(node: FunctionNode) -> bool:
+    names = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+    return bool(names & {"staticmethod", "abstractstaticmethod"})

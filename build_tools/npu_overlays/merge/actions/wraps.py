@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from npu_overlays.merge.actions.upstream_calls import misuses
-from npu_overlays.merge.actions.wrappers import Wrapper, entered
+from npu_overlays.merge.actions.upstream_calls import Wrapper, entered, misuses
 from npu_overlays.merge.sites import Site
 from npu_overlays.merge.upstream.early_calls import called_early, calling_decorator, is_stub
 from npu_overlays.model import Symbol
