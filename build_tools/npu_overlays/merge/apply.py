@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 from npu_overlays.errors import MergeError, OverlayError, Problem, by_cause
 from npu_overlays.merge.authorship import Authorship
@@ -44,9 +45,9 @@ def merge_overlay(
         tree=tree,
         before=before,
         after=after,
-        declared=tuple(one for step in walked.steps for one in step.declared),
-        patched=tuple(one for step in walked.steps for one in step.patched),
-        not_applied=tuple(one for step in walked.steps for one in step.not_applied),
+        declared=tuple(chain.from_iterable(step.declared for step in walked.steps)),
+        patched=tuple(chain.from_iterable(step.patched for step in walked.steps)),
+        not_applied=tuple(chain.from_iterable(step.not_applied for step in walked.steps)),
         authorship=walked.authorship,
     )
 
@@ -117,12 +118,8 @@ def _of_files(content: Content) -> Iterator[Callable[[MergeContext], Step]]:
 
 def _of_operations(content: Content) -> Iterator[Callable[[MergeContext], Step]]:
     """Yield what is then to be done to modules."""
-    for path, operations in _by_path(content.operations).items():
+    by_path: dict[str, list[Operation]] = {}
+    for operation in content.operations:
+        by_path.setdefault(operation.path, []).append(operation)
+    for path, operations in by_path.items():
         yield partial(merge_step, path=path, operations=operations)
-
-
-def _by_path(operations: Iterable[Operation]) -> dict[str, list[Operation]]:
-    grouped: dict[str, list[Operation]] = {}
-    for operation in operations:
-        grouped.setdefault(operation.path, []).append(operation)
-    return grouped

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from npu_overlays.model.encodings import as_utf8
 from npu_overlays.model.parsing import line_starts
@@ -45,7 +46,7 @@ class Authorship:
 
     def behind(self, earlier: Authorship) -> Authorship:
         """Return whose the bytes are where this one's "upstream" was itself made, as `earlier` says."""
-        return Authorship(tuple(part for stretch in self.stretches for part in _stretches_behind(stretch, earlier)))
+        return Authorship(tuple(chain.from_iterable(_stretches_behind(one, earlier) for one in self.stretches)))
 
 
 def kept(content: bytes) -> Authorship:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merge.targets import problem
@@ -40,7 +41,7 @@ def missing_imports(module: Module, operations: Sequence[Operation]) -> tuple[li
                 problems.append(_conflict(operation, imported, f"`{others[0].statement}` binds as well", _EITHER))
             elif not _is_present(module, imported):
                 others.append(imported)
-    return [imported for imports in wanted.values() for imported in imports], problems
+    return list(chain.from_iterable(wanted.values())), problems
 
 
 def import_splice(module: Module, imports: Sequence[ImportedName], *, limit: int, where: str) -> Splice:
@@ -97,12 +98,13 @@ def _bound_otherwise(module: Module, imported: ImportedName) -> tuple[str, str] 
 
 def _is_present(module: Module, imported: ImportedName) -> bool:
     """Return whether upstream has the very import, run whenever the module is."""
-    return any(
-        one.statement == imported.statement or (one.binds_package and imported.statement == f"import {one.name}")
-        for binding in module.scopes.bound(imported.name)
-        if binding.direct and isinstance(binding.node, _IMPORTS)
-        for one in imported_names(binding.node)
-    )
+    for binding in module.scopes.bound(imported.name):
+        if binding.direct and isinstance(binding.node, _IMPORTS):
+            for one in imported_names(binding.node):
+                package = one.binds_package and imported.statement == f"import {one.name}"
+                if package or one.statement == imported.statement:
+                    return True
+    return False
 
 
 def _conflict(operation: Operation, imported: ImportedName, what: str, fix: str) -> Problem:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merge.actions import additions, deletions, replacements, wraps
@@ -146,8 +147,10 @@ def _merge(module: Module, imports: list[ImportedName], changes: list[AppliedOpe
 
 def _with_imports(module: Module, imports: list[ImportedName], changes: list[AppliedOperation]) -> MergedText:
     """Return the merged module with the imports in front of everything that may need them."""
-    needing = [one.start for change in changes for one in change.splices if change.operation.action != "deleted"]
-    limit = min(needing, default=len(module.content))
+    limit = len(module.content)
+    for change in changes:
+        if change.operation.action != "deleted":
+            limit = min([limit, *(one.start for one in change.splices)])
     users = [change.operation for change in changes if imports and imports[0] in change.operation.imports]
     inserted = [import_splice(module, imports, limit=limit, where=users[0].where)] if imports else []
     return MergedText(module, imports, changes, inserted)
@@ -213,14 +216,12 @@ def _one_for_each_symbol(operations: Iterable[Operation]) -> tuple[list[Operatio
     return list(chosen.values()), problems
 
 
-def _overlapping(changes: Iterable[AppliedOperation]) -> Iterator[Problem]:
+def _overlapping(changes: Sequence[AppliedOperation]) -> Iterator[Problem]:
     """Yield a problem for every two operations of which one changes what is inside the other."""
-    listed = [one for change in changes for one in change.splices]
-    order = {change.operation.where: (number, change.operation) for number, change in enumerate(changes)}
+    listed = list(chain.from_iterable(change.splices for change in changes))
+    numbers = {change.operation.where: number for number, change in enumerate(changes)}
     for pair in overlapping(listed):
-        first, second = (
-            operation for _, operation in sorted((order[one.where] for one in pair), key=lambda one: one[0])
-        )
+        first, second = (changes[number].operation for number in sorted(numbers[one.where] for one in pair))
         what = f"changes the same lines as {first.where}"
         yield Problem(where=second.where, what=what, fix=_one_of(first, second))
 

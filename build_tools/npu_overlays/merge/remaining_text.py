@@ -7,6 +7,7 @@ import builtins
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from npu_overlays.errors import Problem
@@ -53,15 +54,18 @@ def reach(scope: Scope, load: Load) -> Reach:
 
 def loads(module: Module, names: Container[str]) -> Iterator[tuple[Scope, Load]]:
     """Yield the reads of some names, each with the scope in which it stands."""
-    return ((scope, load) for scope in module.scopes.all for load in scope.loads if load.name in names)
+    for scope in module.scopes.all:
+        yield from ((scope, load) for load in scope.loads if load.name in names)
 
 
 def _imports(scope: Scope, name: str) -> frozenset[str]:
     """Return the import statements that bind a name in a scope; none where something else binds it too."""
-    nodes = [one.node for one in scope.bindings.get(name, [])]
-    imports = [one for one in nodes if isinstance(one, (ast.Import, ast.ImportFrom))]
-    statements = (one.statement for node in imports for one in imported_names(node) if one.name == name)
-    return frozenset(statements) if len(imports) == len(nodes) else frozenset()
+    found: set[str] = set()
+    for node in (one.node for one in scope.bindings.get(name, [])):
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            return frozenset()
+        found |= {one.statement for one in imported_names(node) if one.name == name}
+    return frozenset(found)
 
 
 def seen_by_upstream(
@@ -74,8 +78,10 @@ def seen_by_upstream(
 
     Such a name is a builtin's, or comes by a star import, or is in ``__all__`` for another reason.
     """
-    gone = sorted((one.start, one.end) for change in changes for one in change.splices if one.end > one.start)
-    users = {imported: operation for operation in reversed(operations) for imported in operation.imports}
+    gone = [(start, end) for start, end, _ in _gone(changes)]
+    users: dict[ImportedName, Operation] = {}
+    for operation in reversed(operations):
+        users |= dict.fromkeys(operation.imports, operation)
     for imported in imports:
         lines = _remaining(module, imported.name, gone)
         if lines and not module.scopes.bound(imported.name):
@@ -97,7 +103,10 @@ def read_otherwise(
     """
     edits = {one.operation.where: one.operation for one in changes if one.operation.action == "edited"}
     bound, taken = _bound(after, authorship) if edits else {}, _taken(before, changes)
-    concerned = {*taken, *(name for (_, name), makers in bound.items() if makers & edits.keys())}
+    concerned = set(taken)
+    for (_, name), makers in bound.items():
+        if makers & edits.keys():
+            concerned.add(name)
     was = {(before.span(load.at)[0], load.name): reach(scope, load) for scope, load in loads(before, concerned)}
     starred = any(not one.typing_only for one in after.scopes.stars)
     hidden: dict[str, Operation] = {}
@@ -130,18 +139,25 @@ def bound_otherwise(
     """
     edits = [one for one in changes if one.operation.action == "edited"]
     was = {(before.span(node)[0], name) for node, name, declared in _declared(before) if declared} if edits else set()
-    for node, name, declared in _declared(after) if was else ():
+    if not was:
+        return
+    for node, name, declared in _declared(after):
         origin = authorship.origin(after.span(node)[0])
         if declared or origin is None or (origin, name) not in was:
             continue
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
-        removed = ((one, before.content[cut.start : cut.end]) for one in edits for cut in one.splices)
-        taker = next((one.operation for one, text in removed if word.search(text)), edits[0].operation)
+        takers = [one.operation for one in edits if _cuts_out(one, before, word)]
+        taker = takers[0] if takers else edits[0].operation
         line = before.content[:origin].count(b"\n") + 1
         what = (
             f"upstream's own text would bind `{name}` (line {line}) in its function alone, for what the edit takes out"
         )
         yield Problem(where=taker.where, what=what, fix=f"keep `{name}` declared, or change that text too")
+
+
+def _cuts_out(change: AppliedOperation, before: Module, word: re.Pattern[bytes]) -> bool:
+    """Return whether an edit takes out text that holds a word."""
+    return any(word.search(before.content[one.start : one.end]) for one in change.splices)
 
 
 def _declared(module: Module) -> Iterator[tuple[ast.AST, str, bool]]:
@@ -153,17 +169,16 @@ def _declared(module: Module) -> Iterator[tuple[ast.AST, str, bool]]:
 
 def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], set[str]]:
     """Return by scope and name who wrote what binds it; nobody's name for upstream."""
-    return {
-        (scope, name): {authorship.at(module.span(one.node)[0]).where for one in bindings}
-        for scope in module.scopes.all
-        for name, bindings in scope.bindings.items()
-    }
+    found: dict[tuple[Scope, str], set[str]] = {}
+    for scope in module.scopes.all:
+        for name, bindings in scope.bindings.items():
+            found[scope, name] = {authorship.at(module.span(one.node)[0]).where for one in bindings}
+    return found
 
 
 def _taken(module: Module, changes: Sequence[AppliedOperation]) -> dict[str, Operation]:
     """Return the names of which an operation takes a binding of upstream's out."""
-    gone = sorted((one.start, one.end, number) for number, change in enumerate(changes) for one in change.splices)
-    gone = [one for one in gone if one[0] < one[1]]
+    gone = _gone(changes)
     spans = [(start, end) for start, end, _ in gone]
     found: dict[str, Operation] = {}
     for scope in module.scopes.all:
@@ -175,18 +190,24 @@ def _taken(module: Module, changes: Sequence[AppliedOperation]) -> dict[str, Ope
     return found
 
 
+def _gone(changes: Iterable[AppliedOperation]) -> list[tuple[int, int, int]]:
+    """Return the bytes that operations take out, in order, each stretch with the number of its operation."""
+    found: list[tuple[int, int, int]] = []
+    for number, change in enumerate(changes):
+        found += [(one.start, one.end, number) for one in change.splices if one.start < one.end]
+    return sorted(found)
+
+
 def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int]]) -> str:
     """Return the lines on which upstream's text, less what is taken out, reads a name of the module or of a class."""
     parent, leaf = owner_of(symbol), leaf_of(symbol)
-    scopes = module.scopes.classes.get(parent, [])
-    # What is added to a class stands at its end; its annotations may be evaluated later, with the class's names.
-    loads = [one for scope in scopes for one in scope.loads if one.name == leaf and one.annotation]
-    lines = {
-        one.at.lineno
-        for one in (loads if parent else module.scopes.global_loads.get(leaf, []))
-        if not _within(module.span(one.at)[0], gone)
-    }
-    return _listed(lines)
+    loads = module.scopes.global_loads.get(leaf, [])
+    if parent:
+        # What is added to a class stands at its end; its annotations may be evaluated later, with the class's names.
+        scopes = module.scopes.classes.get(parent, [])
+        known = chain.from_iterable(scope.loads for scope in scopes)
+        loads = [one for one in known if one.name == leaf and one.annotation]
+    return _listed({one.at.lineno for one in loads if not _within(module.span(one.at)[0], gone)})
 
 
 def _listed(lines: Collection[int]) -> str:

@@ -103,5 +103,9 @@ def _read(around: _Around, column: int, rest: str) -> tuple[bool, bool]:
 
 def repeated_keys(before: str, after: str) -> list[str]:
     """Return the keys that a text has twice in one place, and did not have before."""
-    old, new = (Counter(one.place for one in keyed_lines(text) if one.keyed) for text in (before, after))
+    old, new = _key_counts(before), _key_counts(after)
     return [".".join(place) for place, count in new.items() if count > max(old[place], 1)]
+
+
+def _key_counts(text: str) -> Counter[tuple[str, ...]]:
+    return Counter(one.place for one in keyed_lines(text) if one.keyed)

@@ -72,7 +72,9 @@ class Site:
             MergeError: as `find`, and where no object would ever have what the operation leaves.
         """
         definition = find(self.module, self.operation)
-        for one in overriding(self.classes, self.module.path, definition) if self.operation.action != "deleted" else ():
+        if self.operation.action == "deleted":
+            return definition
+        for one in overriding(self.classes, self.module.path, definition):
             if one.always:
                 leaf = self.operation.leaf
                 what = (

@@ -101,18 +101,20 @@ def overwritten(module: Module, definition: Definition) -> int:
     if getattr(definition.node, "decorator_list", []):
         return 0
     known = module.definitions[definition.name]
-    following = [
-        one.node
-        for one in known[known.index(definition) + 1 :]
-        if one.owner == definition.owner
-        and (one.branches == definition.branches or all(branch.runs for branch in one.branches))
-    ]
     leaf = definition.leaf
-    beside = module.siblings(definition.node)
-    deleting = [one for one in beside if isinstance(one, ast.Delete) and leaf in map(ast.unparse, one.targets)]
-    later = [one for one in (*following, *deleting) if one.lineno > definition.node.lineno]
-    later.sort(key=lambda one: one.lineno)
-    return next((one.lineno for one in later if not _is_read(module, definition, leaf, _last_of_head(one))), 0)
+    later: list[ast.stmt] = []
+    for one in known[known.index(definition) + 1 :]:
+        runs = one.branches == definition.branches or all(branch.runs for branch in one.branches)
+        if one.owner == definition.owner and runs:
+            later.append(one.node)
+    for node in module.siblings(definition.node):
+        if isinstance(node, ast.Delete) and leaf in map(ast.unparse, node.targets):
+            later.append(node)
+    for node in sorted(later, key=lambda node: node.lineno):
+        after = node.lineno > definition.node.lineno
+        if after and not _is_read(module, definition, leaf, _last_of_head(node)):
+            return node.lineno
+    return 0
 
 
 def _last_of_head(node: ast.stmt) -> int:
@@ -126,8 +128,11 @@ def _is_read(module: Module, definition: Definition, leaf: str, last: int) -> bo
     # A class body reads its names where it stands; what reads those of a module may be called from anywhere above.
     scopes = module.scopes.classes.get(definition.parent, []) if definition.parent else module.scopes.all
     own = range(definition.node.lineno, (definition.node.end_lineno or definition.node.lineno) + 1)
-    lines = (load.at.lineno for scope in scopes for load in scope.loads if load.name == leaf)
-    return any(line <= last and line not in own for line in lines)
+    for scope in scopes:
+        lines = (load.at.lineno for load in scope.loads if load.name == leaf)
+        if any(line <= last and line not in own for line in lines):
+            return True
+    return False
 
 
 def _listed(module: Module, definitions: Sequence[Definition]) -> str:

@@ -53,10 +53,12 @@ def _refuse_special(site: Site, parent: str, leaf: str) -> None:
 
 def _is_record(module: Module, owner: str) -> bool:
     """Return whether what decorates a class gives it ``__eq__`` and ``__hash__``."""
-    called = (one.node for one in module.definitions.get(owner, []))
-    decorators = [one for node in called for one in getattr(node, "decorator_list", [])]
-    leaves = {ast.unparse(one.func if isinstance(one, ast.Call) else one).rpartition(".")[2] for one in decorators}
-    return bool(leaves & _RECORDS)
+    for known in module.definitions.get(owner, []):
+        for one in getattr(known.node, "decorator_list", []):
+            called = one.func if isinstance(one, ast.Call) else one
+            if ast.unparse(called).rpartition(".")[2] in _RECORDS:
+                return True
+    return False
 
 
 def _text(site: Site, name: str, indentation: str) -> str:

@@ -44,8 +44,10 @@ def _emptied(site: Site, node: ast.stmt) -> Splice:
 
 def _gone(site: Site) -> set[ast.stmt]:
     """Return the statements that deletions take out of the module."""
-    deleted = site.companions.symbols("deleted")
-    return {one.node for symbol in deleted for one in chosen(site.module, symbol)}
+    found: set[ast.stmt] = set()
+    for symbol in site.companions.symbols("deleted"):
+        found |= {one.node for one in chosen(site.module, symbol)}
+    return found
 
 
 def _staying(site: Site, definition: Definition) -> list[int]:
@@ -53,8 +55,12 @@ def _staying(site: Site, definition: Definition) -> list[int]:
     if selector(site.operation.symbol):
         return []
     gone = _gone(site)
-    others = (one for one in site.module.definitions[definition.name] if one.node not in gone)
-    return [one.node.lineno for one in others if not any(branch.runs is False for branch in one.branches)]
+    staying: list[int] = []
+    for one in site.module.definitions[definition.name]:
+        never_runs = any(branch.runs is False for branch in one.branches)
+        if one.node not in gone and not never_runs:
+            staying.append(one.node.lineno)
+    return staying
 
 
 def _is_first_of_none_left(site: Site, node: ast.stmt) -> bool:

@@ -77,8 +77,8 @@ def _lost_references(wrapper: Wrapper) -> Iterator[Misuse]:
 
 
 def _inside(names: list[ast.Name], tree: ast.AST, kind: type[ast.AST]) -> bool:
-    inner = {node for outer in ast.walk(tree) if isinstance(outer, kind) for node in ast.walk(outer)}
-    return not inner.isdisjoint(names)
+    outer = (node for node in ast.walk(tree) if isinstance(node, kind))
+    return any(not set(names).isdisjoint(ast.walk(one)) for one in outer)
 
 
 def _bound(node: ast.AST) -> tuple[str | None, ...]:
@@ -115,15 +115,15 @@ def _kinds(wrapper: Wrapper) -> Iterator[Misuse]:
             yield from _entering_mistake(wrapper, call, theirs)
         elif isinstance(outer, ast.Await) and "generator" in theirs:
             yield f"awaits {wrapper.name}(…), which gives an async generator", way
-    waits = (ast.Await, ast.AsyncFor, ast.AsyncWith)
-    comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-    waiting = any(
-        isinstance(node, waits)
-        or (isinstance(node, comprehensions) and any(generator.is_async for generator in node.generators))
-        for node in own_nodes(wrapper.node)
-    )
-    if theirs == "coroutine" and not waiting and any(wrapper.calls()):
+    if theirs == "coroutine" and any(wrapper.calls()) and not any(map(_waits, own_nodes(wrapper.node))):
         yield f"never awaits what {wrapper.name}(…) gives", way
+
+
+def _waits(node: ast.AST) -> bool:
+    """Return whether a coroutine may wait at a node."""
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return any(generator.is_async for generator in node.generators)
+    return isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith))
 
 
 def _how(wrapper: Wrapper, kind: FunctionKind) -> str:

@@ -96,14 +96,16 @@ def _begins_statement(layout: Layout, token: int) -> bool:
 
 def _with_pass(passage: Passage, made: list[Exchange]) -> Iterator[Exchange]:
     """Leave a ``pass`` in every block of which each statement goes, but not its head."""
-    gone = {token for one in made if one.empties for token in range(one.first, one.behind)}
-    needing = {
-        block.starts[0]
-        for block in passage.blocks
-        if block.starts[0]
-        and block.starts[0] - 1 not in gone
-        and all(gone.issuperset(range(*pair)) for pair in zip(block.starts, block.ends, strict=True))
-    }
+    gone: set[int] = set()
+    for one in made:
+        if one.empties:
+            gone.update(range(one.first, one.behind))
+    needing: set[int] = set()
+    for block in passage.blocks:
+        start = block.starts[0]
+        empty = all(gone.issuperset(range(*pair)) for pair in zip(block.starts, block.ends, strict=True))
+        if start and start - 1 not in gone and empty:
+            needing.add(start)
     for one in made:
         if not (one.empties and one.first in needing):
             yield one

@@ -150,10 +150,14 @@ def _opens_suffix(layout: Layout, one: Exchange) -> bool:
 
 def _reowned(before: Passage, after: Passage, follow: _Follow) -> Iterator[Mistake]:
     """Yield what is wrong where an ``else``, an ``except`` or a statement would come to belong to another statement."""
-    now = {start: block for block in after.blocks for start in block.starts}
+    now: dict[int, Block] = {}
+    for block in after.blocks:
+        now |= dict.fromkeys(block.starts, block)
     for block in before.blocks:
         head = None if block.head is None else follow.moved(block.head)
-        for start in block.starts if block.head is None or head is not None else ():
+        if head is None and block.head is not None:
+            continue
+        for start in block.starts:
             moved = follow.moved(start)
             if moved is not None and not _same_block(block, now.get(moved), head, follow):
                 text = before.layout.source[before.layout.tokens[start].start :].partition("\n")[0].strip()

@@ -11,7 +11,7 @@ from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merge.edits.exchanges import Exchange, exchanges
 from npu_overlays.merge.edits.misreadings import misreadings
 from npu_overlays.merge.sites import Site
-from npu_overlays.model.definitions import Definition, first_line
+from npu_overlays.model.definitions import Definition
 from npu_overlays.model.logical_lines import Layout, layout_of
 from npu_overlays.model.module import Module
 from npu_overlays.model.passages import Passage
@@ -150,12 +150,11 @@ def _elsewhere(site: Site, find: Layout) -> str:
 
 def _symbol_at(module: Module, line: int) -> str:
     """Return the innermost definition a line of a module belongs to."""
-    around = [
-        (first_line(one.node), name)
-        for name, known in module.definitions.items()
-        for one in known
-        if first_line(one.node) <= line <= (one.node.end_lineno or one.node.lineno)
-    ]
+    around: list[tuple[int, str]] = []
+    for name, known in module.definitions.items():
+        for one in known:
+            if one.first_line <= line <= (one.node.end_lineno or one.node.lineno):
+                around.append((one.first_line, name))
     return max(around)[1] if around else ""
 
 

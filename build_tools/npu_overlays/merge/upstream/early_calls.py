@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.model.functions import outer_parts, own_nodes
@@ -23,15 +24,17 @@ def is_stub(node: ast.stmt) -> bool:
 def called_early(module: Module, definition: Definition) -> int:
     """Return the line on which a class body calls one of its own functions, before there is a class; or 0."""
     name = definition.name.rpartition(".")[2]
-    owners = [owner.node for owner in module.definitions.get(definition.parent, []) if definition.parent]
-    bodies = [statement for owner in owners for statement in getattr(owner, "body", [])]
+    bodies: list[ast.stmt] = []
+    if definition.parent:
+        for owner in module.definitions.get(definition.parent, []):
+            bodies += getattr(owner.node, "body", [])
     if name in _EARLY:
         return definition.node.lineno
     names = {name}
     for statement in bodies:
         if isinstance(statement, ast.Assign) and _stands_for(statement.value, names):
             names |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
-    return next((line for statement in bodies for line in _calls(statement, names)), 0)
+    return next(chain.from_iterable(_calls(statement, names) for statement in bodies), 0)
 
 
 def _stands_for(value: ast.expr, names: set[str]) -> bool:
@@ -46,11 +49,14 @@ def calling_decorator(module: Module, definition: Definition) -> str:
     for decorator in getattr(definition.node, "decorator_list", []):
         made = isinstance(decorator, ast.Call)
         name = decorator.func if made else decorator
-        for known in module.definitions.get(name.id, []) if isinstance(name, ast.Name) else ():
-            functions = [known.node] if isinstance(known.node, FUNCTIONS) else []
-            if made:  # what a maker of decorators returns is one of the functions inside it
-                functions = [inner for one in functions for inner in one.body if isinstance(inner, FUNCTIONS)]
-            if any(_calls_its_argument(one) for one in functions):
+        if not isinstance(name, ast.Name):
+            continue
+        for known in module.definitions.get(name.id, []):
+            if not isinstance(known.node, FUNCTIONS):
+                continue
+            # What a maker of decorators returns is one of the functions inside it.
+            inside = [one for one in known.node.body if isinstance(one, FUNCTIONS)]
+            if any(map(_calls_its_argument, inside if made else [known.node])):
                 return ast.unparse(name)
     return ""
 

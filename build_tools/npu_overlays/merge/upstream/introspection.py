@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
@@ -55,7 +56,8 @@ def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
         for one in classes.line(owner)[1:]
         if "__init_subclass__" in classes.members(one)
     ]
-    for keyword in (one for known in classes.definitions(owner) for one in getattr(known.node, "keywords", [])):
+    keywords = chain.from_iterable(getattr(known.node, "keywords", []) for known in classes.definitions(owner))
+    for keyword in keywords:
         leaves = {name.rpartition(".")[2] for name in classes.names(owner.path, keyword.value)}
         if keyword.arg != "metaclass" or not leaves or leaves - _HARMLESS_METACLASSES:
             found.append(f"{keyword.arg}={ast.unparse(keyword.value)}")
@@ -67,9 +69,11 @@ def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
 def _fresh_defaults(node: FunctionNode) -> Iterator[str]:
     """Yield the defaults that are another object each time they are evaluated, with the wrapper's and by themselves."""
     for one in parameters(node.args):
-        calls = [inner for inner in ast.walk(one.default) if isinstance(inner, _MADE)] if one.default else []
-        if any(not (isinstance(call, ast.Call) and brief(call.func) in _EQUAL) for call in calls):
-            yield f"{one.name}={brief(one.default)}" if one.default else one.name
+        if one.default is None:
+            continue
+        made = [inner for inner in ast.walk(one.default) if isinstance(inner, _MADE)]
+        if any(not (isinstance(node, ast.Call) and brief(node.func) in _EQUAL) for node in made):
+            yield f"{one.name}={brief(one.default)}"
 
 
 def _listing(classes: ClassGraph, module: Module, owner: Symbol) -> list[str]:
@@ -79,7 +83,9 @@ def _listing(classes: ClassGraph, module: Module, owner: Symbol) -> list[str]:
 
 def _of_module(module: Module) -> Iterator[str]:
     """Yield what lists the names of the module itself."""
-    for one in _listings(module.tree) if _mentions(module) else ():
+    if not _mentions(module):
+        return
+    for one in _listings(module.tree):
         of_itself = one.asked is not None and "__name__" in ast.unparse(one.asked)
         if one.name == "globals" or of_itself or (one.asked is None and not one.deferred):
             yield brief(one.node)
@@ -88,17 +94,19 @@ def _of_module(module: Module) -> Iterator[str]:
 def _of_class(classes: ClassGraph, module: Module, owner: Symbol) -> Iterator[str]:
     """Yield what lists the members of a class: in itself, its bases, its heirs, its decorators, or by its name."""
     heirs = [one for one in classes.classes(owner.path) if owner in classes.line(one)[1:]]
-    for one, node in (pair for each in (owner, *heirs) for pair in family(classes, each)):
-        for method in node.body if _mentions(classes.module(one.path)) else ():
+    for one, node in chain.from_iterable(family(classes, each) for each in (owner, *heirs)):
+        if not _mentions(classes.module(one.path)):
+            continue
+        for method in node.body:
             if isinstance(method, FUNCTIONS):
                 yield from _member_listings(method, {"cls", *_first(method)})
     if not _mentions(module):
         return
-    decorators = (one for known in classes.definitions(owner) for one in getattr(known.node, "decorator_list", []))
+    decorators = chain.from_iterable(getattr(one.node, "decorator_list", []) for one in classes.definitions(owner))
     for decorator in (_leaf(one.func if isinstance(one, ast.Call) else one) for one in decorators):
         for known in module.definitions.get(decorator, []):
             inside = [one for one in ast.walk(known.node) if isinstance(one, FUNCTIONS)]
-            yield from _member_listings(known.node, {name for one in inside for name in _first(one)})
+            yield from _member_listings(known.node, set(chain.from_iterable(map(_first, inside))))
     yield from _member_listings(module.tree, {owner.name})
 
 

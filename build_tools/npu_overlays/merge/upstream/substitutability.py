@@ -87,15 +87,16 @@ def unlike(
 
 def _instead(own: ast.stmt, theirs: ast.stmt) -> str:
     """Return which decorator a function has for one that makes callers get at it in the same way."""
-    shown = [next((f"@{brief(one)}" for one in _stated(node) if _leaf(one) in _BOUND), "") for node in (own, theirs)]
+    mine, wanted = ([one for one in _stated(node) if _leaf(one) in _BOUND] for node in (own, theirs))
     alike = isinstance(own, FUNCTIONS) and isinstance(theirs, FUNCTIONS) and _bound(own) == _bound(theirs)
-    return f"has {shown[0]} for {shown[1]}" if alike and all(shown) else ""
+    return f"has @{brief(mine[0])} for @{brief(wanted[0])}" if alike and mine and wanted else ""
 
 
 def _others(node: ast.stmt) -> dict[str, str]:
     """Return what the members of a class are that are surely no functions, by name."""
     found: dict[str, str] = {}
-    for one in node.body if isinstance(node, ast.ClassDef) else ():
+    body = node.body if isinstance(node, ast.ClassDef) else []
+    for one in body:
         if isinstance(one, ast.ClassDef):
             found[one.name] = "a class"
         elif isinstance(getattr(one, "value", None), _VALUES):
