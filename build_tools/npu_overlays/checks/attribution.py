@@ -134,7 +134,7 @@ def _all_of(operations: Sequence[Operation]) -> Culprit:
 
 @dataclass(kw_only=True)
 class ProblemReport:
-    """Mistakes by what is wrong and where, so that each is told once, with all its lines."""
+    """Mistakes by what is wrong and where: each is reported once, with all its lines."""
 
     _found: dict[tuple[str, str, str], set[int]] = field(default_factory=dict)
 

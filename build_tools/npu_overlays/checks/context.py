@@ -32,7 +32,7 @@ class PatchedModule:
 
 @dataclass(frozen=True, kw_only=True)
 class TextPrescan:
-    """What can be told of modules without parsing them."""
+    """What the text of modules shows without parsing them."""
 
     stars: frozenset[str]  # paths of upstream's that look as if they had a star import
     structs: bool  # whether any module, upstream's or patched, may have a ``msgspec.Struct``

@@ -102,7 +102,7 @@ def _environment(members: Iterable[StackMember], *, patched: bool, parsed: Parse
     Args:
         members: the overlays.
         patched: whether as they make it, or as upstream has it.
-        parsed: parses the modules, most of which are the same in both.
+        parsed: parses the modules; most are the same in both.
     """
     files: dict[str, bytes] = {}
     homes: list[str] = []

@@ -12,7 +12,7 @@ from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbols import Imported
 
-# Who catches one of these counts with the module or the name not being there.
+# Code that catches one of these expects that the module or the name may be missing.
 _EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
 _SUPPRESSING = frozenset({"suppress", "raises"})
 _ASKING = frozenset({"hasattr", "getattr", "find_spec"})
@@ -36,7 +36,7 @@ class Reference:
 
 
 def references(tree: ast.Module, module: str, modules: ShippedModules) -> Iterator[Reference]:
-    """Yield what a module needs of the shipped packages, except where it counts with its absence.
+    """Yield what a module needs of the shipped packages, except where it expects that this may be missing.
 
     Args:
         tree: its syntax tree.
@@ -62,7 +62,7 @@ def references(tree: ast.Module, module: str, modules: ShippedModules) -> Iterat
 
 
 def guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what stands directly below a node and does not run, or counts with what it needs not being there."""
+    """Yield what stands directly below a node and does not run, or expects that what it needs may be missing."""
     if isinstance(node, (ast.Try, ast.With, ast.AsyncWith)):
         handlers = [handler.type for handler in node.handlers] if isinstance(node, ast.Try) else node.items
         caught = any(handler is None or _EXPECTED & _names(handler) for handler in handlers)

@@ -163,7 +163,7 @@ def _conditional_reads(content: bytes, parsed: ParsedModules) -> dict[tuple[Cond
 
 
 def _global_only(tree: ast.Module, scopes: Scopes) -> set[str]:
-    """Return the names declared ``global`` of which every binding is a declaration or needs an earlier one."""
+    """Return the names declared ``global`` that no binding gives a first value."""
     declared: set[str] = set()
     extended: set[ast.expr] = set()
     for node in nodes_of(tree):

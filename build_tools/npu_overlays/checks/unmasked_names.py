@@ -17,7 +17,7 @@ from npu_overlays.model.scopes import Load, Scope
 
 
 def report_unmasked_names(context: CheckContext, report: ProblemReport) -> None:
-    """Report names that a patch takes away, of which another stands behind what upstream's own text reads."""
+    """Report names that a patch takes away, where upstream's own text then reads another binding of the name."""
     for one in context.modules:
         if one.before is None or not context.attribution.is_patched(one.path):
             continue
@@ -45,7 +45,7 @@ def _unmasked(context: CheckContext, one: PatchedModule, before: Module, after: 
 
 
 def _taken(one: PatchedModule, before: Module) -> set[str]:
-    """Return the names of which a binding of upstream's is gone."""
+    """Return the names that lost a binding of upstream's."""
     kept: list[range] = []
     for part in one.authorship.stretches:
         if part.origin is not None:

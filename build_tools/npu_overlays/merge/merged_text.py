@@ -51,7 +51,7 @@ class MergedText:
 
     @cached_property
     def is_python(self) -> bool:
-        """Whether the merged text parses; where it does not, nothing can be asked of it, and the gate says why."""
+        """Whether the merged text parses; where it does not, it answers nothing, and a check says why."""
         try:
             return bool(self.module)
         except MergeError:

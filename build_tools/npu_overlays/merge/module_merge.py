@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from npu_overlays.errors import MergeError, Problem
@@ -70,41 +71,32 @@ def merged_module(  # noqa: PLR0913  # the module, what is done to it and what i
         MergeError: with every operation that does not fit, and why.
     """
     module = _read(path, content, next((one.where for one in operations), path))
+    model = model or model_of_module(path, content)
     operations, problems = _one_for_each_symbol(operations)
     imports, conflicts = missing_imports(module, operations)
-    problems += conflicts
-    changes: list[AppliedOperation] = []
-    companions = Companions(operations)
-    model = model or model_of_module(path, content)
-    for operation in operations:
-        site = Site(
-            module=module,
-            operation=operation,
-            companions=companions,
-            distribution=distribution,
-            purpose=purpose,
-            classes=model.classes,
-        )
-        try:
-            changes.append(AppliedOperation(operation=operation, splices=tuple(splices_of(site))))
-        except MergeError as error:
-            problems += error.problems
-    problems += _overlapping(changes)
+    site = partial(Site, module=module, companions=Companions(operations), classes=model.classes)
+    changes, unfit = _applied(site(operation=one, distribution=distribution, purpose=purpose) for one in operations)
+    problems += [*conflicts, *unfit, *_overlapping(changes)]
     problems += seen_by_upstream(module, imports, operations, changes)
     problems += _unwritable(module, imports, changes)
     if problems:
         raise MergeError(dict.fromkeys(problems))
     merged = _merge(module, imports, changes, model)
-    after = merged.module if merged.is_python else module
-    declared = [_declaration(operation, module, after, model.classes) for operation in operations]
-    # Statements that bind nothing themselves, as an `if`, go with an emptied module too.
-    emptying = [one for one, operation in zip(declared, operations, strict=True) if operation.emptying]
-    declared += [replace(one, symbol="") for one in emptying[:1]]
-    for imported in merged.imports:
-        users = [operation for operation in operations if imported in operation.imports]
-        declared.append(_import_declaration(path, imported.name, users))
     made = as_declared(merged.content, content)
-    return MergedModule(content=made, declared=tuple(declared), authorship=merged.authorship)
+    declared = tuple(_declarations(module, merged, operations, model.classes))
+    return MergedModule(content=made, declared=declared, authorship=merged.authorship)
+
+
+def _applied(sites: Iterable[Site]) -> tuple[list[AppliedOperation], list[Problem]]:
+    """Return what each operation does to its module, and why those that do not fit do not."""
+    changes: list[AppliedOperation] = []
+    problems: list[Problem] = []
+    for site in sites:
+        try:
+            changes.append(AppliedOperation(operation=site.operation, splices=tuple(splices_of(site))))
+        except MergeError as error:
+            problems += error.problems
+    return changes, problems
 
 
 def _read(path: str, content: bytes, where: str) -> Module:
@@ -182,6 +174,24 @@ def _unwritable(
             yield Problem(where=change.operation.where, what=what, fix=f"write it as `{escape}` in a string")
 
 
+def _declarations(
+    module: Module, merged: MergedText, operations: Sequence[Operation], classes: ClassGraph
+) -> Iterator[Declared]:
+    """Yield what operations and the imports that they bring declare to change."""
+    after = merged.module if merged.is_python else module
+    emptied: list[Declared] = []
+    for operation in operations:
+        declared = _declaration(operation, module, after, classes)
+        yield declared
+        if operation.emptying:
+            emptied.append(declared)
+    # Statements that bind nothing themselves, as an `if`, go with an emptied module too.
+    yield from (replace(one, symbol="") for one in emptied[:1])
+    for imported in merged.imports:
+        users = [operation for operation in operations if imported in operation.imports]
+        yield _import_declaration(module.path, imported.name, users)
+
+
 def _declaration(operation: Operation, before: Module, after: Module, classes: ClassGraph) -> Declared:
     """Return what an operation declares, under the name that comparing the two modules gives it."""
     module = after if operation.action == "added" else before
@@ -217,7 +227,7 @@ def _one_for_each_symbol(operations: Iterable[Operation]) -> tuple[list[Operatio
 
 
 def _overlapping(changes: Sequence[AppliedOperation]) -> Iterator[Problem]:
-    """Yield a problem for every two operations of which one changes what is inside the other."""
+    """Yield a problem for every operation that changes text inside the text of another."""
     listed = list(chain.from_iterable(change.splices for change in changes))
     numbers = {change.operation.where: number for number, change in enumerate(changes)}
     for pair in overlapping(listed):
@@ -227,7 +237,7 @@ def _overlapping(changes: Sequence[AppliedOperation]) -> Iterator[Problem]:
 
 
 def _one_of(first: Operation, second: Operation) -> str:
-    """Return what to do about two operations that cannot both be applied, of which the second is written later."""
+    """Return what to do about two operations that exclude each other; the second is written later."""
     if first.layer != second.layer:
         left_out = f'a table [[drop]] of {second.layer} with name = "{first.path}:{first.symbol}" and why'
         return f"leave out that of {first.layer}: {left_out}"

@@ -127,7 +127,7 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedT
         git.apply(content, root, *options)
     except ProcessError as error:
         what, fix = f"does not apply: {error.output}", "refresh it on the pinned commit (npu-overlays show names it)"
-        unfit = [said for hunk in patch.hunks if (said := _unfit(hunk, _lines(tree, hunk.path)))]
+        unfit = list(filter(None, (_unfit(hunk, _lines(tree, hunk.path)) for hunk in patch.hunks)))
         if other := _other_line_ends(patch, {path: tree.after(path) for path in patch.paths}):
             fix = f"{other} has other line ends (CRLF, LF) than the patch: export it again, and let nothing convert it"
         elif _is_done(content, root, options):
@@ -177,7 +177,7 @@ def _shown(line: bytes) -> str:
 
 
 def _other_line_ends(patch: PatchFile, before: Mapping[str, bytes | None]) -> str:
-    """Return the first file of which the patch has the lines with other ends; empty where there is none."""
+    """Return the first file whose lines the patch has with other line ends; empty where there is none."""
     for hunk in patch.hunks:
         lines, found = b"".join(hunk.before), before.get(hunk.path) or b""
         bare = lines.replace(b"\r\n", b"\n")

@@ -177,7 +177,7 @@ def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], se
 
 
 def _taken(module: Module, changes: Sequence[AppliedOperation]) -> dict[str, Operation]:
-    """Return the names of which an operation takes a binding of upstream's out."""
+    """Return the names that lose a binding of upstream's, each with the operation that takes it out."""
     gone = _gone(changes)
     spans = [(start, end) for start, end, _ in gone]
     found: dict[str, Operation] = {}

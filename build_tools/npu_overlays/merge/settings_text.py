@@ -35,7 +35,7 @@ class _Level:
 
     column: int
     name: str
-    said: str
+    label: str
     counted: str
 
 
@@ -51,18 +51,18 @@ class _Around:
 
     def key(self, column: int, name: str) -> None:
         above = (one for one in self.levels if one.column < column)
-        self.levels = [*above, _Level(column=column, name=name, said=name, counted=name)]
+        self.levels = [*above, _Level(column=column, name=name, label=name, counted=name)]
 
     def item(self, column: int) -> None:
         # The dashes of a list may stand below the first letter of its key.
         self.levels = [one for one in self.levels if one.column < column or (one.column == column and one.name != ITEM)]
         self.items[self.place()] += 1
-        self.levels.append(_Level(column=column, name=ITEM, said=ITEM, counted=f"[{self.items[self.place()]}]"))
+        self.levels.append(_Level(column=column, name=ITEM, label=ITEM, counted=f"[{self.items[self.place()]}]"))
 
-    def say(self, text: str) -> None:
-        """Take a line for what the items that nothing is known of are called by further down."""
-        said = f"[{text.partition(' #')[0].strip()}]"
-        self.levels = [replace(one, said=said) if one.said == ITEM else one for one in self.levels]
+    def name_items(self, text: str) -> None:
+        """Name the items that have no name yet by a line."""
+        label = f"[{text.partition(' #')[0].strip()}]"
+        self.levels = [replace(one, label=label) if one.label == ITEM else one for one in self.levels]
 
 
 def keyed_lines(text: str) -> Iterator[SettingsLine]:
@@ -76,16 +76,16 @@ def keyed_lines(text: str) -> Iterator[SettingsLine]:
             continue
         if rest.split()[0] == "---":
             document = f"{rest.split()[0]}{number}"
-            around = _Around(levels=[_Level(column=-1, name="", said="", counted=document)])
+            around = _Around(levels=[_Level(column=-1, name="", label="", counted=document)])
             continue
         keyed = False
         if text_below is None or column <= text_below:
             keyed, opens_text = _read(around, column, rest)
             text_below = around.levels[-1].column if opens_text and around.levels else None
         inside = [one for one in around.levels if one.column >= 0]
-        keys, under = (tuple(one.name for one in inside), tuple(one.said for one in inside))
+        keys, under = (tuple(one.name for one in inside), tuple(one.label for one in inside))
         yield SettingsLine(number=number, keys=keys, under=under, place=around.place(), keyed=keyed)
-        around.say(_DASHES.sub("", rest, count=1))
+        around.name_items(_DASHES.sub("", rest, count=1))
 
 
 def _read(around: _Around, column: int, rest: str) -> tuple[bool, bool]:

@@ -31,7 +31,7 @@ class Step:
     authorship: Mapping[str, Authorship] = field(default_factory=dict)
     declared: tuple[Declared, ...] = ()  # the changes that operations and added files declare
     patched: tuple[PatchedFile, ...] = ()  # files before and after a patch or a substitution
-    not_applied: tuple[NotApplied, ...] = ()  # what is said of files that the source at hand lacks
+    not_applied: tuple[NotApplied, ...] = ()  # operations on files that the source at hand lacks
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ class CodeChange:
     """One change."""
 
     layer: str  # the layer that makes it
-    said: tuple[str, ...]  # what makes it: one for all targets of a definition, and for all paths of a substitution
+    source: tuple[str, ...]  # what makes it: one for all targets of a definition, and for all paths of a substitution
     where: str  # that place, for messages
     sort: Literal["operation", "edit", "patch", "file"]
     does: str  # what is done, in words
@@ -101,7 +101,7 @@ def _of_operation(operation: Operation, code: Code | None, modules: _ChangedModu
     added, removed = difference(old, [*imports, *new])
     return CodeChange(
         layer=operation.layer,
-        said=(operation.where,),
+        source=(operation.where,),
         where=operation.where,
         sort="operation",
         does=f"{action} code",
@@ -127,7 +127,7 @@ def _with_name(node: ast.stmt, symbol: str) -> ast.stmt:
 def _of_file(file: OverlayFile, code: Code | None) -> CodeChange:
     return CodeChange(
         layer=file.layer,
-        said=(file.file,),
+        source=(file.file,),
         where=file.file,
         sort="file",
         does="the added file",
@@ -161,7 +161,7 @@ def _of_patched(one: PatchedFile, ends: tuple[bytes | None, bytes | None], modul
         lines = tuple(line for line in changed if line in left_lines)
     return CodeChange(
         layer=one.layer,
-        said=(one.where if one.patch else one.layer, one.reason.why),
+        source=(one.where if one.patch else one.layer, one.reason.why),
         where=one.where,
         sort="patch" if one.patch else "edit",
         does="the patch" if one.patch else "the substitution",

@@ -99,16 +99,16 @@ def _unused_acceptances(overlays: list[OverlayRisks], shared: Container[str]) ->
     found: set[tuple[tuple[str, ...], str]] = set()
     names: dict[tuple[str, ...], dict[str, None]] = {}
     for overlay in overlays:
-        found |= {(risk.change.said, risk.kind) for risk in overlay.risks}
+        found |= {(risk.change.source, risk.kind) for risk in overlay.risks}
         for change in overlay.changes:
-            names.setdefault(change.said, {})[overlay.name] = None
+            names.setdefault(change.source, {})[overlay.name] = None
     for overlay in overlays:
         for change in overlay.changes:
-            kinds = [one.kind for one in change.accept if (change.said, one.kind) not in found]
+            kinds = [one.kind for one in change.accept if (change.source, one.kind) not in found]
             if change.layer in shared:
                 continue
             for kind in kinds:
-                what = f"accepts {kind}, and nothing in it {_RULES[kind][0]} on {', '.join(names[change.said])}"
+                what = f"accepts {kind}, and nothing in it {_RULES[kind][0]} on {', '.join(names[change.source])}"
                 yield Problem(where=change.where, what=what, fix=f"take `{kind}` out of accept")
 
 

@@ -34,7 +34,7 @@ class Exchange:
 
 
 def exchanges(passage: Passage, places: list[tuple[Edit, int, int]]) -> list[Exchange]:
-    """Return what becomes of each (substitution, first token, token behind the last)."""
+    """Return the exchange for each (substitution, first token, token behind the last)."""
     made = [_exchange(passage, edit, first, behind) for edit, first, behind in places]
     return list(_with_pass(passage, list(_without_semicolons(passage, made))))
 
@@ -95,7 +95,7 @@ def _begins_statement(layout: Layout, token: int) -> bool:
 
 
 def _with_pass(passage: Passage, made: list[Exchange]) -> Iterator[Exchange]:
-    """Leave a ``pass`` in every block of which each statement goes, but not its head."""
+    """Leave a ``pass`` in every block that keeps its head and loses all statements."""
     gone: set[int] = set()
     for one in made:
         if one.empties:
