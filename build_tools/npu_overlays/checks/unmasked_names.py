@@ -6,12 +6,11 @@ What operations take away is asked where they are merged.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext, PatchedModule
 from npu_overlays.errors import listing
-from npu_overlays.merge.remaining_text import loads, reach
+from npu_overlays.merge.remaining_text import redirected_reads
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Load, Scope
 
@@ -25,23 +24,13 @@ def report_unmasked_names(context: CheckContext, report: ProblemReport) -> None:
         if before is None or after is None:  # which is reported as a syntax error
             continue
         found: dict[str, set[int]] = {}
-        for name, line in _unmasked(context, one, before, after):
-            found.setdefault(name, set()).add(line)
+        for scope, load, line in redirected_reads(before, after, one.authorship, _taken(one, before)):
+            if _is_there(context, one, after, scope, load):
+                found.setdefault(load.name, set()).add(line)
         for name, lines in found.items():
             shown = f"{one.path}:{listing(map(str, sorted(lines)))}"
             what = f"`{name}` is taken away, and upstream's own text would get another one by that name ({shown})"
             report.add(context.attribution.taker(one.path, name), what, "keep it, or change that text too")
-
-
-def _unmasked(context: CheckContext, one: PatchedModule, before: Module, after: Module) -> Iterator[tuple[str, int]]:
-    """Yield the names, with upstream's lines that read them."""
-    taken = _taken(one, before)
-    was = {(before.span(load.at)[0], load.name): reach(scope, load) for scope, load in loads(before, taken)}
-    for scope, load in loads(after, taken):
-        origin = one.authorship.origin(after.span(load.at)[0])
-        earlier = was.get((origin, load.name)) if origin is not None else None
-        if earlier and not reach(scope, load).is_like(earlier) and _is_there(context, one, after, scope, load):
-            yield load.name, before.content[:origin].count(b"\n") + 1
 
 
 def _taken(one: PatchedModule, before: Module) -> set[str]:

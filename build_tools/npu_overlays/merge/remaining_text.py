@@ -40,7 +40,26 @@ class Reach(NamedTuple):
         return self[:2] == other[:2] or (bool(self.imported) and self.imported == other.imported)
 
 
-def reach(scope: Scope, load: Load) -> Reach:
+def redirected_reads(
+    before: Module, after: Module, authorship: Authorship, names: Container[str]
+) -> Iterator[tuple[Scope, Load, int]]:
+    """Yield upstream's reads that get some names from elsewhere in a patched module, each with upstream's line.
+
+    Args:
+        before: upstream's module.
+        after: the patched one.
+        authorship: whose its bytes are.
+        names: those that are looked at.
+    """
+    was = {(before.span(load.at)[0], load.name): _reach(scope, load) for scope, load in _loads(before, names)}
+    for scope, load in _loads(after, names):
+        origin = authorship.origin(after.span(load.at)[0])
+        earlier = was.get((origin, load.name)) if origin is not None else None
+        if earlier and not _reach(scope, load).is_like(earlier):
+            yield scope, load, before.content[:origin].count(b"\n") + 1
+
+
+def _reach(scope: Scope, load: Load) -> Reach:
     """Return where a read gets its name."""
     owner, outer = scope.owner(load.name), 0
     if scope is owner and scope.kind == "class" and scope.parent:
@@ -52,7 +71,7 @@ def reach(scope: Scope, load: Load) -> Reach:
     return Reach(outer, load.name in owner.bindings, _imports(owner, load.name))
 
 
-def loads(module: Module, names: Container[str]) -> Iterator[tuple[Scope, Load]]:
+def _loads(module: Module, names: Container[str]) -> Iterator[tuple[Scope, Load]]:
     """Yield the reads of some names, each with the scope in which it stands."""
     for scope in module.scopes.all:
         yield from ((scope, load) for load in scope.loads if load.name in names)
@@ -107,21 +126,15 @@ def read_otherwise(
     for (_, name), makers in bound.items():
         if makers & edits.keys():
             concerned.add(name)
-    was = {(before.span(load.at)[0], load.name): reach(scope, load) for scope, load in loads(before, concerned)}
     starred = any(not one.typing_only for one in after.scopes.stars)
     hidden: dict[str, Operation] = {}
     uncovered: dict[str, set[int]] = {}
-    for scope, load in loads(after, concerned):
-        origin = authorship.origin(after.span(load.at)[0])
-        now = reach(scope, load)
-        before_that = was.get((origin, load.name), now) if origin is not None else now
-        if now.is_like(before_that):
-            continue
+    for scope, load, line in redirected_reads(before, after, authorship, concerned):
         makers = bound.get((scope.owner(load.name), load.name), set())
         if makers and makers <= edits.keys():
             hidden[load.name] = edits[min(makers)]
-        elif load.name in taken and (now.bound or starred or hasattr(builtins, load.name)):
-            uncovered.setdefault(load.name, set()).add(before.content[:origin].count(b"\n") + 1)
+        elif load.name in taken and (_reach(scope, load).bound or starred or hasattr(builtins, load.name)):
+            uncovered.setdefault(load.name, set()).add(line)
     for name, edit in hidden.items():
         what = f"`{name}` is bound by the edit, and upstream's own text of `{edit.symbol}` reads another's"
         yield Problem(where=edit.where, what=what, fix="give what is bound another name")
