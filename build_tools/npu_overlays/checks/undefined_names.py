@@ -18,7 +18,7 @@ from npu_overlays.checks.attribution import Culprit, ProblemReport
 from npu_overlays.checks.context import CheckContext, PatchedModule
 from npu_overlays.checks.ruff import LOWEST_PYTHON, FindingKind, RuffFinding, findings
 from npu_overlays.model.definitions import FUNCTIONS
-from npu_overlays.model.exports import unevaluated
+from npu_overlays.model.exports import local_annotations, unevaluated
 from npu_overlays.model.module import Module
 from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.parsed_modules import ParsedModules
@@ -97,7 +97,7 @@ def _undefined_names(modules: Iterable[PatchedModule], parsed: ParsedModules) ->
     found: list[UndefinedName] = []
     for module, before, after in zip(listed, ruffs[::2], ruffs[1::2], strict=True):
         named = _named_by_ruff(module, before, after)
-        found += [one for one in named if one.kind != "undefined" or not _is_closed_over(one, parsed)]
+        found += [one for one in named if one.kind != "undefined" or not _is_excused(one, parsed)]
     for module in listed:
         found += _conditionally_bound(module, parsed)
     return sorted(found, key=lambda one: (one.module.path, one.offset))
@@ -120,6 +120,18 @@ def _named_by_ruff(
             yield UndefinedName(
                 module=module, kind=one.kind, name=one.name, offset=one.offset, line=one.line, upstreams=upstreams
             )
+
+
+def _is_excused(one: UndefinedName, parsed: ParsedModules) -> bool:
+    """Return whether nothing ever reads the name there, or a function around binds it."""
+    return _is_local_annotation(one, parsed) or _is_closed_over(one, parsed)
+
+
+def _is_local_annotation(one: UndefinedName, parsed: ParsedModules) -> bool:
+    """Return whether a name stands in the annotation of a local variable."""
+    module = parsed.module(one.module.after)
+    spans = [module.span(node.annotation) for node in local_annotations(module.tree)] if module else []
+    return any(start <= one.offset < end for start, end in spans)
 
 
 def _is_closed_over(one: UndefinedName, parsed: ParsedModules) -> bool:
