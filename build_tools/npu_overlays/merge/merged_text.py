@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain, starmap
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merge.authorship import spliced
@@ -40,8 +41,11 @@ class MergedText:
     ) -> None:
         self.imports = tuple(imports)
         self._operations = [change.operation for change in changes]
-        owners = {id(one): change.operation for change in changes for one in change.splices}
-        splices = [*inserted, *(one for change in changes for one in change.splices)]
+        owners: dict[int, Operation] = {}
+        splices = list(inserted)
+        for change in changes:
+            splices += change.splices
+            owners |= dict.fromkeys(map(id, change.splices), change.operation)
         spans = [(start, end, owners.get(id(one))) for start, end, one in placed(splices, newline=module.newline)]
         self._spans = [span for span in spans if span[0] < span[1]]
         self._starts = [start for start, _, _ in self._spans]
@@ -69,30 +73,26 @@ class MergedText:
 
     def late_imports(self) -> list[ImportedName]:
         """Return the imports upstream has too far down for the definitions that need them."""
-        wanted = {imported for operation in self._operations for imported in operation.imports}
-        return sorted(
-            {imported for imported in wanted - set(self.imports) if self._is_late(imported.name, wary=True)},
-            key=lambda imported: imported.statement,
-        )
+        wanted = set(chain.from_iterable(one.imports for one in self._operations)) - set(self.imports)
+        late = [one for one in wanted if self._is_late(one.name, wary=True)]
+        return sorted(late, key=lambda one: one.statement)
 
     def problems(self) -> Iterator[Problem]:
         """Yield a problem for every name that would not mean in an operation's text what its author wrote."""
         added = {one.name: one for one in self._operations if one.action == "added" and not one.owner}
-        users = {imported: operation for operation in reversed(self._operations) for imported in operation.imports}
-        brought = {**added, **{imported.name: users[imported] for imported in self.imports}}
-        brought = {name: operation for name, operation in brought.items() if hasattr(builtins, name)}
-        reads = ((scope, load) for scope in self.module.scopes.all for load in scope.loads)
-        for scope, load in reads:
-            operation = self._operation(load)
-            if operation is None:
-                continue
-            own = load.name in {*added, *(one.name for one in operation.imports)}
-            yield from (self._captured if own else self._mangled)(scope, load, operation)
-            if load.name not in added and self._order.runs_on_import(load):
-                yield from self._unbound(scope, load, operation)
-            other = brought.get(load.name)
-            if other and scope.owner(load.name).parent is None:
-                yield from self._another_files(load, operation, other)
+        builtin = self._bound_builtins(added)
+        for scope in self.module.scopes.all:
+            for load in scope.loads:
+                operation = self._operation(load)
+                if operation is None:
+                    continue
+                own = load.name in added or any(load.name == one.name for one in operation.imports)
+                yield from (self._captured if own else self._mangled)(scope, load, operation)
+                if load.name not in added and self._order.runs_on_import(load):
+                    yield from self._unbound(scope, load, operation)
+                other = builtin.get(load.name)
+                if other and scope.owner(load.name).parent is None:
+                    yield from self._another_files(load, operation, other)
         for operation in self._operations:
             for one in operation.imports:
                 yield from self._rebound(operation, one)
@@ -101,6 +101,14 @@ class MergedText:
                 what = f"`{name}` may be needed while the module is imported, before it is defined"
                 fix = "write it in front of the first operation that needs it"
                 yield problem(operation, what, fix)
+
+    def _bound_builtins(self, added: Mapping[str, Operation]) -> dict[str, Operation]:
+        """Return the names of builtins that operations give the module, each with the operation."""
+        users: dict[ImportedName, Operation] = {}
+        for operation in reversed(self._operations):
+            users |= dict.fromkeys(operation.imports, operation)
+        bound = {**added, **{imported.name: users[imported] for imported in self.imports}}
+        return {name: operation for name, operation in bound.items() if hasattr(builtins, name)}
 
     def _operation(self, load: Load) -> Operation | None:
         """Return the operation in whose text a read stands."""
@@ -136,9 +144,9 @@ class MergedText:
     def _reads_upstream(self, name: str, operation: Operation) -> bool:
         """Return whether upstream's text of a symbol reads a name in a class: what it gets there stays the same."""
         spans = [self._upstream.span(one.node) for one in self._upstream.definitions.get(operation.name, [])]
-        loads = (load for scope in self._upstream.scopes.all if scope.is_in_class for load in scope.loads)
+        loads = chain.from_iterable(scope.loads for scope in self._upstream.scopes.all if scope.is_in_class)
         offsets = [self._upstream.span(load.at)[0] for load in loads if load.name == name]
-        return any(start <= offset < end for offset in offsets for start, end in spans)
+        return not set(chain.from_iterable(starmap(range, spans))).isdisjoint(offsets)
 
     def _unbound(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem where what runs on import reads a name of the module's before it has one."""

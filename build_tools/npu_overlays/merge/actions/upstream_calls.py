@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from itertools import chain
 
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FunctionNode
@@ -154,7 +155,7 @@ def _lost_values(wrapper: Wrapper) -> Iterator[Misuse]:
     fix = "send it on: `given = await original.asend(sent)`" if is_async else f"yield from {wrapper.name}(…)"
     calls = {call for call, _ in wrapper.calls()}
     loops = [one for one in ast.walk(wrapper.node) if isinstance(one, (ast.For, ast.AsyncFor, ast.comprehension))]
-    closing = {name for one in ast.walk(wrapper.node) for name in _closed(one, calls)}
+    closing = set(chain.from_iterable(_closed(one, calls) for one in ast.walk(wrapper.node)))
     for loop in loops:
         if loop.iter in calls or (isinstance(loop.iter, ast.Name) and loop.iter.id in closing):
             yield f"iterates {wrapper.name}(…), which takes what is sent to it: nothing would reach it", fix

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 
 from npu_overlays.merge.actions.upstream_calls import Wrapper, entered, misuses
 from npu_overlays.merge.sites import Site
@@ -101,7 +102,7 @@ def _declaration(site: Site, definition: Definition, private: str) -> tuple[str,
     if not is_kept_global(site.classes, site.module, definition):
         return "", []
     text = f"global {private.rpartition('.')[2]}\n"
-    statements = [one for owner in site.module.definitions[definition.parent] for one in body(owner.node)]
+    statements = chain.from_iterable(body(owner.node) for owner in site.module.definitions[definition.parent])
     holding = next(one for one in statements if definition.node in ast.walk(one))
     indentation = site.module.indentation(holding)
     if holding is definition.node:
@@ -148,7 +149,7 @@ def _is_taken(site: Site, definition: Definition, private: str) -> bool:
     if not is_kept_global(site.classes, module, definition):
         return False
     leaf = private.rpartition(".")[2]
-    known = [one for symbol in site.companions.symbols("wrapped") for one in chosen(module, symbol)]
+    known = chain.from_iterable(chosen(module, symbol) for symbol in site.companions.symbols("wrapped"))
     others = [private_name(site.classes, module, one) for one in known if one is not definition]
     bound = leaf in added or leaf in module.scopes.global_loads or module.scopes.bound(leaf)
     return bool(bound) or leaf in [name.rpartition(".")[2] for name in others]
@@ -247,19 +248,24 @@ def _type_parameters(module: Module, node: FunctionNode) -> str:
     return f"[{module.content[spans[0][0] : spans[-1][1]].decode()}]" if spans else ""
 
 
+def _type_parameter_names(node: FunctionNode) -> set[str]:
+    return {one.name for one in getattr(node, "type_params", [])}
+
+
 def _misused_types(own: Module, wrapper: Wrapper) -> tuple[str, str] | None:
     """Return what is wrong with a wrapper's own type parameters, or with what it reads by the name of upstream's."""
-    theirs, mine = ({one.name for one in getattr(node, "type_params", [])} for node in (wrapper.original, wrapper.node))
+    theirs, mine = (_type_parameter_names(node) for node in (wrapper.original, wrapper.node))
     named = ", ".join(sorted(theirs))
-    inside = {id(one) for node in wrapper.node.body for one in ast.walk(node)}
-    loads = (load for name in theirs for load in own.scopes.global_loads.get(name, []))
-    reads = {load.name for load in loads if id(load.at) in inside}
+    inside = set(chain.from_iterable(map(ast.walk, wrapper.node.body)))
+    loads = chain.from_iterable(own.scopes.global_loads.get(name, []) for name in theirs)
+    reads = {load.name for load in loads if load.at in inside}
     if not mine and reads:
         return f"reads `{min(reads)}`, which is a type parameter of upstream's", "give what is meant another name"
     known = {one.name: one.node.annotation for one in parameters(wrapper.original.args)}
     taken = [known.get(one.name) for one in parameters(wrapper.node.args) if not one.node.annotation]
     taken += [] if wrapper.node.returns else [wrapper.original.returns]
-    named_there = {one.id for node in taken if node for one in ast.walk(node) if isinstance(one, ast.Name)}
+    nodes = chain.from_iterable(map(ast.walk, filter(None, taken)))
+    named_there = {one.id for one in nodes if isinstance(one, ast.Name)}
     lacking = named_there & (theirs - mine)
     if mine and lacking:
         return f"leaves out annotations that name `{min(lacking)}`", f"write upstream's type parameters, `[{named}]`"
