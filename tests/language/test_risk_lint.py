@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
-from npu_overlays.checks.risk_lint.risk_words import kinds
 
+from npu_overlays.checks.risk_lint.risk_signs import kinds_of_name
 from npu_overlays.checks.risk_lint.risks import OverlayRisks, overlay_risks, risk_problems
 from npu_overlays.errors import OverlayError
 
@@ -328,4 +328,4 @@ def test_so_is_one_in_settings_and_in_a_patch(tmp_path: Path) -> None:
     ],
 )
 def test_names_are_read_word_by_word(name: str, expected: list[str]) -> None:
-    assert list(kinds(name)) == expected
+    assert list(kinds_of_name(name)) == expected
