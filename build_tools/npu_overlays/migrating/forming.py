@@ -22,9 +22,9 @@ from npu_overlays.migrating.applying import Taken, explained
 from npu_overlays.migrating.stating import Stated, grounds_of
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, load_content, needs_version
-from npu_overlays.overlay.mails import letter
 from npu_overlays.overlay.operations import ACTIONS, Grounds
 from npu_overlays.overlay.said import OverlayFile
+from npu_overlays.overlay.sections import letter
 from npu_overlays.pipeline import Subject
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.patching import patch_between
