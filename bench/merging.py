@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 from npu_overlays.changes.tree_comparison import compare_file
-from npu_overlays.merging.merge import merge
+from npu_overlays.merge.module_merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 
 _OPERATIONS_PER_MODULE = 10

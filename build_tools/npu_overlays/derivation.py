@@ -9,6 +9,7 @@ from npu_overlays import source
 from npu_overlays.acquisition import acquire, check_shape, upstream_metadata
 from npu_overlays.changes.patch_contracts import patch_contracts
 from npu_overlays.changes.patch_series import ineffective
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.choice import Choice
 from npu_overlays.contracts.contract_check import warnings
 from npu_overlays.contracts.contract_drift import drift_notices, standing_notices
@@ -21,9 +22,8 @@ from npu_overlays.contracts.reads import Read, kept, recorded
 from npu_overlays.contracts.side_effects import with_side_effects
 from npu_overlays.contracts.unprintable_paths import unprintable_path_notices
 from npu_overlays.errors import ConfigError, MergeError, Problem, listing
-from npu_overlays.merging.apply import apply_overlay
-from npu_overlays.merging.emptying import written_out
-from npu_overlays.merging.results import Applied
+from npu_overlays.merge.module_deletion import written_out
+from npu_overlays.merge.results import Applied
 from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import EVERYTHING
@@ -46,7 +46,7 @@ class DerivedLock:
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """Upstream's metadata, and the source that was asked for them."""
+    """SymbolLookup's metadata, and the source that was asked for them."""
 
     source: Source
     metadata: UpstreamMetadata

@@ -17,6 +17,7 @@ from npu_overlays.changes.patch_series import ineffective
 from npu_overlays.changes.reconciliation import ExplainedFile, declarations, reconcile
 from npu_overlays.changes.record import summary_record
 from npu_overlays.changes.tree_comparison import compare_trees
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.choice import Choice
 from npu_overlays.contracts.contract_check import check_contracts
 from npu_overlays.contracts.contracts import contracts
@@ -27,9 +28,8 @@ from npu_overlays.contracts.read_occurrences import unmet_depends
 from npu_overlays.contracts.unprintable_paths import unprintable_path_notices
 from npu_overlays.errors import ConfigError, MergeError, OverlayError, Problem
 from npu_overlays.loading import Loaded, Loader
-from npu_overlays.merging.apply import apply_overlay
-from npu_overlays.merging.emptying import written_out
-from npu_overlays.merging.results import Applied
+from npu_overlays.merge.module_deletion import written_out
+from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of
 from npu_overlays.overlay.compiled import wheel_tag
 from npu_overlays.overlay.content import Content, load_content, needs_version
@@ -209,7 +209,7 @@ def prepare(loaded: Loaded) -> Prepared:
             *notices,
             *ineffective(applied.patched),
             *unprintable_path_notices(overlay.pin, tree, overlay=overlay.name),
-            *own_metadata_notices(overlay, applied.tree),
+            *own_metadata_notices(overlay, applied.after),
         ),
     )
 

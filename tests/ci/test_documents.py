@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.commands.parser import parser
-from npu_overlays.merging.merge import merge
+from npu_overlays.merge.module_merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import ACTIONS
 from npu_recipes.commands.parser import parser as recipes_parser

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from npu_overlays.changes.patch_contracts import patch_contracts
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.contracts.contract_drift import drift_notices
 from npu_overlays.contracts.contracts import contracts
 from npu_overlays.contracts.lockfile import Lock, load_lock, render_lock, write_lock
 from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.contracts.read_occurrences import read_occurrences
 from npu_overlays.contracts.reads import recorded
-from npu_overlays.merging.apply import apply_overlay
-from npu_overlays.merging.emptying import written_out
+from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content
 

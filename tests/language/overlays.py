@@ -8,10 +8,10 @@ from pathlib import Path
 
 from npu_overlays.changes.reconciliation import declarations, reconcile
 from npu_overlays.changes.tree_comparison import compare_trees
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.errors import MergeError, OverlayError
-from npu_overlays.merging.apply import apply_overlay
-from npu_overlays.merging.emptying import written_out
-from npu_overlays.merging.results import Applied
+from npu_overlays.merge.module_deletion import written_out
+from npu_overlays.merge.results import Applied
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.lookup import find_overlay
 from support.environment import Environment

@@ -11,8 +11,8 @@ import pytest
 from npu_overlays.changes.reconciliation import reconcile
 from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.errors import OverlayError, Problem
-from npu_overlays.merging.merge import merge
-from npu_overlays.merging.results import Declared
+from npu_overlays.merge.module_merge import merge
+from npu_overlays.merge.results import Declared
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation

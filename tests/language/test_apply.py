@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.results import NotApplied
+from npu_overlays.merge.results import NotApplied
 
 from .overlays import apply, apply_files, load, mistakes, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_overlays.merging.authorship import Authorship, by_lines, spliced, written
+from npu_overlays.merge.authorship import Authorship, by_lines, spliced, written
 from npu_overlays.model.encodings import as_utf8
 from npu_overlays.model.splices import Splice, splice
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from npu_overlays.checks.collisions import collisions
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.gate.collisions import collisions
 
 from .overlays import apply_files, mistakes
 

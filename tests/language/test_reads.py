@@ -12,7 +12,7 @@ import pytest
 from npu_overlays.contracts.read_occurrences import read_occurrences, unmet_depends
 from npu_overlays.contracts.reads import Read, kept
 from npu_overlays.errors import OverlayError
-from npu_overlays.merging.results import Applied
+from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of
 from npu_overlays.tree import PatchedTree
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.results import Declared
+from npu_overlays.merge.results import Declared
 from npu_overlays.overlay.operations import Reason
 
 from .pairs import PATH, explain, merged

@@ -10,7 +10,7 @@ from npu_overlays.changes.patch_contracts import patch_contracts
 from npu_overlays.changes.patch_series import ineffective
 from npu_overlays.changes.reconciliation import declarations, reconcile
 from npu_overlays.changes.tree_comparison import compare_trees
-from npu_overlays.merging.results import Applied, PatchedFile
+from npu_overlays.merge.results import Applied, PatchedFile
 from npu_overlays.model import model_of_module
 from npu_overlays.overlay.operations import Reason
 from npu_overlays.tree import PatchedTree

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.settings_text import keyed_lines, repeated_keys
+from npu_overlays.merge.settings_text import keyed_lines, repeated_keys
 
 from .overlays import apply_files, mistakes
 from .pairs import text

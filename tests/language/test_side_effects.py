@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.contracts.contract_check import check_contracts, warnings
 from npu_overlays.contracts.contracts import Contract
 from npu_overlays.contracts.side_effects import with_side_effects
-from npu_overlays.merging.apply import apply_overlay
 
 from .locks import locked
 from .overlays import apply_files, write

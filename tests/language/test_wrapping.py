@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.merging.merge import merge
+from npu_overlays.merge.module_merge import merge
 from npu_overlays.model.signatures import signature_text, wrapper_mismatch
 from npu_overlays.overlay.merge_modules import read_operations
 

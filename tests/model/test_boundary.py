@@ -14,14 +14,14 @@ AS_WRITTEN = {
     "level": {
         "authoring/writer/marker_imports.py",
         "changes/meanings.py",
-        "merging/gate/references.py",
-        "merging/imports.py",
+        "checks/references.py",
+        "merge/import_merge.py",
         "overlay/reading/parsed.py",
         "overlay/reading/vocabulary.py",
         "refreshing/outline.py",
     },
     "bases": {
-        "dangers/statements.py",
+        "checks/risk_lint/statement_diff.py",
         "overlay/reading/marks.py",
         "contracts/read_places.py",
         "refreshing/differing.py",

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from npu_overlays.changes.module_comparison import compare_modules
-from npu_overlays.merging.actions.wrapping import private_name, without_docstring
-from npu_overlays.merging.merge import merge
-from npu_overlays.merging.upstream.classes import calling_decorator, is_stub
-from npu_overlays.merging.upstream.redefinitions import overwritten
+from npu_overlays.merge.actions.wraps import private_name, without_docstring
+from npu_overlays.merge.module_merge import merge
+from npu_overlays.merge.targets import overwritten
+from npu_overlays.merge.upstream.early_calls import calling_decorator, is_stub
 from npu_overlays.model import Symbol, classes_of
 from npu_overlays.model.code_blocks import reindent
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode

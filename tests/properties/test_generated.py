@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from npu_overlays.changes.module_comparison import compare_modules
 from npu_overlays.changes.tree_comparison import compare_file
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.merge import merge
+from npu_overlays.merge.module_merge import merge
 from npu_overlays.model.code_blocks import reindent
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.module import Module

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.merging.merge import merge
+from npu_overlays.merge.module_merge import merge
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.merge_modules import read_operations

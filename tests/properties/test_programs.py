@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.merge import merge
+from npu_overlays.merge.module_merge import merge
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.overlay.merge_modules import read_operations
 

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from npu_overlays.authoring.writer.merge_module_text import Written, blank, rewritten
-from npu_overlays.merging.emptying import each_deletion
-from npu_overlays.merging.merge import merge
+from npu_overlays.merge.module_deletion import each_deletion
+from npu_overlays.merge.module_merge import merge
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from npu_overlays.changes.reconciliation import declarations, reconcile
 from npu_overlays.changes.tree_comparison import compare_trees
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.apply import apply_overlay, apply_part
-from npu_overlays.merging.emptying import written_out
+from npu_overlays.merge.apply import apply_part
+from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from npu_overlays.authoring.writer.merge_module_text import Written, rewritten
-from npu_overlays.merging.merge import merge
+from npu_overlays.merge.module_merge import merge
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Reason

@@ -14,7 +14,7 @@ from language.pairs import source_tree
 from npu_overlays.authoring.writer.layer_settings import with_change, with_new
 from npu_overlays.commands.refresh import others_made_of
 from npu_overlays.errors import OverlayError, UsageError
-from npu_overlays.merging.apply import apply_part
+from npu_overlays.merge.apply import apply_part
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import load_content

@@ -9,7 +9,7 @@ import pytest
 from language.overlays import load, write
 from language.pairs import source_tree
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.apply import apply_part
+from npu_overlays.merge.apply import apply_part
 from npu_overlays.pipeline import Subject
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.plan import Plan

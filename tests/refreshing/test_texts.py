@@ -12,8 +12,9 @@ import tomllib
 
 from language.overlays import load, write
 from language.pairs import source_tree
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.apply import apply_overlay, apply_part
+from npu_overlays.merge.apply import apply_part
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
 from npu_overlays.pipeline import Subject

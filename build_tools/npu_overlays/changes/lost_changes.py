@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from npu_overlays.changes.module_comparison import SymbolChange
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.results import Applied, Declared, PatchedFile
+from npu_overlays.merge.results import Applied, Declared, PatchedFile
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 

@@ -9,7 +9,7 @@ from npu_overlays.changes.tree_comparison import compare_file
 from npu_overlays.contracts.contracts import Contract, ContractPlace
 from npu_overlays.contracts.substitution_context import content_fingerprint
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.results import PatchedFile
+from npu_overlays.merge.results import PatchedFile
 from npu_overlays.model.fingerprint import fingerprint_of_all
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen

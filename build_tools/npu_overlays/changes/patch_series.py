@@ -17,7 +17,7 @@ from typing import NamedTuple
 from npu_overlays.changes.module_comparison import SymbolChange
 from npu_overlays.changes.tree_comparison import ChangedFile, compare_file
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.results import Declared, PatchedFile
+from npu_overlays.merge.results import Declared, PatchedFile
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.likeness import ENOUGH, TokenPairs, likeness, token_pairs
 from npu_overlays.model.module import Module

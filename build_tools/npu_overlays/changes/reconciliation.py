@@ -11,7 +11,7 @@ from npu_overlays.changes.module_comparison import ChangedClass, SymbolChange
 from npu_overlays.changes.patch_series import remaining
 from npu_overlays.changes.tree_comparison import ChangedFile
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.results import Applied, Declared
+from npu_overlays.merge.results import Applied, Declared
 from npu_overlays.model import fingerprint
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, owner_of, plain

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npu_overlays.changes.reconciliation import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.contracts.lockfile import ArchiveRecord
-from npu_overlays.merging.results import Declared, NotApplied
+from npu_overlays.merge.results import Declared, NotApplied
 from npu_overlays.model.selectors import plain, selector
 from npu_overlays.overlay.content import Content, StillAssigned
 from npu_overlays.pairing import Pair

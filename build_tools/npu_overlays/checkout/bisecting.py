@@ -14,8 +14,8 @@ from npu_overlays.checkout.needing import needed
 from npu_overlays.checkout.reducing import smallest
 from npu_overlays.checkout.units import Unit, only, units_of
 from npu_overlays.checkout.workplace import Workplace
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.errors import MergeError, Problem, UsageError, listing
-from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.pipeline import Subject
 from npu_overlays.progress import step
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from npu_overlays.checkout.messages import message
 from npu_overlays.checkout.units import Unit, about, only, units_of
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.apply import apply_part
+from npu_overlays.merge.apply import apply_part
 from npu_overlays.pipeline import Subject
 from npu_overlays.tree import PatchedTree
 

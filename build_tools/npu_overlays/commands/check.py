@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from npu_overlays.authoring.port.history import UpstreamHistory
-from npu_overlays.coherence.environment import Side
-from npu_overlays.coherence.found import incoherent
+from npu_overlays.checks.cross_package import StackMember, stack_mismatches
+from npu_overlays.checks.risk_lint.risks import OverlayRisks, overlay_risks, risk_problems
 from npu_overlays.commands.command import Command, Selection, add_json, add_selection
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.selection import select
@@ -18,7 +18,6 @@ from npu_overlays.contracts.contract_drift import drift_notices, without_lines
 from npu_overlays.contracts.drop_conditions import met_drop_conditions
 from npu_overlays.contracts.runtime_coverage import load_coverage, uncovered_operations
 from npu_overlays.contracts.unused_bounds import unused_bounds
-from npu_overlays.dangers.found import Looked, look, warnings
 from npu_overlays.errors import MergeError, Problem, by_cause
 from npu_overlays.loading import Loader
 from npu_overlays.overlay.lookup import pins_on
@@ -79,8 +78,8 @@ def _run(options: Options, console: Console) -> int:
     loader = Loader(overlays, options.selection.choice)
     checked, errors = each(overlays, lambda overlay: _checked(overlay, loader))
     prepared = [one.prepared for one in checked]
-    dangers = warnings([one.looked for one in checked], shared=_shared(prepared))
-    stacks = list(map(incoherent, _stacks(prepared)))
+    dangers = risk_problems([one.looked for one in checked], shared=_shared(prepared))
+    stacks = list(map(stack_mismatches, _stacks(prepared)))
     if options.json:
         console.json([{**one.prepared.record, "dangers": _as_json(one.looked)} for one in checked])
     else:
@@ -106,7 +105,7 @@ class _Checked:
     """An overlay that fits, what is dangerous in it, and what has met its own condition to go."""
 
     prepared: Prepared
-    looked: Looked
+    looked: OverlayRisks
     due: Sequence[Problem]
 
 
@@ -118,7 +117,7 @@ def _checked(overlay: Overlay, loader: Loader) -> _Checked:
     uncovered = uncovered_operations(prepared.content, load_coverage(overlay.folder))
     if problems := [*unused_bounds(overlay, loader.lock), *uncovered]:
         raise MergeError(by_cause(problems))
-    news, looked = [*_news(prepared, loader)], look(prepared.content, prepared.applied)
+    news, looked = [*_news(prepared, loader)], overlay_risks(prepared.content, prepared.applied)
     # Of all overlays together, what is known of their trees takes much memory.
     for model in (prepared.applied.before, prepared.applied.after):
         model.forget()
@@ -150,27 +149,27 @@ def _shared(prepared: list[Prepared]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _stacks(prepared: list[Prepared]) -> list[list[Side]]:
+def _stacks(prepared: list[Prepared]) -> list[list[StackMember]]:
     """Return the overlays that stacks put together, of those that are checked whole."""
     known = {one.loaded.name: one for one in prepared}
     together = set()
     for one in prepared:
         together.add(frozenset(overlay.name for overlay in (one.loaded.overlay, *one.loaded.partners)))
     whole = sorted(sorted(names) for names in together if len(names) > 1 and names <= known.keys())
-    sides = {name: Side(content=one.content, applied=one.applied) for name, one in known.items()}
+    sides = {name: StackMember(content=one.content, applied=one.applied) for name, one in known.items()}
     return [list(map(sides.__getitem__, names)) for names in whole]
 
 
-def _as_json(looked: Looked) -> list[dict[str, object]]:
+def _as_json(looked: OverlayRisks) -> list[dict[str, object]]:
     dangers: list[dict[str, object]] = []
-    for one in looked.dangers:
-        accepted = None if one.accepted is None else one.accepted.reason or one.piece.why
+    for one in looked.risks:
+        accepted = None if one.accepted is None else one.accepted.reason or one.change.why
         dangers.append(
             {
                 "kind": one.kind,
                 "where": one.where,
-                "what": one.piece.does,
-                "target": one.piece.target,
+                "what": one.change.does,
+                "target": one.change.target,
                 "shown": one.shown,
                 "why": one.why,
                 "accepted": accepted,

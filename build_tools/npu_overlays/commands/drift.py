@@ -17,8 +17,8 @@ from npu_overlays.commands.selection import find_named
 from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.loading import Loaded, Loader
-from npu_overlays.merging.apply import apply_part
-from npu_overlays.merging.emptying import written_out
+from npu_overlays.merge.apply import apply_part
+from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.pipeline import load
 from npu_overlays.progress import about, step

@@ -11,11 +11,11 @@ from npu_overlays.checkout.exporting import Style, export
 from npu_overlays.checkout.folder import refuse_present
 from npu_overlays.checkout.series import Series, series
 from npu_overlays.checkout.units import Unit, only, units_of
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
 from npu_overlays.commands.selection import select
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.pipeline import Subject, subject
 from npu_overlays.progress import about
 from npu_summary.plurals import plural

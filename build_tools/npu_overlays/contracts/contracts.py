@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from npu_overlays.contracts.substitution_context import substitution_context
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.targets import find
-from npu_overlays.merging.upstream.onlookers import onlookers
-from npu_overlays.merging.upstream.standing_in import unlike
+from npu_overlays.merge.targets import find
+from npu_overlays.merge.upstream.introspection import onlookers
+from npu_overlays.merge.upstream.substitutability import unlike
 from npu_overlays.model import classes_of
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definition_fields import definition_fields, definition_selectors, enclosing_headers

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.merging.authorship import Authorship
-from npu_overlays.merging.results import Applied
+from npu_overlays.merge.authorship import Authorship
+from npu_overlays.merge.results import Applied
 from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, plain

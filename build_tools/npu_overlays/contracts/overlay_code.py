@@ -9,7 +9,7 @@ from functools import cached_property
 
 from npu_overlays.contracts.edited_definitions import MergedModules
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.results import Applied
+from npu_overlays.merge.results import Applied
 from npu_overlays.model.attribute_chains import Chain, attributes, chains
 from npu_overlays.model.free_names import FreeNames
 from npu_overlays.model.imports import all_imported

@@ -17,7 +17,7 @@ from npu_overlays.contracts.read_places import PieceReads, ReadPlace
 from npu_overlays.contracts.reads import ReadOccurrence
 from npu_overlays.contracts.symbol_descriptions import described
 from npu_overlays.errors import Problem
-from npu_overlays.merging.results import Applied
+from npu_overlays.merge.results import Applied
 from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 from npu_overlays.overlay.content import Content
 

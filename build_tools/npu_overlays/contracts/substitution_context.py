@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from npu_overlays.merging.settings_text import ENDINGS, ITEM, Line, keyed_lines
+from npu_overlays.merge.settings_text import ENDINGS, ITEM, SettingsLine, keyed_lines
 
 _DIGEST = 16
 _LINES = 2
@@ -55,7 +55,7 @@ def _under(text: str, start: int, end: int) -> str:
     return keys if said == text[start:end] else f"{keys} {said}"
 
 
-def _firsts(text: str, known: Iterable[Line]) -> dict[tuple[str, ...], str]:
+def _firsts(text: str, known: Iterable[SettingsLine]) -> dict[tuple[str, ...], str]:
     """Return the first line of each key and item, by its place."""
     lines = text.split("\n")
     found: dict[tuple[str, ...], str] = {}
@@ -65,7 +65,7 @@ def _firsts(text: str, known: Iterable[Line]) -> dict[tuple[str, ...], str]:
     return found
 
 
-def _names(line: Line, firsts: Mapping[tuple[str, ...], str]) -> Iterator[str]:
+def _names(line: SettingsLine, firsts: Mapping[tuple[str, ...], str]) -> Iterator[str]:
     """Yield what the keys and items are called that a line stands under."""
     above = len(line.place) - len(line.under)
     for depth, (key, name) in enumerate(zip(line.keys, line.under, strict=True), above + 1):

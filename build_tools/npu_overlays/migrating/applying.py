@@ -10,7 +10,7 @@ from pathlib import Path
 from npu_overlays import git
 from npu_overlays.changes.tree_comparison import ChangedFile, compare_file
 from npu_overlays.errors import MergeError, Problem, listing
-from npu_overlays.merging.patches import ambiguities, apply_as_git_does, placed_otherwise
+from npu_overlays.merge.patch_application import ambiguities, apply_as_git_does, placed_otherwise
 from npu_overlays.migrating.layout import InputPatch
 from npu_overlays.overlay.patches import PatchFile, parsed_patch, stated_reason
 from npu_overlays.overlay.said import OverlayFile

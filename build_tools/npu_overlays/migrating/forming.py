@@ -14,9 +14,10 @@ from npu_overlays.acquisition import upstream_metadata
 from npu_overlays.changes.patch_series import ineffective
 from npu_overlays.changes.reconciliation import declarations, reconcile
 from npu_overlays.changes.tree_comparison import compare_trees
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.errors import MergeError, OverlayError, Problem, listing
-from npu_overlays.merging.apply import apply_overlay, apply_part
-from npu_overlays.merging.emptying import written_out
+from npu_overlays.merge.apply import apply_part
+from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.migrating.applying import Taken, explained
 from npu_overlays.migrating.stating import Stated, grounds_of
 from npu_overlays.overlay.configuration import load_overlay

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from npu_overlays.changes.patch_series import Remaining, remaining
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merging.results import PatchedFile
+from npu_overlays.merge.results import PatchedFile
 from npu_overlays.migrating.applying import Taken
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.operations import Grounds

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from npu_overlays.changes.reconciliation import reconcile
 from npu_overlays.changes.tree_comparison import compare_file, compare_trees
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.authorship import kept
-from npu_overlays.merging.merge import merged_module
-from npu_overlays.merging.results import MergedModule
+from npu_overlays.merge.authorship import kept
+from npu_overlays.merge.module_merge import merged_module
+from npu_overlays.merge.results import MergedModule
 from npu_overlays.overlay.operations import ImportedName, Operation
 from npu_overlays.refreshing.below import carried_below
 from npu_overlays.refreshing.meaning import same_program

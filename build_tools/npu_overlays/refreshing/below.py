@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from npu_overlays.merging.authorship import Authorship
-from npu_overlays.merging.results import MergedModule
+from npu_overlays.merge.authorship import Authorship
+from npu_overlays.merge.results import MergedModule
 from npu_overlays.model.encodings import as_declared, as_utf8
 from npu_overlays.model.syntax import line_starts
 

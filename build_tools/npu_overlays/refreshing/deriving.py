@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.emptying import does_nothing, each_deletion
+from npu_overlays.merge.module_deletion import does_nothing, each_deletion
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, symbol_of
 from npu_overlays.overlay.operations import EVERYTHING, ImportedName, Operation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from npu_overlays.merging.actions.wrapping import private_name
+from npu_overlays.merge.actions.wraps import private_name
 from npu_overlays.model import classes_of
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.module import Module

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from npu_overlays import git
 from npu_overlays.errors import MergeError
-from npu_overlays.merging.patches import apply_patch
+from npu_overlays.merge.patch_application import apply_patch
 from npu_overlays.overlay.operations import Grounds
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.overlay.said import OverlayFile

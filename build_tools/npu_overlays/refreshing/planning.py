@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from npu_overlays.errors import MergeError, Problem, listing
-from npu_overlays.merging.apply import apply_part
+from npu_overlays.merge.apply import apply_part
 from npu_overlays.model.encodings import encoding_of
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.content import Content

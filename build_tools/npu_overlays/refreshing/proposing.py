@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from npu_overlays.merging.actions.wrapping import private_name, without_docstring
+from npu_overlays.merge.actions.wraps import private_name, without_docstring
 from npu_overlays.model import classes_of
 from npu_overlays.model.code_blocks import names_in, reindent, value_text
 from npu_overlays.model.definitions import FUNCTIONS, Definition

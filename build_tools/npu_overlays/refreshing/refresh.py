@@ -12,10 +12,11 @@ from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.checkout.folder import Checkout, digest_of, find_checkout, note, note_next
 from npu_overlays.checkout.repository import Repository
 from npu_overlays.checkout.series import series
+from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.errors import MergeError, OutputError, Problem
 from npu_overlays.interrupts import held
-from npu_overlays.merging.apply import apply_overlay, apply_part
-from npu_overlays.merging.emptying import written_out
+from npu_overlays.merge.apply import apply_part
+from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
 from npu_overlays.overlay.project import Layer

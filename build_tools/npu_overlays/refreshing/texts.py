@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
+from npu_overlays.merge.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.project import TextEdit
 from npu_overlays.overlay.said import SourcedEdit
 from npu_overlays.refreshing.undoing import Undone, made, undone

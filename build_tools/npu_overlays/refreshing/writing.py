@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from npu_overlays.authoring.writer.layer_settings import with_change, with_file, with_new, without_file
 from npu_overlays.authoring.writer.merge_module_text import Written, blank, rewritten
 from npu_overlays.errors import Problem, UsageError
-from npu_overlays.merging.actions.wrapping import private_name
-from npu_overlays.merging.apply import apply_part
+from npu_overlays.merge.actions.wraps import private_name
+from npu_overlays.merge.apply import apply_part
 from npu_overlays.model import classes_of
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen

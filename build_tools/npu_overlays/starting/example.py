@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from npu_overlays.errors import OverlayError
-from npu_overlays.merging.merge import merge
+from npu_overlays.merge.module_merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 
 _PRIVATE = re.compile(r"(^|/)(_(?!_init__)|tests?(/|_|\.)|test_|conftest|vendor)")

@@ -11,6 +11,7 @@ from npu_overlays.acquisition import acquire, check_shape
 from npu_overlays.contracts.own_metadata import own_metadata_readers
 from npu_overlays.contracts.runtime_coverage import FIRED_FILE
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
+from npu_overlays.model import model_of
 from npu_overlays.model.shipped_modules import EXTENSIONS, module_name
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import LOCK_FILE
@@ -114,9 +115,7 @@ def write_overlay(request: Request, layered: Layered) -> Started:
             first = comment(new.overlay.folder.name, example)
             more |= {CONFIG_FILE: f"{new.files[CONFIG_FILE]}\n{first}"}
         write_files(new.stage, more)
-        place = new.overlay.pin.place
-        shipped = ((path, place(path), new.tree.read(path)) for path in new.tree.entries if path.endswith(".py"))
-        found = own_metadata_readers(shipped, request.project)
+        found = own_metadata_readers(model_of(new.overlay.pin, new.tree), request.project)
         files = tuple({**new.files, **more})
         return Started(
             overlay=new.overlay, files=files, example=example is not None, offer=new.offer, asking=tuple(found)

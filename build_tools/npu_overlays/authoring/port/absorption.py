@@ -8,8 +8,8 @@ import dataclasses
 from npu_overlays.authoring.port.logical_lines import Words, is_made, syntax_of, words_of_lines
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.errors import OverlayError
-from npu_overlays.merging.merge import merge
-from npu_overlays.merging.settings_text import ENDINGS, keyed_lines
+from npu_overlays.merge.module_merge import merge
+from npu_overlays.merge.settings_text import ENDINGS, keyed_lines
 from npu_overlays.model.fingerprint import dump, fingerprint
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen

@@ -12,10 +12,10 @@ from functools import lru_cache
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, ContractDifference, breaking, differences
 from npu_overlays.errors import MergeError, OverlayError
-from npu_overlays.merging.emptying import each_deletion
-from npu_overlays.merging.merge import splices_of
-from npu_overlays.merging.sites import Companions, Site
-from npu_overlays.merging.targets import find
+from npu_overlays.merge.module_deletion import each_deletion
+from npu_overlays.merge.module_merge import splices_of
+from npu_overlays.merge.sites import Companions, Site
+from npu_overlays.merge.targets import find
 from npu_overlays.model import model_of_module
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definition_fields import definition_fields, definition_selectors, enclosing_headers

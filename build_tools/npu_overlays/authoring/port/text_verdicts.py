@@ -9,8 +9,8 @@ from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import Snapshot, tree_of
 from npu_overlays.contracts.substitution_context import substitution_context
 from npu_overlays.errors import OverlayError
-from npu_overlays.merging.patches import apply_patch
-from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
+from npu_overlays.merge.patch_application import apply_patch
+from npu_overlays.merge.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.overlay.said import OverlayFile, SourcedEdit
 from npu_overlays.tree import PatchedTree

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from npu_overlays.merging.imports import imported_names
+from npu_overlays.merge.import_merge import imported_names
 from npu_overlays.model.code_blocks import names_in
 from npu_overlays.model.definitions import bound_name
 from npu_overlays.model.module import Module

@@ -1,0 +1,99 @@
+"""Context: patched tree → what every check looks at."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from npu_overlays.checks.attribution import Attribution
+from npu_overlays.merge.authorship import Authorship, kept
+from npu_overlays.merge.results import Applied
+from npu_overlays.model import Model
+from npu_overlays.model.exports import may_import_all
+from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.model.shipped_modules import module_name
+from npu_overlays.overlay.content import Content
+from npu_overlays.pin import Pin
+from npu_overlays.tree import PatchedTree
+
+_STRUCTS = b"msgspec"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchedModule:
+    """A module whose text is not upstream's."""
+
+    path: str  # repository path
+    before: bytes | None  # upstream's bytes; None for an added file
+    after: bytes  # the patched bytes
+    authorship: Authorship  # who wrote which of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextPrescan:
+    """What the text of modules shows without parsing them."""
+
+    stars: frozenset[str]  # paths of upstream's that look as if they had a star import
+    structs: bool  # whether any module, upstream's or patched, may have a ``msgspec.Struct``
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckContext:
+    """A patched tree and what is known of it."""
+
+    tree: PatchedTree  # the tree
+    content: Content  # the overlay it was made with
+    modules: tuple[PatchedModule, ...]  # its Python modules that are not upstream's
+    parsed: ParsedModules  # parses modules
+    before: Model  # the model of upstream's tree
+    after: Model  # the model of the patched one
+    attribution: Attribution  # who wrote what
+
+    @property
+    def pin(self) -> Pin:
+        """What is patched."""
+        return self.content.overlay.pin
+
+    @cached_property
+    def prescan(self) -> TextPrescan:
+        """What the text of all modules tells, which is read for this once."""
+        stars, structs = set(), False
+        for path, content in self.before.modules.texts.items():
+            structs = structs or _STRUCTS in content
+            stars |= {path} if may_import_all(content) else set()
+        return TextPrescan(
+            stars=frozenset(stars), structs=structs or any(_STRUCTS in one.after for one in self.modules)
+        )
+
+    def sets_elsewhere(self, name: str) -> bool:
+        """Return whether a shipped module gives a name to something that is not itself: perhaps to what is asked."""
+        word = re.escape(name.encode())
+        setting = re.compile(
+            rb"(?<!\bself)(?<!\bcls)\.%s\s*(?::[^=\n]+)?=(?!=)|\bsetattr\([^()]*['\"]%s['\"]" % (word, word)
+        )
+        texts = self.after.modules.texts if name else {}
+        return any(map(setting.search, texts.values()))
+
+    def name(self, path: str) -> str:
+        """Return the dotted name of the module a repository path is; empty where it is none, or not shipped."""
+        return module_name(self.pin.place(path))
+
+
+def check_context(content: Content, applied: Applied) -> CheckContext:
+    """Return what every check looks at, given an overlay and what merging it into upstream's tree gave."""
+    tree = applied.tree
+    modules: list[PatchedModule] = []
+    for path, after in sorted(tree.changed.items()):
+        if after is not None and path.endswith(".py"):
+            authorship = applied.authorship.get(path) or kept(after)
+            modules.append(PatchedModule(path=path, before=tree.before(path), after=after, authorship=authorship))
+    return CheckContext(
+        tree=tree,
+        content=content,
+        modules=tuple(modules),
+        parsed=applied.before.modules.parsed,
+        before=applied.before,
+        after=applied.after,
+        attribution=Attribution(content, applied.authorship),
+    )

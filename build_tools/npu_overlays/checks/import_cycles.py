@@ -1,0 +1,130 @@
+"""Import cycles: imports of the overlay's that lead back to a module which is not yet through with its own.
+
+What runs when a module is imported first of all is followed as Python does it, with what stands under no condition.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from npu_overlays.checks.attribution import ProblemReport
+from npu_overlays.checks.context import CheckContext
+from npu_overlays.model.shipped_modules import ShippedModules
+
+_FIX = "import it inside the function that needs it"
+_Import: TypeAlias = ast.Import | ast.ImportFrom
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportFailure:
+    """An import that fails: where it stands, and what it does not find in which module."""
+
+    path: str
+    node: ast.ImportFrom
+    module: str
+    name: str
+
+
+@dataclass(kw_only=True)
+class _Interpreter:
+    """One interpreter that imports modules of a tree."""
+
+    modules: ShippedModules
+    # How far each module has come: the line of the import it waits for, 0 once it is through; the first imported first
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def failures(self, module: str) -> Iterator[ImportFailure]:
+        """Import a module, and yield what fails on the way; after the first, Python would stop."""
+        parts = module.split(".")
+        for number in range(1, len(parts) + 1):
+            name = ".".join(parts[:number])
+            path = self.modules.paths.get(name, "")
+            if name in self.lines or not path.endswith(".py"):
+                continue
+            for node in _imports(self.modules, path):
+                self.lines[name] = node.lineno
+                yield from self._statement(name, path, node)
+            self.lines[name] = 0
+
+    def _statement(self, name: str, path: str, node: _Import) -> Iterator[ImportFailure]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from self.failures(alias.name)
+            return
+        names = list(self.modules.imported(name, node))
+        yield from self.failures(names[0].module)
+        for one in names:
+            if self.lines.get(one.module) and self._lacks(one.module, one.name):
+                if one.full in self.modules.paths:
+                    yield from self.failures(one.full)
+                else:
+                    yield ImportFailure(path=path, node=node, module=one.module, name=one.name)
+
+    def _lacks(self, module: str, name: str) -> bool:
+        """Return whether a module that waits for an import has surely not bound a name yet."""
+        content = self.modules.read(self.modules.paths[module])
+        scopes, line = self.modules.parsed.scopes(content), self.lines[module]
+        bound = any(one.line < line for one in scopes.bound(name)) or any(star.line < line for star in scopes.stars)
+        return name != "*" and not bound and not self.modules.surface(module).dynamic
+
+
+def report_import_cycles(context: CheckContext, report: ProblemReport) -> None:
+    """Report imports of the overlay's by which a module can no longer be the first that is imported."""
+    reported: set[tuple[str, _Import]] = set()
+    for entry in _entries(context):
+        interpreter = _Interpreter(modules=context.after.modules)
+        failure = next(interpreter.failures(entry), None)
+        own = _own_import(context, interpreter) if failure else None
+        if failure is None or own is None or own in reported:
+            continue
+        if next(_Interpreter(modules=context.before.modules).failures(entry), None):
+            continue
+        reported.add(own)
+        path, node = own
+        place = f"{failure.path}:{failure.node.lineno} needs `{failure.name}` of {failure.module} before it is there"
+        what = f"`{ast.unparse(node)}` in {path} leads in a circle where {entry} is imported first: {place}"
+        offset = context.parsed.offset(context.after.modules.read(path), node)
+        names = [f"import {alias.name}" for alias in node.names]
+        report.add(context.attribution.author(path, offset, node.lineno, names), what, _FIX)
+
+
+def _entries(context: CheckContext) -> list[str]:
+    """Return the modules that import shipped ones by the overlay's own text, and those that are imported so."""
+    found: dict[str, None] = {}
+    for module in context.modules:
+        name = context.name(module.path)
+        if not name:
+            continue
+        for node in _imports(context.after.modules, module.path):
+            if context.attribution.wrote(module.path, context.parsed.offset(module.after, node)):
+                targets = _targets(context.after.modules, name, node)
+                found |= dict.fromkeys([name, *targets] if targets else [])
+    return list(found)
+
+
+def _targets(modules: ShippedModules, name: str, node: _Import) -> list[str]:
+    """Return the shipped modules that an import may run."""
+    named = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        taken = list(modules.imported(name, node))
+        named = [taken[0].module, *(one.full for one in taken)]
+    return [one for one in named if one in modules.paths]
+
+
+def _own_import(context: CheckContext, interpreter: _Interpreter) -> tuple[str, _Import] | None:
+    """Return the first import on the way to a failure that the overlay wrote, with its path."""
+    waiting = {name: line for name, line in interpreter.lines.items() if line}
+    for name, line in waiting.items():
+        path = context.after.modules.paths[name]
+        for node in _imports(context.after.modules, path):
+            offset = context.parsed.offset(context.after.modules.read(path), node)
+            if node.lineno == line and context.attribution.wrote(path, offset):
+                return path, node
+    return None
+
+
+def _imports(modules: ShippedModules, path: str) -> list[_Import]:
+    return modules.parsed.imports(modules.read(path))

@@ -1,0 +1,137 @@
+"""References: module → what it needs of the shipped packages."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from npu_overlays.model.exports import typing_block, unevaluated
+from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.model.symbols import Imported
+from npu_overlays.model.syntax import nodes_of
+
+# Code that catches one of these expects that the module or the name may be missing.
+_EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
+_SUPPRESSING = frozenset({"suppress", "raises"})
+_ASKING = frozenset({"hasattr", "getattr", "find_spec"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """One place that needs a module, or a name of one."""
+
+    module: str  # its dotted name
+    name: str  # what is needed of it; empty for the module itself
+    node: ast.AST  # the statement or expression
+    text: str  # how it is written, for messages
+    runs: bool = True  # whether Python evaluates it, and not only a type checker
+
+    def holds(self, modules: ShippedModules) -> bool | None:
+        """Return whether a tree has what is needed; None where that cannot be told."""
+        if not self.runs and self.module and self.name in modules.surface(self.module).typing_only:
+            return True
+        return modules.offers(self.module, self.name) if self.name and self.module else modules.exists(self.module)
+
+
+def references(tree: ast.Module, module: str, modules: ShippedModules) -> Iterator[Reference]:
+    """Yield what a module needs of the shipped packages, except where it expects that this may be missing.
+
+    Args:
+        tree: its syntax tree.
+        module: its dotted name.
+        modules: those of the tree it is part of.
+    """
+    nodes = nodes_of(tree)
+    imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    needed: list[Reference] = []
+    for node in imports:
+        named = [_needed(one, node) for one in modules.imported(module, node)]
+        needed += [one for one in named if modules.owns(one.module) or not one.module]
+    if not needed:
+        return
+    guarded: set[ast.AST] = set()
+    for outer in nodes:
+        guarded.update(*map(nodes_of, guarded_parts(outer)))
+    yield from (one for one in needed if one.node not in guarded)
+    known = modules.sole_imports(module, nodes, guarded, lambda one: _is_module(one, modules))
+    found = list(_attributes(nodes, guarded, {name: one.full for name, one in known.items()}, modules))
+    never = unevaluated(tree) if found else set()
+    yield from (dataclasses.replace(one, runs=one.node not in never) for one in found)
+
+
+def guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what stands directly below a node and does not run, or expects that what it needs may be missing."""
+    if isinstance(node, (ast.Try, ast.With, ast.AsyncWith)):
+        handlers = [handler.type for handler in node.handlers] if isinstance(node, ast.Try) else node.items
+        caught = any(handler is None or _EXPECTED & _names(handler) for handler in handlers)
+        if caught and (isinstance(node, ast.Try) or _names(*node.items) & _SUPPRESSING):
+            yield from node.body
+    elif isinstance(node, ast.If):
+        yield from typing_block(node)
+    if isinstance(node, (ast.If, ast.IfExp)) and _ASKING & _names(node.test):
+        yield from node.body if isinstance(node, ast.If) else [node.body]
+    elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        for number, value in enumerate(node.values, start=1):
+            if _ASKING & _names(value):
+                yield from node.values[number:]
+                return
+
+
+def _names(*nodes: ast.AST) -> set[str]:
+    found: set[str] = set()
+    for node in nodes:
+        found |= {str(getattr(one, "id", getattr(one, "attr", ""))) for one in nodes_of(node)}
+    return found
+
+
+def _needed(one: Imported, node: ast.Import | ast.ImportFrom) -> Reference:
+    """Return what a name that is imported needs."""
+    if isinstance(node, ast.Import):
+        return Reference(module=one.alias.name, name="", node=node, text=f"import {one.alias.name}")
+    text = f"from {'.' * node.level}{node.module or ''} import {one.name}"
+    return Reference(module=one.module, name="" if one.name == "*" else one.name, node=node, text=text)
+
+
+def _attributes(
+    nodes: list[ast.AST], guarded: set[ast.AST], known: dict[str, str], modules: ShippedModules
+) -> Iterator[Reference]:
+    """Yield ``m.name`` where `m` is in all of the module nothing but a shipped module."""
+    if not known:
+        return
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    set_here = {node.attr for node in attributes if not isinstance(node.ctx, ast.Load)}
+    inner = {id(node.value) for node in attributes}
+    for node in attributes:
+        if id(node) not in inner and node not in guarded:
+            yield from _chain(node, known, modules, set_here)
+
+
+def _is_module(one: Imported, modules: ShippedModules) -> bool:
+    """Return whether what is imported is a shipped module: a function can have the name of its module."""
+    if not modules.owns(one.full) or not modules.holds(one.full):
+        return False
+    return not one.name or bool(modules.inner_module(one.module, one.name))
+
+
+def _chain(
+    node: ast.Attribute, known: dict[str, str], modules: ShippedModules, set_here: set[str]
+) -> Iterator[Reference]:
+    """Yield what ``a.b.c`` needs: the first name on the way that is no module."""
+    parts: list[ast.Attribute] = []
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        parts.append(root)
+        root = root.value
+    if not isinstance(root, ast.Name) or root.id not in known:
+        return
+    module, text = known[root.id], root.id
+    for part in reversed(parts):
+        text = f"{text}.{part.attr}"
+        if inner := modules.inner_module(module, part.attr):
+            module = inner
+            continue
+        if part.attr not in set_here and modules.owns(module):
+            yield Reference(module=module, name=part.attr, node=part, text=text)
+        return

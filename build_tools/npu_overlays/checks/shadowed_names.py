@@ -1,0 +1,125 @@
+"""Shadowed names: patched tree → names a module gained that mean something else to upstream's other code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+
+from npu_overlays.checks.attribution import Culprit, ProblemReport
+from npu_overlays.checks.context import CheckContext
+from npu_overlays.errors import listing
+
+_RENAME = "give it another name"
+
+
+def report_shadowed_names(context: CheckContext, report: ProblemReport) -> None:
+    """Report names the overlay gives to upstream's modules where others get something else by them so far.
+
+    That is a module of a package, what a star import of the same module brings, and what other modules, which take
+    everything by ``*``, read as a builtin or from elsewhere.
+    """
+    starred: dict[str, frozenset[str]] = {}
+    for path in sorted(context.tree.changed):
+        before, after = context.tree.before(path), context.tree.after(path)
+        if not context.name(path) or not path.endswith(".py") or before is None or after is None:
+            continue
+        old, new = context.parsed.surface(before), context.parsed.surface(after)
+        for name in sorted(new.bound - old.bound):
+            for what in _hidden_by(context, path, name):
+                report.add(_culprit(context, path, name), what, _RENAME)
+        if gained := new.starred - old.starred:
+            starred[path] = gained
+    if starred:
+        _report_starred(context, report, starred)
+    _report_hiding_modules(context, report)
+
+
+def _hidden_by(context: CheckContext, path: str, name: str) -> Iterator[str]:
+    """Yield what others that take a name from a module of upstream's get so far."""
+    module, before = context.name(path), context.before.modules
+    inner = f"{module}.{name}"
+    own = {f"from . import {name}", f"from {module} import {name}", f"import {inner} as {name}"}
+    if before.holds(inner) and not own & _statements(context, path, name):
+        yield f"`{name}` in {path} would hide the module {inner}"
+    for star in before.stars(module):
+        brought = before.star_brings(star, name)
+        # Of a module that cannot be looked at, private names do not come.
+        if brought or (brought is None and not name.startswith("_")):
+            yield f"`{name}` in {path} would hide what `from {star} import *` may bring under that name"
+
+
+def _statements(context: CheckContext, path: str, name: str) -> set[str]:
+    """Return the imports of a name that operations on a module bring."""
+    found: set[str] = set()
+    for operation in context.content.operations:
+        if operation.path == path:
+            found |= {one.statement for one in operation.imports if one.name == name}
+    return found
+
+
+def _report_starred(context: CheckContext, report: ProblemReport, gains: Mapping[str, Iterable[str]]) -> None:
+    """Report names that star imports bring only now, to modules that read something else by them.
+
+    Args:
+        context: what is checked.
+        report: the problems.
+        gains: by path of a module the names that a star import of it brings only in the patched tree.
+    """
+    words = {name.encode() for name in set[str]().union(*gains.values())}
+    for other in sorted(context.prescan.stars & {*context.after.modules.paths.values()}):
+        content = context.tree.before(other) or b""
+        # Parsing takes long, and few of the modules that import everything of another mention what was gained.
+        mentioned = any(word in content for word in words)
+        if not mentioned or context.parsed.tree(content) is None or not context.parsed.surface(content).stars:
+            continue
+        loads = context.parsed.scopes(content).global_loads
+        for path, names in gains.items():
+            for name in sorted(names):
+                lines = sorted({load.at.lineno for load in loads.get(name, [])})
+                if lines and _reaches(context, other, path, name):
+                    what = f"`{name}` in {path} would reach {other} by its star import and change what that reads"
+                    what = f"{what} (line {listing(map(str, lines))})"
+                    report.add(_culprit(context, path, name), what, _RENAME)
+
+
+def _reaches(context: CheckContext, other: str, path: str, name: str) -> bool:
+    """Return whether a star import of one module brings a name that another one gained."""
+    if other == path:
+        return False
+    before, after = context.before.modules, context.after.modules
+    stars = list(before.stars(context.name(other)))
+    return any(after.star_brings(star, name) and not before.star_brings(star, name) for star in stars)
+
+
+def _report_hiding_modules(context: CheckContext, report: ProblemReport) -> None:
+    """Report new modules that, once imported, stand where their package has something else of that name."""
+    files = {file.path: file.file for file in context.content.files}
+    before = context.before.modules
+    for path in sorted(context.tree.changed):
+        package, _, leaf = context.name(path).rpartition(".")
+        new = package and context.tree.before(path) is None and not before.holds(f"{package}.{leaf}")
+        home = before.paths.get(package, "") if new else ""
+        if not home.endswith(".py") or before.offers(package, leaf) is not True:
+            continue
+        bindings = context.parsed.scopes(context.tree.before(home) or b"").bound(leaf)
+        if not bindings or not all(_imports_it(context, one.node, package, leaf) for one in bindings):
+            file = files.get(path, f"{context.content.overlay.name}: {path}")
+            what = f"importing it would hide what upstream calls `{leaf}` in {package}"
+            report.add(Culprit(file=file), what, _RENAME)
+
+
+def _imports_it(context: CheckContext, node: ast.AST, package: str, leaf: str) -> bool:
+    """Return whether a statement of a package imports a module of its own."""
+    taken = context.before.modules.imported(package, node)
+    return any((one.local, one.module, one.name) == (leaf, package, leaf) for one in taken)
+
+
+def _culprit(context: CheckContext, path: str, name: str) -> Culprit:
+    operations = [operation for operation in context.content.operations if operation.path == path]
+    for operation in operations:
+        if name == operation.name or name in {one.name for one in operation.imports}:
+            return Culprit(file=operation.file, lines=(operation.line,))
+    for operation in operations:
+        if operation.symbol == "__all__":
+            return Culprit(file=operation.file, lines=(operation.line,))
+    return context.attribution.taker(path, name)

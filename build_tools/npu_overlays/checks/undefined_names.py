@@ -1,0 +1,248 @@
+"""Undefined names: patched modules → names used in them that nothing binds, and text that Python cannot read.
+
+What upstream's own text leaves undefined is upstream's business: each place is compared with the place it was at there,
+so that the same name at another place, or in the overlay's text, is found.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from npu_overlays.checks.attribution import Culprit, ProblemReport
+from npu_overlays.checks.context import CheckContext, PatchedModule
+from npu_overlays.checks.ruff import LOWEST_PYTHON, FindingKind, RuffFinding, findings
+from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.exports import local_annotations, unevaluated
+from npu_overlays.model.module import Module
+from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.model.scopes import Scopes
+from npu_overlays.model.selectors import chosen
+from npu_overlays.model.signatures import is_upstreams, parameters
+from npu_overlays.model.syntax import nodes_of
+from npu_overlays.overlay.operations import Operation
+
+_LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"
+_BY_NAME = "import it by name; where upstream's module reads that name too, under another one"
+_CONDITIONAL = re.compile(rb"TYPE_CHECKING|^[ \t]*global\s|[;:][ \t]*global\s", re.MULTILINE)
+
+# Bound for type checkers only; declared ``global`` and bound nowhere.
+ConditionalKind: TypeAlias = Literal["typing", "global"]
+# The byte at which something begins, and its 1-based line.
+_Place: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndefinedName:
+    """One place that names what nothing binds."""
+
+    module: PatchedModule
+    kind: FindingKind | ConditionalKind  # why; "syntax" where the text is no Python of the lowest version
+    name: str  # or the message of a syntax error
+    offset: int  # in bytes without the byte order mark
+    line: int  # 1-based
+    upstreams: tuple[int, ...] = ()  # where upstream's text of the module leaves the name undefined, in bytes likewise
+
+
+def report_undefined_names(context: CheckContext, report: ProblemReport) -> None:
+    """Report names of patched modules that nothing binds, and text that the lowest supported Python cannot read."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for one in _undefined_names(context.modules, context.parsed):
+        path, stars = one.module.path, list[str]()
+        if one.kind == "star":
+            stars = list(context.after.modules.stars(context.name(path)))
+        brought = {context.after.modules.star_brings(star, one.name) for star in stars}
+        if _is_left_by_upstream(context, one, counts) or True in brought:
+            continue
+        if context.attribution.wrote(path, one.offset):
+            culprit = context.attribution.author(path, one.offset, one.line, [one.name])
+            report.add(culprit, *_complaint(one, culprit, stars if None in brought else []))
+        else:
+            what = f"`{one.name}` is taken away, but upstream's own text in {path} names it"
+            report.add(context.attribution.taker(path, one.name), what, "keep it, or change that text too")
+
+
+def _complaint(one: UndefinedName, culprit: Culprit, stars: list[str]) -> tuple[str, str]:
+    """Return what is wrong with an undefined name in the overlay's text, and what to do."""
+    place = "" if culprit.kind == "file" else f" in {one.module.path}"
+    if one.kind == "syntax":
+        return f"line {one.line} of the patched {one.module.path}: {one.name}", f"write what Python {_LOWEST} reads"
+    if one.kind == "typing":
+        fix = "import it under another name, or where it is used; an annotation can be quoted"
+        return f"`{one.name}` is bound{place} under `if TYPE_CHECKING:` only, and read at run time", fix
+    if one.kind == "global":
+        return f"`{one.name}` is declared global, but nothing{place} binds it", "bind it at module level"
+    if stars:
+        return f"`{one.name}` can only come from `from {', '.join(stars)} import *`{place}, if at all", _BY_NAME
+    fixes = {"file": "import or define it there", "patch": "import or define it in the patch"}
+    fix = fixes.get(culprit.kind, "import it in the merge module, or add it")
+    if one.name == "upstream":
+        fix = "it is the original of a @wrapped; elsewhere there is none"
+    return f"`{one.name}` is not defined{place}", fix
+
+
+def _undefined_names(modules: Iterable[PatchedModule], parsed: ParsedModules) -> list[UndefinedName]:
+    """Return every undefined name and syntax error of patched modules that upstream's text does not have there."""
+    listed = list(modules)
+    texts: list[tuple[str, bytes]] = []
+    for module in listed:
+        leaf = module.path.rpartition("/")[2]
+        texts += [(leaf, module.before or b""), (leaf, module.after)]
+    ruffs = findings(texts)
+    found: list[UndefinedName] = []
+    for module, before, after in zip(listed, ruffs[::2], ruffs[1::2], strict=True):
+        named = _named_by_ruff(module, before, after)
+        found += [one for one in named if one.kind != "undefined" or not _is_excused(one, parsed)]
+    for module in listed:
+        found += _conditionally_bound(module, parsed)
+    return sorted(found, key=lambda one: (one.module.path, one.offset))
+
+
+def _named_by_ruff(
+    module: PatchedModule, before: list[RuffFinding], after: list[RuffFinding]
+) -> Iterator[UndefinedName]:
+    """Yield what ruff finds in the patched module, without what it finds at the same places of upstream's."""
+    known: dict[str, list[int]] = {}
+    for one in before:
+        known.setdefault(one.name, []).append(one.offset)
+    syntax = {one.name for one in before if one.kind == "syntax"}
+    for one in after:
+        upstreams = tuple(known.get(one.name, []))
+        if one.kind == "syntax":
+            if one.name not in syntax:
+                yield UndefinedName(module=module, kind="syntax", name=one.name, offset=one.offset, line=one.line)
+        elif not one.quoted and module.authorship.origin(one.offset) not in upstreams:
+            yield UndefinedName(
+                module=module, kind=one.kind, name=one.name, offset=one.offset, line=one.line, upstreams=upstreams
+            )
+
+
+def _is_excused(one: UndefinedName, parsed: ParsedModules) -> bool:
+    """Return whether nothing ever reads the name there, or a function around binds it."""
+    return _is_local_annotation(one, parsed) or _is_closed_over(one, parsed)
+
+
+def _is_local_annotation(one: UndefinedName, parsed: ParsedModules) -> bool:
+    """Return whether a name stands in the annotation of a local variable."""
+    module = parsed.module(one.module.after)
+    spans = [module.span(node.annotation) for node in local_annotations(module.tree)] if module else []
+    return any(start <= one.offset < end for start, end in spans)
+
+
+def _is_closed_over(one: UndefinedName, parsed: ParsedModules) -> bool:
+    """Return whether a function around the one that reads a name binds it: ruff takes a `del` there for its end."""
+    for scope in parsed.scopes(one.module.after).all:
+        for load in scope.loads:
+            if load.name == one.name and parsed.offset(one.module.after, load.at) == one.offset:
+                owner = scope.owner(one.name)
+                if owner is scope or owner.kind != "function":
+                    return False
+                return any(binding.how != "del" for binding in owner.bindings.get(one.name, []))
+    return False
+
+
+def _conditionally_bound(module: PatchedModule, parsed: ParsedModules) -> Iterator[UndefinedName]:
+    """Yield names that are bound for type checkers only, or declared ``global`` and bound nowhere."""
+    before = _conditional_reads(module.before, parsed) if module.before is not None else {}
+    for (kind, name), places in _conditional_reads(module.after, parsed).items():
+        was_bound = module.before is not None and name in parsed.surface(module.before).bound
+        upstreams = tuple(offset for offset, _ in before.get((kind, name), []))
+        for offset, line in places:
+            if was_bound or module.authorship.at(offset).origin is None:
+                yield UndefinedName(module=module, kind=kind, name=name, offset=offset, line=line, upstreams=upstreams)
+
+
+def _conditional_reads(content: bytes, parsed: ParsedModules) -> dict[tuple[ConditionalKind, str], list[_Place]]:
+    """Return the places where code that runs reads a name that the module only seems to bind, by why and by name."""
+    tree = parsed.tree(content) if _CONDITIONAL.search(content) else None
+    if tree is None:
+        return {}
+    scopes, typing = parsed.scopes(content), parsed.surface(content).typing_only
+    names: list[tuple[ConditionalKind, str]] = [("typing", name) for name in sorted(typing)]
+    names += [("global", name) for name in sorted(_global_only(tree, scopes) - typing)]
+    never = unevaluated(tree) if names else set()
+    found: dict[tuple[ConditionalKind, str], list[_Place]] = {}
+    for kind, name in names:
+        loads = [one.at for one in scopes.global_loads.get(name, []) if one.at not in never]
+        runs = [at for at in loads if not isinstance(at, ast.Constant)]
+        found[kind, name] = [(parsed.offset(content, at), at.lineno) for at in runs]
+    return found
+
+
+def _global_only(tree: ast.Module, scopes: Scopes) -> set[str]:
+    """Return the names declared ``global`` that no binding gives a first value."""
+    declared: set[str] = set()
+    extended: set[ast.expr] = set()
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Global):
+            declared.update(node.names)
+        elif isinstance(node, ast.AugAssign):
+            extended.add(node.target)
+    if scopes.stars:
+        return set()
+    bound: set[str] = set()
+    for name in declared:
+        bindings = scopes.module.bindings.get(name, [])
+        if any(one.how != "del" and one.node not in extended for one in bindings):
+            bound.add(name)
+    return declared - bound - set(dir(builtins))
+
+
+def _is_left_by_upstream(context: CheckContext, one: UndefinedName, counts: Counter[tuple[str, str]]) -> bool:
+    """Return whether upstream's text of the operation's symbol leaves a name undefined too.
+
+    An operation may leave as many places undefined as it found, and none elsewhere.
+
+    Args:
+        context: what is checked.
+        one: the name.
+        counts: the places found so far by operation and name.
+    """
+    path, before = one.module.path, one.module.before
+    if before is None or one.kind == "syntax" or not context.attribution.wrote(path, one.offset):
+        return False
+    for operation in context.attribution.operations_at(path, one.offset):
+        if operation.action == "wrapped":
+            spans = _taken_over(context.parsed.module(one.module.after), operation)
+            allowed = any(start <= one.offset < end for start, end in spans)
+        else:
+            spans = _changed_spans(context.parsed.module(before), operation)
+            places = 0
+            for start, end in spans:
+                places += sum(start <= offset < end for offset in one.upstreams)
+            counts[operation.where, one.name] += 1
+            allowed = bool(places) and (one.kind != "undefined" or counts[operation.where, one.name] <= places)
+        if allowed:
+            return True
+    return False
+
+
+def _changed_spans(module: Module | None, operation: Operation) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of upstream's definitions of what an operation changes."""
+    if module is not None:
+        for one in chosen(module, operation.symbol):
+            yield module.offset(one.first_line), module.span(one.node)[1]
+
+
+def _taken_over(module: Module | None, operation: Operation) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of what a wrapper has from upstream's text, since its own leaves it out."""
+    own = ast.parse(operation.text).body[0]
+    if module is None or not isinstance(own, FUNCTIONS):
+        return
+    written = {one.name: one for one in parameters(own.args)}
+    for known in chosen(module, operation.symbol):
+        if not isinstance(known.node, FUNCTIONS):
+            continue
+        for one in parameters(known.node.args):
+            mine = written.get(one.name)
+            if mine and one.node.annotation and not mine.node.annotation:
+                yield module.span(one.node.annotation)
+            if mine and one.default and is_upstreams(mine.default):
+                yield module.span(one.default)
+        if known.node.returns and not own.returns:
+            yield module.span(known.node.returns)

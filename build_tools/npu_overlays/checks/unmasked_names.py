@@ -1,0 +1,57 @@
+"""Unmasked names: patched tree → names that upstream's own text gets from elsewhere since a patch removed a binding.
+
+What operations take away is asked where they are merged.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+from npu_overlays.checks.attribution import ProblemReport
+from npu_overlays.checks.context import CheckContext, PatchedModule
+from npu_overlays.errors import listing
+from npu_overlays.merge.remaining_text import redirected_reads
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import Load, Scope
+
+
+def report_unmasked_names(context: CheckContext, report: ProblemReport) -> None:
+    """Report names that a patch takes away, where upstream's own text then reads another binding of the name."""
+    for one in context.modules:
+        if one.before is None or not context.attribution.is_patched(one.path):
+            continue
+        before, after = context.parsed.module(one.before), context.parsed.module(one.after)
+        if before is None or after is None:  # which is reported as a syntax error
+            continue
+        found: dict[str, set[int]] = {}
+        for scope, load, line in redirected_reads(before, after, one.authorship, _taken(one, before)):
+            if _is_there(context, one, after, scope, load):
+                found.setdefault(load.name, set()).add(line)
+        for name, lines in found.items():
+            shown = f"{one.path}:{listing(map(str, sorted(lines)))}"
+            what = f"`{name}` is taken away, and upstream's own text would get another one by that name ({shown})"
+            report.add(context.attribution.taker(one.path, name), what, "keep it, or change that text too")
+
+
+def _taken(one: PatchedModule, before: Module) -> set[str]:
+    """Return the names that lost a binding of upstream's."""
+    kept: list[range] = []
+    for part in one.authorship.stretches:
+        if part.origin is not None:
+            kept.append(range(part.origin, part.origin + part.end - part.start))
+    found: set[str] = set()
+    for scope in before.scopes.all:
+        for name, bindings in scope.bindings.items():
+            for offset in (before.span(binding.node)[0] for binding in bindings):
+                if not any(offset in stretch for stretch in kept):
+                    found.add(name)
+    return found
+
+
+def _is_there(context: CheckContext, one: PatchedModule, after: Module, scope: Scope, load: Load) -> bool:
+    """Return whether a name has a binding that the overlay did not write for it."""
+    bindings = scope.owner(load.name).bindings.get(load.name, [])
+    if bindings:
+        return all(one.authorship.origin(after.span(binding.node)[0]) is not None for binding in bindings)
+    stars = context.after.modules.stars(context.name(one.path))
+    return hasattr(builtins, load.name) or any(context.after.modules.star_brings(star, load.name) for star in stars)

@@ -1,1 +1,0 @@
-"""Whether overlays that belong to one stack have what each asks of the others."""

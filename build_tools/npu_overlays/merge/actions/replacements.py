@@ -1,0 +1,60 @@
+"""Replacements: a definition of the overlay stands where upstream's stood; of an attribute only the value."""
+
+from __future__ import annotations
+
+import ast
+
+from npu_overlays.merge.sites import Site
+from npu_overlays.merge.upstream.substitutability import misfit
+from npu_overlays.model.code_blocks import reindent, renamed
+from npu_overlays.model.definitions import FUNCTIONS, Definition
+from npu_overlays.model.module import Module
+from npu_overlays.model.splices import Splice
+
+
+def splices(site: Site) -> list[Splice]:
+    """Return the splices of a `replaced`."""
+    definition = site.find()
+    operation = site.operation
+    if operation.kind == "attribute":
+        return _replaced_value(site, definition)
+    if definition.kind != operation.kind:
+        raise site.error(f"{site.named} is a {definition.kind} upstream", "replace like by like")
+    _check_kind(site, definition.node)
+    indentation = site.module.indentation(definition.node)
+    text = reindent(renamed(operation.text, operation.leaf), old="", new=indentation)
+    start = site.module.offset(definition.first_line)
+    end = site.module.span(definition.node)[1]
+    return [site.splice(start, end, (site.notice(indentation) + text).rstrip())]
+
+
+def _check_kind(site: Site, original: ast.stmt) -> None:
+    """Refuse a function that is none to upstream's callers, who await it, iterate it or give it what they did."""
+    own = Module(site.operation.where, site.operation.text.encode()).tree.body[0]
+    if isinstance(own, FUNCTIONS) and isinstance(original, FUNCTIONS) and (wrong := misfit(own, original)):
+        raise site.error(f"the replacement of {site.named} {wrong[0]}", wrong[1])
+
+
+def _replaced_value(site: Site, definition: Definition) -> list[Splice]:
+    node = definition.node
+    target, value = _plain_assignment(node)
+    if target is None or value is None:
+        raise site.error(f"{site.named} is not one plain `NAME = value` upstream", "use @edited or a patch")
+    splices = [site.notice_above(definition), site.splice(*site.module.span(value), site.operation.text)]
+    annotation = node.annotation if isinstance(node, ast.AnnAssign) else None
+    if site.operation.annotation:
+        start = site.module.span(annotation or target)
+        text = site.operation.annotation if annotation else f": {site.operation.annotation}"
+        splices.append(site.splice(start[0] if annotation else start[1], start[1], text))
+    return splices
+
+
+def _plain_assignment(node: ast.stmt) -> tuple[ast.Name | None, ast.expr | None]:
+    """Return the name and the value of an assignment of one value to one name."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value = node.targets[0], node.value
+    elif isinstance(node, ast.AnnAssign) and node.value:
+        target, value = node.target, node.value
+    else:
+        return None, None
+    return (target, value) if isinstance(target, ast.Name) else (None, None)

@@ -1,0 +1,98 @@
+"""Authorship: which bytes of a patched file are upstream's own, and who asked for the others."""
+
+from __future__ import annotations
+
+import difflib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from npu_overlays.model.encodings import as_utf8
+from npu_overlays.model.splices import Splice, in_order
+from npu_overlays.model.syntax import line_starts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """Bytes of a patched file, from `start` to `end`."""
+
+    start: int  # the first of them
+    end: int  # the one behind them
+    origin: int | None  # where they start in upstream's file; None where the overlay wrote them
+    where: str = ""  # who wrote them, as `Splice.where` names it
+
+
+@dataclass(frozen=True)
+class Authorship:
+    """Whose every byte of a patched file is, in order, where it is UTF-8 without a byte order mark."""
+
+    stretches: tuple[Stretch, ...]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [stretch.start for stretch in self.stretches]
+
+    def at(self, offset: int) -> Stretch:
+        """Return the stretch that holds a byte."""
+        number = bisect_right(self._starts, offset) - 1
+        return self.stretches[number] if number >= 0 else Stretch(start=0, end=0, origin=None)
+
+    def origin(self, offset: int) -> int | None:
+        """Return where a byte stands in upstream's file; None where the overlay wrote it."""
+        stretch = self.at(offset)
+        return None if stretch.origin is None else stretch.origin + offset - stretch.start
+
+    def behind(self, earlier: Authorship) -> Authorship:
+        """Return whose the bytes are where this one's "upstream" was itself made, as `earlier` says."""
+        return Authorship(tuple(chain.from_iterable(_stretches_behind(one, earlier) for one in self.stretches)))
+
+
+def kept(content: bytes) -> Authorship:
+    """Return the authorship of a file that is upstream's as it is."""
+    return Authorship((Stretch(start=0, end=len(as_utf8(content)), origin=0),))
+
+
+def written(content: bytes, where: str) -> Authorship:
+    """Return the authorship of a file that is the overlay's as it is."""
+    return Authorship((Stretch(start=0, end=len(as_utf8(content)), origin=None, where=where),))
+
+
+def spliced(content: bytes, splices: Iterable[Splice], *, newline: str) -> Authorship:
+    """Return whose the bytes are that `splices.splice` returns for the same arguments."""
+    found: list[Stretch] = []
+    position = made = 0
+    for change in in_order(splices):
+        length = change.start - position
+        found.append(Stretch(start=made, end=made + length, origin=position))
+        made += length
+        length = len(change.text.replace("\n", newline).encode())
+        found.append(Stretch(start=made, end=made + length, origin=None, where=change.where))
+        made, position = made + length, change.end
+    found.append(Stretch(start=made, end=made + len(content) - position, origin=position))
+    return Authorship(tuple(stretch for stretch in found if stretch.end > stretch.start))
+
+
+def by_lines(before: bytes, after: bytes, where: str) -> Authorship:
+    """Return the authorship of a file that a patch changed: lines that are not upstream's are the patch's."""
+    old, new = (as_utf8(content).splitlines(keepends=True) for content in (before, after))
+    old_starts, new_starts = (line_starts(lines) for lines in (old, new))
+    found: list[Stretch] = []
+    for tag, first, _, start, end in difflib.SequenceMatcher(None, old, new).get_opcodes():
+        origin = old_starts[first] if tag == "equal" else None
+        found.append(Stretch(start=new_starts[start], end=new_starts[end], origin=origin, where=where))
+    return Authorship(tuple(stretch for stretch in found if stretch.end > stretch.start))
+
+
+def _stretches_behind(stretch: Stretch, earlier: Authorship) -> Iterator[Stretch]:
+    if stretch.origin is None:
+        yield stretch
+        return
+    shift = stretch.start - stretch.origin
+    last = stretch.origin + stretch.end - stretch.start
+    for part in earlier.stretches:
+        start, end = max(part.start, stretch.origin), min(part.end, last)
+        if start < end:
+            origin = None if part.origin is None else part.origin + start - part.start
+            yield Stretch(start=start + shift, end=end + shift, origin=origin, where=part.where)

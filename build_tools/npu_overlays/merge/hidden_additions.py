@@ -1,0 +1,59 @@
+"""Hidden additions: merged module → additions to classes that no object of theirs ever reaches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from npu_overlays.errors import Problem
+from npu_overlays.merge.authorship import Authorship
+from npu_overlays.merge.results import AppliedOperation
+from npu_overlays.merge.targets import problem
+from npu_overlays.model import Model, Symbol
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.instance_attributes import hiding_assignments
+from npu_overlays.model.module import Module
+from npu_overlays.overlay.operations import Operation
+
+
+def hidden_additions(
+    before: Module, after: Module, authorship: Authorship, changes: Iterable[AppliedOperation], model: Model
+) -> Iterator[Problem]:
+    """Yield a problem for every member added to a class whose objects have one of their own, as upstream wrote it.
+
+    What the overlay took out hides nothing, and who replaces the method that sets it knows of the addition.
+
+    Args:
+        before: upstream's module.
+        after: what operations made of it.
+        authorship: whose its bytes are.
+        changes: what they did.
+        model: of the tree that the module was in.
+    """
+    listed = [change.operation for change in changes]
+    added = [one for one in listed if one.action == "added" and one.owner]
+    edits = {one.where for one in listed if one.action == "edited"}
+    classes = model.with_module(before.path, after.file).classes if added else model.classes
+    for operation in added:
+        for path, node in _hiding(classes, operation):
+            stretch = authorship.at(after.span(node)[0]) if path == before.path else None
+            if stretch is None or stretch.origin is not None or stretch.where in edits:
+                line = _line(before, after, authorship, node) if stretch else f"line {node.lineno} of {path}"
+                own = f"`{operation.owner}` already gives every instance its own `{operation.leaf}` ({line})"
+                what = f"{own}, which hides what is added"
+                yield problem(operation, what, "add it under another name, or operate on the method that sets it")
+                break
+
+
+def _hiding(classes: ClassGraph, operation: Operation) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
+    owner = Symbol(operation.path, operation.owner)
+    return hiding_assignments(classes, owner, operation.leaf, always=operation.kind != "attribute")
+
+
+def _line(before: Module, after: Module, authorship: Authorship, node: ast.expr | ast.stmt) -> str:
+    """Return the line of upstream's on which something stands, or that an edit wrote it."""
+    origin = authorship.origin(after.span(node)[0])
+    if origin is None:
+        return "as edited"
+    number = before.content[:origin].count(b"\n") + 1
+    return f"line {number}"

@@ -1,0 +1,186 @@
+"""Merged text: merged text of a module → names in it that do not mean to an operation's code what its author wrote."""
+
+from __future__ import annotations
+
+import builtins
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, starmap
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merge.authorship import spliced
+from npu_overlays.merge.import_merge import RENAME, binds_the_same
+from npu_overlays.merge.results import AppliedOperation
+from npu_overlays.merge.targets import problem
+from npu_overlays.merge.upstream.early_calls import running_early
+from npu_overlays.model.encodings import as_declared
+from npu_overlays.model.import_order import ImportOrder
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import Load, Scope, is_private
+from npu_overlays.model.splices import Splice, placed, splice
+from npu_overlays.overlay.operations import ImportedName, Operation
+
+
+class MergedText:
+    """A merged module, and which of its bytes are whose.
+
+    Args:
+        module: upstream's.
+        imports: the merged imports.
+        changes: the operations with their splices.
+        inserted: the splice of the imports, if there are any.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        imports: Iterable[ImportedName],
+        changes: Sequence[AppliedOperation],
+        inserted: Sequence[Splice],
+    ) -> None:
+        self.imports = tuple(imports)
+        self._operations = [change.operation for change in changes]
+        owners: dict[int, Operation] = {}
+        splices = list(inserted)
+        for change in changes:
+            splices += change.splices
+            owners |= dict.fromkeys(map(id, change.splices), change.operation)
+        spans = [(start, end, owners.get(id(one))) for start, end, one in placed(splices, newline=module.newline)]
+        self._spans = [span for span in spans if span[0] < span[1]]
+        self._starts = [start for start, _, _ in self._spans]
+        self._upstream = module
+        self._path = module.path
+        self.content = splice(module.content, splices, newline=module.newline)
+        self.authorship = spliced(module.content, splices, newline=module.newline)
+
+    @cached_property
+    def is_python(self) -> bool:
+        """Whether the merged text parses; where it does not, it answers nothing, and a check says why."""
+        try:
+            return bool(self.module)
+        except MergeError:
+            return False
+
+    @cached_property
+    def module(self) -> Module:
+        """The merged text, parsed; raises `MergeError` where it does not parse."""
+        return Module(self._path, as_declared(self.content, self._upstream.file))
+
+    @cached_property
+    def _order(self) -> ImportOrder:
+        return ImportOrder(self.module, running_early(self.module))
+
+    def late_imports(self) -> list[ImportedName]:
+        """Return the imports upstream has too far down for the definitions that need them."""
+        wanted = set(chain.from_iterable(one.imports for one in self._operations)) - set(self.imports)
+        late = [one for one in wanted if self._is_late(one.name, wary=True)]
+        return sorted(late, key=lambda one: one.statement)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield a problem for every name that would not mean in an operation's text what its author wrote."""
+        added = {one.name: one for one in self._operations if one.action == "added" and not one.owner}
+        builtin = self._bound_builtins(added)
+        for scope in self.module.scopes.all:
+            for load in scope.loads:
+                operation = self._operation(load)
+                if operation is None:
+                    continue
+                own = load.name in added or any(load.name == one.name for one in operation.imports)
+                yield from (self._captured if own else self._mangled)(scope, load, operation)
+                if load.name not in added and self._order.runs_on_import(load):
+                    yield from self._unbound(scope, load, operation)
+                other = builtin.get(load.name)
+                if other and scope.owner(load.name).parent is None:
+                    yield from self._another_files(load, operation, other)
+        for operation in self._operations:
+            for one in operation.imports:
+                yield from self._rebound(operation, one)
+        for name, operation in added.items():
+            if self._is_late(name, wary=False):
+                what = f"`{name}` may be needed while the module is imported, before it is defined"
+                fix = "write it in front of the first operation that needs it"
+                yield problem(operation, what, fix)
+
+    def _bound_builtins(self, added: Mapping[str, Operation]) -> dict[str, Operation]:
+        """Return the names of builtins that operations give the module, each with the operation."""
+        users: dict[ImportedName, Operation] = {}
+        for operation in reversed(self._operations):
+            users |= dict.fromkeys(operation.imports, operation)
+        bound = {**added, **{imported.name: users[imported] for imported in self.imports}}
+        return {name: operation for name, operation in bound.items() if hasattr(builtins, name)}
+
+    def _operation(self, load: Load) -> Operation | None:
+        """Return the operation in whose text a read stands."""
+        return self._owner(self.module.span(load.at)[0])
+
+    def _owner(self, offset: int) -> Operation | None:
+        number = bisect_right(self._starts, offset) - 1
+        return self._spans[number][2] if number >= 0 and offset < self._spans[number][1] else None
+
+    def _captured(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
+        """Yield a problem where a read gets a binding upstream has in the function or class around."""
+        if is_private(load.name) and scope.is_in_class:
+            what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
+            yield Problem(where=operation.where, what=what, fix="give it at most one leading underscore")
+        owner = scope.owner(load.name)
+        if owner.parent is None:
+            return
+        for binding in owner.bindings.get(load.name, []):
+            # In a class body a name is the module's until the class has bound it.
+            earlier = owner.kind != "class" or binding.line < load.at.lineno
+            if earlier and self._owner(self.module.span(binding.node)[0]) is not operation:
+                what = f"`{load.name}` is not what is meant: upstream binds it itself around or in `{operation.symbol}`"
+                yield problem(operation, what, "give what is meant another name")
+                return
+
+    def _mangled(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
+        """Yield a problem where a read of what upstream's module binds gets another name, as it stands in a class."""
+        outer = is_private(load.name) and scope.is_in_class and scope.owner(load.name).parent is None
+        if outer and self.module.scopes.bound(load.name) and not self._reads_upstream(load.name, operation):
+            what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
+            yield Problem(where=operation.where, what=what, fix="read it in an added function, outside of the class")
+
+    def _reads_upstream(self, name: str, operation: Operation) -> bool:
+        """Return whether upstream's text of a symbol reads a name in a class: what it gets there stays the same."""
+        spans = [self._upstream.span(one.node) for one in self._upstream.definitions.get(operation.name, [])]
+        loads = chain.from_iterable(scope.loads for scope in self._upstream.scopes.all if scope.is_in_class)
+        offsets = [self._upstream.span(load.at)[0] for load in loads if load.name == name]
+        return not set(chain.from_iterable(starmap(range, spans))).isdisjoint(offsets)
+
+    def _unbound(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
+        """Yield a problem where what runs on import reads a name of the module's before it has one."""
+        outer = scope.owner(load.name).parent is None and not hasattr(builtins, load.name)
+        known = self.module.scopes.bound(load.name) if outer else []
+        own = load.eager or operation.action == "wrapped" or not self._reads_upstream(load.name, operation)
+        if known and own and not load.annotation and self._order.is_early(load, known[0], wary=False):
+            what = f"`{load.name}` is read while the module is imported, before it is bound"
+            later = "take it out of `globals()`, where it may be missing"
+            fix = "write it in front of an operation further down" if load.eager else later
+            yield Problem(where=operation.where, what=what, fix=fix)
+
+    def _another_files(self, load: Load, operation: Operation, other: Operation) -> Iterator[Problem]:
+        """Yield a problem where what is a builtin to one overlay file is bound by another."""
+        file, others = (one.where.rpartition(":")[0] for one in (operation, other))
+        if file != others and load.name not in {one.name for one in operation.imports}:
+            what = f"`{load.name}` is Python's own here, but {other.where} binds it in {operation.path}"
+            yield Problem(where=operation.where, what=what, fix="give that another name")
+
+    def _rebound(self, operation: Operation, imported: ImportedName) -> Iterator[Problem]:
+        """Yield a problem where something else binds an import's name after it, or may do so."""
+        scopes = self.module.scopes
+        known = scopes.bound(imported.name)
+        other = [binding for binding in known if not binds_the_same(binding, imported)]
+        first = min((binding.line for binding in known if binding.direct), default=0)
+        stars = [star for star in scopes.stars if star.line > first and not star.typing_only]
+        if other or stars:
+            what = "an operation" if other else f"`{self.module.text(stars[0].node)}`"
+            what = f"`{imported.statement}` may be rebound by {what}"
+            yield problem(operation, what, RENAME)
+
+    def _is_late(self, name: str, *, wary: bool) -> bool:
+        """Return whether the overlay's code may read a name before the module has bound it."""
+        known = self.module.scopes.bound(name)
+        binding = next((one for one in known if one.direct), known[0])
+        loads = [one for one in self.module.scopes.global_loads.get(name, []) if self._operation(one)]
+        return any(self._order.is_early(load, binding, wary=wary) for load in loads)

@@ -1,0 +1,74 @@
+"""Module deletion: content that deletes all of a module → content that deletes each definition in it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import with_selector
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.operations import EVERYTHING, Operation
+from npu_overlays.tree import SourceTree
+
+
+def written_out(content: Content, tree: SourceTree) -> Content:
+    """Return the content with one deletion for each name, where one stands for all that a module binds.
+
+    Raises:
+        MergeError: such a module does something that deleting names leaves there.
+    """
+    operations: list[Operation] = []
+    problems: list[Problem] = []
+    for operation in content.operations:
+        if operation.symbol != EVERYTHING or operation.path not in tree:
+            operations.append(operation)
+            continue
+        try:
+            operations += each_deletion(operation, Module(operation.path, tree.read(operation.path)))
+        except MergeError as error:
+            problems += error.problems
+    if problems:
+        raise MergeError(problems)
+    return dataclasses.replace(content, operations=tuple(operations))
+
+
+def each_deletion(operation: Operation, module: Module) -> Iterator[Operation]:
+    """Yield one deletion for each name that a module binds; raises `MergeError` where that leaves something."""
+    for number, statement in enumerate(module.tree.body):
+        if does_nothing(statement, first=not number):
+            continue
+        names: list[str] = []
+        for inner in _inner(statement):
+            names += [_meaning(module, name, inner) for name in sorted(module.names(inner))]
+            if not module.names(inner):
+                what = f"line {inner.lineno} of {operation.path} does something else than to bind a name when it runs"
+                raise MergeError(Problem(where=operation.where, what=what, fix="use a patch"))
+        yield from (dataclasses.replace(operation, symbol=name, emptying=tuple(names)) for name in names)
+
+
+def _meaning(module: Module, name: str, node: ast.stmt) -> str:
+    """Return the symbol that means what a statement defines under a name, whatever leads there."""
+    known = module.definitions[name]
+    number = next(number for number, one in enumerate(known) if one.node is node)
+    alone = len(known) == 1 and known[number].is_certain
+    return with_selector(name, [] if alone else [f"#{number + 1}"])
+
+
+def _inner(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """Yield a statement, or those that one with a condition holds."""
+    if isinstance(statement, ast.If):
+        for inner in (*statement.body, *statement.orelse):
+            yield from _inner(inner)
+    else:
+        yield statement
+
+
+def does_nothing(statement: ast.stmt, *, first: bool) -> bool:
+    """Return whether a statement is the docstring, a ``pass``, or says only how the module is to be read."""
+    if isinstance(statement, ast.ImportFrom):
+        return statement.module == "__future__"
+    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return isinstance(statement, ast.Pass) or (constant and first)

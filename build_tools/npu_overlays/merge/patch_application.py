@@ -1,0 +1,206 @@
+"""Patch application: applied by ``git apply`` without fuzz, before anything is merged."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from npu_overlays import git
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.overlay.patches import PatchFile, line_of
+from npu_overlays.overlay.sections import Hunk, diff_of, parts
+from npu_overlays.proc import ProcessError
+from npu_overlays.tree import PatchedTree
+
+_FAILED = re.compile(r"^error: (?:patch failed: )?(?P<path>.+?):(?P<line>\d+)?", re.MULTILINE)
+_NEW_MODE = re.compile(rb"new mode 100[0-7]{3}\r?$")
+# How many lines on either side of a hunk GNU patch passes over where nobody forbids it.
+_FUZZ = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppliedPatch:
+    """What a patch does."""
+
+    changed: Mapping[str, bytes | None]  # the files it changes, with their new content; None where it deletes one
+    # The files that become executable, or are so no more, with whether they are executable then
+    modes: Mapping[str, bool]
+
+
+def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) -> AppliedPatch:
+    """Apply a patch.
+
+    Args:
+        patch: the patch.
+        tree: the tree it is applied to.
+        absent: paths this source is known to lack; the patch's hunks for them are left out.
+
+    Raises:
+        MergeError: where a hunk does not fit or fits more than once, the patch is already upstream, or it changes
+            nothing.
+    """
+    if problems := list(ambiguities(patch, tree)):
+        raise MergeError(problems)
+    return apply_as_git_does(patch, tree, absent=absent)
+
+
+def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str] = frozenset()) -> AppliedPatch:
+    """Apply a patch, like `apply_patch`, but where a hunk fits more than once, take the place that git would take."""
+    if problems := list(_upstreams_modes(patch, tree)):
+        raise MergeError(problems)
+    paths = [path for path in patch.paths if path not in absent]
+    before = {path: tree.after(path) for path in paths}
+    with tempfile.TemporaryDirectory(prefix="npu-overlays-patch-") as folder:
+        root = Path(folder)
+        for path, content in before.items():
+            if content is not None:
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_bytes(content)
+                (root / path).chmod(0o755 if tree.is_executable(path) else 0o644)
+        excluded = [f"--exclude={path}" for path in patch.paths if path in absent]
+        _git_apply(patch, root, excluded, tree)
+        after = {path: (root / path).read_bytes() if (root / path).is_file() else None for path in paths}
+        there = (path for path, content in after.items() if content is not None)
+        is_executable = {path: bool((root / path).stat().st_mode & 0o100) for path in there}
+    changed = {path: content for path, content in after.items() if content != before[path]}
+    modes = {path: now for path, now in is_executable.items() if now != tree.is_executable(path)}
+    if not (changed or modes) and len(absent & set(patch.paths)) < len(patch.paths):
+        raise MergeError(Problem(where=patch.source.file, what="changes nothing", fix="delete it"))
+    return AppliedPatch(changed=changed, modes=modes)
+
+
+def _upstreams_modes(patch: PatchFile, tree: PatchedTree) -> Iterator[Problem]:
+    """Yield a problem for each file of upstream's that a patch makes executable, or no longer so."""
+    above, listed = parts(patch.source.content)
+    line = above.count(b"\n") + 1
+    for section in listed:
+        paths = {path.decode("utf-8", errors="replace") for path in section.paths(patch.strip)}
+        changed = (number for number, one in enumerate(section.lines) if _NEW_MODE.match(one))
+        if (at := next(changed, None)) is not None and any(path in tree.upstream for path in paths):
+            what = "changes whether a file of upstream's is executable, which no overlay can say"
+            yield Problem(where=patch.source.at(line + at), what=what, fix="take the lines with its modes out")
+        line += len(section.lines)
+
+
+def ambiguities(patch: PatchFile, tree: PatchedTree) -> Iterator[Problem]:
+    """Yield a problem for each hunk that fits in several places; git would take the nearest by line."""
+    for hunk in patch.hunks:
+        places = _places(hunk.before, _lines(tree, hunk.path), hunk)
+        if len(places) > 1:
+            listed = ", ".join(str(place + 1) for place in places)
+            what = f"the hunk at line {hunk.line} fits in {len(places)} places of {hunk.path} (lines {listed})"
+            fix = "make the patch with more lines of context, so that it can fit in one only: git diff -U20"
+            yield Problem(where=_at(patch, hunk.path, hunk.line), what=what, fix=fix)
+
+
+def placed_otherwise(patch: PatchFile, tree: PatchedTree, made: AppliedPatch) -> Iterator[Problem]:
+    """Yield a problem for each file in which GNU patch, and quilt with it, would put hunks elsewhere than git has.
+
+    For git a hunk belongs near its line, for GNU patch as far from it as the hunk before.
+    """
+    for path in dict.fromkeys(hunk.path for hunk in patch.hunks):
+        hunks = [hunk for hunk in patch.hunks if hunk.path == path]
+        if made.changed.get(path) and made.changed[path] != _as_gnu_patch_does(hunks, _lines(tree, path)):
+            what = f"has hunks that fit in several places of {path}, and GNU patch takes other places than git"
+            fix = "make it with more lines of context, so that each can fit in one only: git diff -U20"
+            yield Problem(where=_at(patch, path, hunks[0].line), what=what, fix=fix)
+
+
+def _as_gnu_patch_does(hunks: Sequence[Hunk], lines: Sequence[bytes]) -> bytes:
+    done: list[bytes] = []
+    position = offset = 0
+    for hunk in hunks:
+        guess = hunk.line - bool(hunk.before) + offset
+        places = [place for place in _places(hunk.before, lines, hunk) if place >= position]
+        place = min(places, key=lambda one: (abs(one - guess), one < guess), default=guess)  # is used at once
+        done += [*lines[position:place], *hunk.after]
+        offset += place - guess
+        position = place + len(hunk.before)
+    return b"".join([*done, *lines[position:]])
+
+
+def _lines(tree: PatchedTree, path: str) -> list[bytes]:
+    return [line for line in re.split(rb"(?<=\n)", tree.after(path) or b"") if line]
+
+
+def _places(before: Sequence[bytes], lines: Sequence[bytes], hunk: Hunk) -> list[int]:
+    """Return the 0-based lines at which git could apply a hunk that has to find some lines there."""
+    size = len(before)
+    at_start, at_end = hunk.line <= 1, not hunk.trailing
+    return [
+        place
+        for place in range(len(lines) - size + 1)
+        if (not at_start or place == 0)
+        and (not at_end or place + size == len(lines))
+        and lines[place : place + size] == list(before)
+    ]
+
+
+def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedTree) -> None:
+    content, options = diff_of(patch.source.content), (f"-p{patch.strip}", *excluded)
+    try:
+        git.apply(content, root, *options)
+    except ProcessError as error:
+        what, fix = f"does not apply: {error.output}", "refresh it on the pinned commit (npu-overlays show names it)"
+        unfit = list(filter(None, (_unfit(hunk, _lines(tree, hunk.path)) for hunk in patch.hunks)))
+        if other := _other_line_ends(patch, {path: tree.after(path) for path in patch.paths}):
+            fix = f"{other} has other line ends (CRLF, LF) than the patch: export it again, and let nothing convert it"
+        elif _is_done(content, root, options):
+            ours = tree.changed.keys() & set(patch.paths)
+            what, fix = "is done already, by what comes before it" if ours else "is already upstream", "delete it"
+        elif unfit:
+            fix = f"{'; '.join(unfit)}: see where that belongs, and {fix}"
+        if patch.source.mail and patch.source.content.startswith(b"commit "):
+            fix += "; if `git log -p` listed the newest commit first, make it with `git log -p --reverse`"
+        failed = _FAILED.search(error.output)
+        where = _at(patch, failed["path"], int(failed["line"] or 0)) if failed else patch.source.file
+        raise MergeError(Problem(where=where, what=what, fix=fix)) from error
+
+
+def _at(patch: PatchFile, path: str, hunk: int) -> str:
+    """Return where a patch has the hunk made at a line of a file."""
+    return patch.source.at(line_of(patch.source.content, path, hunk=hunk))
+
+
+def _is_done(content: bytes, root: Path, options: Sequence[str]) -> bool:
+    """Return whether a patch can be taken back."""
+    try:
+        git.apply(content, root, *options, "--reverse", "--check")
+    except ProcessError:
+        return False
+    return True
+
+
+def _unfit(hunk: Hunk, lines: Sequence[bytes]) -> str:
+    """Return where fuzz would make a hunk fit that does not; empty for one that does, or for a file without lines."""
+    if not lines or _places(hunk.before, lines, hunk):
+        return ""
+    named = f"the hunk at line {hunk.line} of {hunk.path}"
+    for fuzz in range(1, _FUZZ + 1):
+        above, below = (min(fuzz, count) for count in hunk.context)
+        inner = hunk.before[above : len(hunk.before) - below]
+        places = _places(inner, lines, replace(hunk, line=2, context=(1, 1))) if inner else []
+        if places:
+            place = min(places, key=lambda one: abs(one - above + 1 - hunk.line)) - above
+            found = zip(hunk.before, lines[max(place, 0) :], strict=False) if place >= 0 else ()
+            differing = [f"`{_shown(now)}` for `{_shown(wanted)}`" for wanted, now in found if wanted != now]
+            there = f", which has {' and '.join(differing)}" if differing else ""
+            return f"{named} fits only with fuzz {fuzz}, at line {place + 1}{there}"
+    return f"{named} fits nowhere"
+
+
+def _shown(line: bytes) -> str:
+    return line.decode(errors="replace").strip()
+
+
+def _other_line_ends(patch: PatchFile, before: Mapping[str, bytes | None]) -> str:
+    """Return the first file whose lines the patch has with other line ends; empty where there is none."""
+    for hunk in patch.hunks:
+        lines, found = b"".join(hunk.before), before.get(hunk.path) or b""
+        bare = lines.replace(b"\r\n", b"\n")
+        if lines and lines not in found and bare in found.replace(b"\r\n", b"\n"):
+            return hunk.path
+    return ""

@@ -1,0 +1,233 @@
+"""Remaining text: upstream's text, less what operations take out → what a merge would make it read otherwise."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from npu_overlays.errors import Problem
+from npu_overlays.merge.authorship import Authorship
+from npu_overlays.merge.import_merge import RENAME, imported_names
+from npu_overlays.merge.results import AppliedOperation
+from npu_overlays.merge.targets import problem
+from npu_overlays.model.module import Module
+from npu_overlays.model.scopes import Load, Scope
+from npu_overlays.model.selectors import leaf_of, owner_of
+from npu_overlays.overlay.operations import ImportedName, Operation
+
+_RENAME_ADDED = "add it under another name"
+# Lines a message names.
+_LISTED = 5
+
+
+class Reach(NamedTuple):
+    """Where a read gets its name: how many scopes further out, whether something binds it there, and by which imports.
+
+    Where anything but an import binds it, no import is named.
+    """
+
+    outer: int
+    bound: bool
+    imported: frozenset[str]
+
+    def is_like(self, other: Reach) -> bool:
+        """Return whether another read gets the same, or the very same import of elsewhere."""
+        return self[:2] == other[:2] or (bool(self.imported) and self.imported == other.imported)
+
+
+def redirected_reads(
+    before: Module, after: Module, authorship: Authorship, names: Container[str]
+) -> Iterator[tuple[Scope, Load, int]]:
+    """Yield upstream's reads that get some names from elsewhere in a patched module, each with upstream's line.
+
+    Args:
+        before: upstream's module.
+        after: the patched one.
+        authorship: whose its bytes are.
+        names: those that are looked at.
+    """
+    was = {(before.span(load.at)[0], load.name): _reach(scope, load) for scope, load in _loads(before, names)}
+    for scope, load in _loads(after, names):
+        origin = authorship.origin(after.span(load.at)[0])
+        earlier = was.get((origin, load.name)) if origin is not None else None
+        if earlier and not _reach(scope, load).is_like(earlier):
+            yield scope, load, before.content[:origin].count(b"\n") + 1
+
+
+def _reach(scope: Scope, load: Load) -> Reach:
+    """Return where a read gets its name."""
+    owner, outer = scope.owner(load.name), 0
+    if scope is owner and scope.kind == "class" and scope.parent:
+        # In a class body a name is the module's until the class has bound it.
+        late = all(one.line >= load.at.lineno for one in scope.bindings.get(load.name, []))
+        owner = scope.parent.owner(load.name) if late else owner
+    while scope is not owner and scope.parent:
+        scope, outer = scope.parent, outer + 1
+    return Reach(outer, load.name in owner.bindings, _imports(owner, load.name))
+
+
+def _loads(module: Module, names: Container[str]) -> Iterator[tuple[Scope, Load]]:
+    """Yield the reads of some names, each with the scope in which it stands."""
+    for scope in module.scopes.all:
+        yield from ((scope, load) for load in scope.loads if load.name in names)
+
+
+def _imports(scope: Scope, name: str) -> frozenset[str]:
+    """Return the import statements that bind a name in a scope; none where something else binds it too."""
+    found: set[str] = set()
+    for node in (one.node for one in scope.bindings.get(name, [])):
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            return frozenset()
+        found |= {one.statement for one in imported_names(node) if one.name == name}
+    return frozenset(found)
+
+
+def seen_by_upstream(
+    module: Module,
+    imports: Iterable[ImportedName],
+    operations: Sequence[Operation],
+    changes: Sequence[AppliedOperation],
+) -> Iterator[Problem]:
+    """Yield a problem for every name a merge would bind that upstream's remaining code reads without binding it.
+
+    Such a name is a builtin's, or comes by a star import, or is in ``__all__`` for another reason.
+    """
+    gone = [(start, end) for start, end, _ in _gone(changes)]
+    users: dict[ImportedName, Operation] = {}
+    for operation in reversed(operations):
+        users |= dict.fromkeys(operation.imports, operation)
+    for imported in imports:
+        lines = _remaining(module, imported.name, gone)
+        if lines and not module.scopes.bound(imported.name):
+            what = f"`{imported.statement}` would change what upstream's own code reads as `{imported.name}` ({lines})"
+            yield problem(users[imported], what, RENAME)
+    for operation in (one for one in operations if one.action == "added" and not one.is_further):
+        lines = _remaining(module, operation.symbol, gone)
+        if lines:
+            what = f"the added `{operation.symbol}` would change what upstream's own code reads by that name ({lines})"
+            yield problem(operation, what, _RENAME_ADDED)
+
+
+def read_otherwise(
+    before: Module, after: Module, authorship: Authorship, changes: Sequence[AppliedOperation]
+) -> Iterator[Problem]:
+    """Yield a problem for every name that upstream's remaining text gets from elsewhere in the merged module.
+
+    An edit binds it nearer, or an operation takes away what bound it, and another one of the name stands behind that.
+    """
+    edits = {one.operation.where: one.operation for one in changes if one.operation.action == "edited"}
+    bound, taken = _bound(after, authorship) if edits else {}, _taken(before, changes)
+    concerned = set(taken)
+    for (_, name), makers in bound.items():
+        if makers & edits.keys():
+            concerned.add(name)
+    starred = any(not one.typing_only for one in after.scopes.stars)
+    hidden: dict[str, Operation] = {}
+    uncovered: dict[str, set[int]] = {}
+    for scope, load, line in redirected_reads(before, after, authorship, concerned):
+        makers = bound.get((scope.owner(load.name), load.name), set())
+        if makers and makers <= edits.keys():
+            hidden[load.name] = edits[min(makers)]
+        elif load.name in taken and (_reach(scope, load).bound or starred or hasattr(builtins, load.name)):
+            uncovered.setdefault(load.name, set()).add(line)
+    for name, edit in hidden.items():
+        what = f"`{name}` is bound by the edit, and upstream's own text of `{edit.symbol}` reads another's"
+        yield Problem(where=edit.where, what=what, fix="give what is bound another name")
+    for name, lines in uncovered.items():
+        what = f"`{name}` is taken away, and upstream's own text would get another one by that name ({_listed(lines)})"
+        yield Problem(where=taken[name].where, what=what, fix="keep it, or change that text too")
+
+
+def bound_otherwise(
+    before: Module, after: Module, authorship: Authorship, changes: Sequence[AppliedOperation]
+) -> Iterator[Problem]:
+    """Yield a problem for every name that upstream's text binds outside its function, and in the merged module in it.
+
+    That is what an edit does which takes out a ``global`` or a ``nonlocal``.
+    """
+    edits = [one for one in changes if one.operation.action == "edited"]
+    was = {(before.span(node)[0], name) for node, name, declared in _declared(before) if declared} if edits else set()
+    if not was:
+        return
+    for node, name, declared in _declared(after):
+        origin = authorship.origin(after.span(node)[0])
+        if declared or origin is None or (origin, name) not in was:
+            continue
+        word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
+        takers = [one.operation for one in edits if _cuts_out(one, before, word)]
+        taker = takers[0] if takers else edits[0].operation
+        line = before.content[:origin].count(b"\n") + 1
+        what = (
+            f"upstream's own text would bind `{name}` (line {line}) in its function alone, for what the edit takes out"
+        )
+        yield Problem(where=taker.where, what=what, fix=f"keep `{name}` declared, or change that text too")
+
+
+def _cuts_out(change: AppliedOperation, before: Module, word: re.Pattern[bytes]) -> bool:
+    """Return whether an edit takes out text that holds a word."""
+    return any(word.search(before.content[one.start : one.end]) for one in change.splices)
+
+
+def _declared(module: Module) -> Iterator[tuple[ast.AST, str, bool]]:
+    """Yield what binds a name, the name, and whether it is declared ``global`` or ``nonlocal`` there."""
+    for scope in module.scopes.all:
+        for name, bindings in scope.bindings.items():
+            yield from ((one.node, name, one.how == "global" or name in scope.outer) for one in bindings)
+
+
+def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], set[str]]:
+    """Return by scope and name who wrote what binds it; nobody's name for upstream."""
+    found: dict[tuple[Scope, str], set[str]] = {}
+    for scope in module.scopes.all:
+        for name, bindings in scope.bindings.items():
+            found[scope, name] = {authorship.at(module.span(one.node)[0]).where for one in bindings}
+    return found
+
+
+def _taken(module: Module, changes: Sequence[AppliedOperation]) -> dict[str, Operation]:
+    """Return the names that lose a binding of upstream's, each with the operation that takes it out."""
+    gone = _gone(changes)
+    spans = [(start, end) for start, end, _ in gone]
+    found: dict[str, Operation] = {}
+    for scope in module.scopes.all:
+        for name, bindings in scope.bindings.items():
+            for offset in (module.span(one.node)[0] for one in bindings):
+                if _within(offset, spans):
+                    number = bisect_right(spans, (offset, float("inf"))) - 1
+                    found.setdefault(name, changes[gone[number][2]].operation)
+    return found
+
+
+def _gone(changes: Iterable[AppliedOperation]) -> list[tuple[int, int, int]]:
+    """Return the bytes that operations take out, in order, each stretch with the number of its operation."""
+    found: list[tuple[int, int, int]] = []
+    for number, change in enumerate(changes):
+        found += [(one.start, one.end, number) for one in change.splices if one.start < one.end]
+    return sorted(found)
+
+
+def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int]]) -> str:
+    """Return the lines on which upstream's text, less what is taken out, reads a name of the module or of a class."""
+    parent, leaf = owner_of(symbol), leaf_of(symbol)
+    loads = module.scopes.global_loads.get(leaf, [])
+    if parent:
+        # What is added to a class stands at its end; its annotations may be evaluated later, with the class's names.
+        scopes = module.scopes.classes.get(parent, [])
+        known = chain.from_iterable(scope.loads for scope in scopes)
+        loads = [one for one in known if one.name == leaf and one.annotation]
+    return _listed({one.at.lineno for one in loads if not _within(module.span(one.at)[0], gone)})
+
+
+def _listed(lines: Collection[int]) -> str:
+    listed = ", ".join(map(str, sorted(lines)[:_LISTED])) + (", …" if len(lines) > _LISTED else "")
+    return f"line{'s' if len(lines) > 1 else ''} {listed}" if lines else ""
+
+
+def _within(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
+    number = bisect_right(spans, (offset, float("inf"))) - 1
+    return number >= 0 and spans[number][0] <= offset < spans[number][1]

@@ -1,0 +1,187 @@
+"""Steps: the tree so far and one thing that an overlay says → what that changes in it, and what is declared."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from npu_overlays.errors import MergeError, Problem, listing
+from npu_overlays.merge.authorship import Authorship, by_lines, written
+from npu_overlays.merge.module_merge import merged_module
+from npu_overlays.merge.patch_application import apply_patch
+from npu_overlays.merge.results import Declared, NotApplied, PatchedFile
+from npu_overlays.merge.settings_text import ENDINGS, repeated_keys
+from npu_overlays.model import Model
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.operations import Operation, Reason
+from npu_overlays.overlay.patches import line_of, read_patch
+from npu_overlays.overlay.said import OverlayFile, SourcedEdit, file_reason
+from npu_overlays.tree import PatchedTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What one thing that an overlay says makes of a tree."""
+
+    # New content by repository path; None where a file goes
+    changed: Mapping[str, bytes | None] = field(default_factory=dict)
+    modes: Mapping[str, bool] = field(default_factory=dict)  # paths that become executable, or are so no more
+    # Who wrote which bytes of a file, given the file before this step
+    authorship: Mapping[str, Authorship] = field(default_factory=dict)
+    declared: tuple[Declared, ...] = ()  # the changes that operations and added files declare
+    patched: tuple[PatchedFile, ...] = ()  # files before and after a patch or a substitution
+    not_applied: tuple[NotApplied, ...] = ()  # operations on files that the source at hand lacks
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeContext:
+    """What a step is made on."""
+
+    content: Content  # all that the overlay says
+    tree: PatchedTree  # as the steps before left it
+    notices: bool  # whether comments mark the changed places
+    model: Model  # of the tree before any operation
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """Paths the commit holds and the source at hand lacks."""
+        return self.model.absent
+
+    def check_shipped(self, paths: Iterable[str], where: str, patch: OverlayFile | None = None) -> None:
+        """Refuse a change, which a patch may make, that no wheel would hold and its summary would tell of."""
+        outside = [path for path in paths if not self.content.overlay.pin.place(path)]
+        if outside:
+            what = f"changes what lies in none of tool.overlay.packages and is not shipped: {', '.join(outside)}"
+            where = patch.at(line_of(patch.content, outside[0])) if patch else where
+            raise MergeError(Problem(where=where, what=what, fix="leave it out, or ship its folder"))
+
+    def read(self, path: str, where: str, what: str) -> bytes:
+        """Return a file of the tree; raises `MergeError`, which says `what`, where there is none."""
+        content = self.tree.after(path)
+        if content is None:
+            raise MergeError(Problem(where=where, what=what, fix=self._nearest(path)))
+        return content
+
+    def _nearest(self, path: str) -> str:
+        known = list(self.tree.upstream.entries)
+        leaf = path.rpartition("/")[2]
+        same = [other for other in known if other.rpartition("/")[2] == leaf]
+        close = difflib.get_close_matches(path, same or known, n=1, cutoff=0.4)
+        return f"nearest: {close[0]}" if close else ""
+
+
+def patch_step(ground: MergeContext, file: OverlayFile) -> Step:
+    """Return what a patch does; raises `MergeError` with why it does not fit."""
+    patch = read_patch(file)
+    ground.check_shipped(patch.paths, file.file, file)
+    made = apply_patch(patch, ground.tree, absent=ground.absent)
+    before = {path: ground.tree.after(path) for path in made.changed}
+    patched = tuple(
+        PatchedFile(
+            patch=file.path,
+            path=path,
+            before=before[path],
+            after=after,
+            reason=patch.reason,
+            layer=file.layer,
+            where=file.file,
+            accept=patch.accept,
+        )
+        for path, after in made.changed.items()
+    )
+    return Step(
+        changed=made.changed,
+        modes=made.modes,
+        authorship={
+            path: by_lines(before[path] or b"", after, file.file)
+            for path, after in made.changed.items()
+            if after is not None
+        },
+        patched=patched,
+        not_applied=tuple(
+            NotApplied(path=path, symbol="", operation="patch", why=patch.reason.why)
+            for path in sorted(ground.absent & set(patch.paths))
+        ),
+    )
+
+
+def edit_step(ground: MergeContext, sourced: SourcedEdit) -> Step:
+    """Return what a substitution does in a file that is not Python; raises `MergeError` with why it does not fit."""
+    edit, path, where = sourced.edit, sourced.path, sourced.where
+    ground.check_shipped([path], where)
+    if path in ground.absent:
+        return Step(not_applied=(NotApplied(path=path, symbol="", operation="edit", why=edit.why),))
+    before = ground.read(path, where, "upstream has no such file")
+    find = edit.find.encode()
+    count = before.count(find) if find else 0
+    if count != edit.count:
+        what = f"`{edit.find}` occurs {count} times, expected {edit.count}"
+        below = _layer_below(ground.content.edits, sourced)
+        fix = f"{below}, which lies below, substitutes it already: delete it here" if below else ""
+        if before.count(find.replace(b"\n", b"\r\n")) == edit.count and not count:
+            fix = r"upstream's lines end with \r\n: write that in find and replace"
+        raise MergeError(Problem(where=where, what=what, fix=fix or "mend find, or set count"))
+    after = before.replace(find, edit.replace.encode())
+    _check_keys(path, before, after, where)
+    reason = Reason(why=edit.why)
+    patched = PatchedFile(
+        patch="",
+        path=path,
+        before=before,
+        after=after,
+        reason=reason,
+        layer=sourced.layer,
+        where=where,
+        accept=edit.accept,
+    )
+    return Step(changed={path: after}, patched=(patched,))
+
+
+def _check_keys(path: str, before: bytes, after: bytes, where: str) -> None:
+    """Refuse a key that YAML then has twice: of two, the last one counts, or none can be read."""
+    texts = (content.decode(errors="replace") for content in (before, after))
+    if path.endswith(ENDINGS) and (repeated := repeated_keys(*texts)):
+        what = f"{path} would have {listing(f'`{key}`' for key in repeated)} twice"
+        raise MergeError(Problem(where=where, what=what, fix="upstream has it now, or another substitution adds it"))
+
+
+def _layer_below(edits: Iterable[SourcedEdit], sourced: SourcedEdit) -> str:
+    """Return the lowest layer below a substitution's that finds the same in the same file; empty where none does."""
+    same = [one.layer for one in edits if (one.path, one.edit.find) == (sourced.path, sourced.edit.find)]
+    return next((layer for layer in same[: same.index(sourced.layer)] if layer != sourced.layer), "")
+
+
+def file_step(ground: MergeContext, file: OverlayFile) -> Step:
+    """Return the addition of a file; raises `MergeError` where there is one."""
+    if file.path in ground.tree.upstream or file.path in ground.absent:
+        python = file.path.endswith(".py")
+        fix = "mark what changes with npu_overlays.markers" if python else "use [[tool.overlay.edit]] or a patch"
+        raise MergeError(Problem(where=file.file, what=f"upstream already has {file.path}", fix=fix))
+    ground.check_shipped([file.path], file.file)
+    if ground.tree.after(file.path) is not None:
+        raise MergeError(Problem(where=file.file, what="a patch makes this file too", fix="keep one of them"))
+    reason = Reason(why=file_reason(file))
+    declared = Declared(path=file.path, symbol="", operation="file", reason=reason, layer=file.layer, where=file.file)
+    return Step(
+        changed={file.path: file.content},
+        modes={file.path: True} if file.executable else {},
+        authorship={file.path: written(file.content, file.file)},
+        declared=(declared,),
+    )
+
+
+def merge_step(ground: MergeContext, path: str, operations: Sequence[Operation]) -> Step:
+    """Return what all operations on one module do; raises `MergeError` with each that does not fit."""
+    where = operations[0].where
+    ground.check_shipped([path], where)
+    if path in ground.absent:
+        lost = (
+            NotApplied(path=path, symbol=one.symbol, operation=one.action, why=one.reason.why) for one in operations
+        )
+        return Step(not_applied=tuple(lost))
+    before = ground.read(path, where, f"upstream has no {path}")
+    overlay = ground.content.overlay
+    name = overlay.distribution if ground.notices else ""
+    result = merged_module(path, before, operations, distribution=name, purpose=overlay.purpose, model=ground.model)
+    return Step(changed={path: result.content}, declared=result.declared, authorship={path: result.authorship})

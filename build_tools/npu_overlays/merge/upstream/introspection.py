@@ -1,0 +1,168 @@
+"""Introspection: function → the code of upstream's that can tell a wrapper and the kept original from it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from npu_overlays.merge.upstream.early_calls import called_early
+from npu_overlays.model import Symbol
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
+from npu_overlays.model.fingerprint import brief
+from npu_overlays.model.functions import frame_lookers
+from npu_overlays.model.instance_attributes import family
+from npu_overlays.model.module import Module
+from npu_overlays.model.signatures import parameters
+
+_HARMLESS_METACLASSES = frozenset({"ABCMeta", "EnumMeta", "EnumType"})
+# What these give is a list of names, or of members; of a namespace one can also ask for a single name.
+_LISTING = frozenset({"dir", "getmembers", "getmembers_static"})
+_NAMESPACES = frozenset({"vars", "globals", "locals"})
+# Without one of these words a module lists nothing: most hold none, and are not walked.
+_MENTIONED = re.compile("|".join(map(r"\b{}\b".format, sorted({*_LISTING, *_NAMESPACES, "__dict__"}))).encode())
+_WALKING = frozenset({"list", "dict", "sorted", "set", "tuple", "frozenset", "iter", "enumerate", "filter", "map"})
+_WHOLE = frozenset({"items", "keys", "values", "copy"})
+_COMPILING = frozenset({"jit", "njit", "script", "cfunc", "vectorize", "guvectorize"})
+_MADE = (ast.Call, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_EQUAL = frozenset({"float", "int", "complex", "str", "bytes", "bool", "tuple", "frozenset", "range", "slice"})
+
+
+def onlookers(classes: ClassGraph, path: str, definition: Definition) -> list[str]:
+    """Return by what upstream's code can tell a wrapped function from the original it was written as.
+
+    Args:
+        classes: those of the tree.
+        path: of the module that defines the function.
+        definition: the function.
+    """
+    node = definition.node
+    module = classes.module(path)
+    if not isinstance(node, FUNCTIONS) or module is None:
+        return []
+    owner = Symbol(path, definition.parent)
+    found = [*frame_lookers(node), *_machinery(classes, owner), *_listing(classes, module, owner)]
+    called = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+    found += [f"@{brief(one)}, which compiles its text" for one in called if _leaf(one) in _COMPILING]
+    if called_early(module, definition):  # whose original is a global of the module
+        found += _listing(classes, module, Symbol(path, ""))
+    return [*found, *(f"the default {text}, made twice" for text in _fresh_defaults(node))]
+
+
+def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
+    """Return what may look at every name in a class's body: metaclass, keywords, ``__init_subclass__`` of a base."""
+    found = [
+        f"{one.name}.__init_subclass__"
+        for one in classes.line(owner)[1:]
+        if "__init_subclass__" in classes.members(one)
+    ]
+    keywords = chain.from_iterable(getattr(known.node, "keywords", []) for known in classes.definitions(owner))
+    for keyword in keywords:
+        leaves = {name.rpartition(".")[2] for name in classes.names(owner.path, keyword.value)}
+        if keyword.arg != "metaclass" or not leaves or leaves - _HARMLESS_METACLASSES:
+            found.append(f"{keyword.arg}={ast.unparse(keyword.value)}")
+    if classes.closed_kind(owner) == "Protocol":
+        found.append("type checkers, to which the original is a member of the Protocol")
+    return sorted(found)
+
+
+def _fresh_defaults(node: FunctionNode) -> Iterator[str]:
+    """Yield the defaults that are another object each time they are evaluated, with the wrapper's and by themselves."""
+    for one in parameters(node.args):
+        if one.default is None:
+            continue
+        made = [inner for inner in ast.walk(one.default) if isinstance(inner, _MADE)]
+        if any(not (isinstance(node, ast.Call) and brief(node.func) in _EQUAL) for node in made):
+            yield f"{one.name}={brief(one.default)}"
+
+
+def _listing(classes: ClassGraph, module: Module, owner: Symbol) -> list[str]:
+    """Return what lists the names of the module, or the members of a class of it."""
+    return sorted(set(_of_class(classes, module, owner) if owner.name else _of_module(module)))
+
+
+def _of_module(module: Module) -> Iterator[str]:
+    """Yield what lists the names of the module itself."""
+    if not _mentions(module):
+        return
+    for one in _listings(module.tree):
+        of_itself = one.asked is not None and "__name__" in ast.unparse(one.asked)
+        if one.name == "globals" or of_itself or (one.asked is None and not one.deferred):
+            yield brief(one.node)
+
+
+def _of_class(classes: ClassGraph, module: Module, owner: Symbol) -> Iterator[str]:
+    """Yield what lists the members of a class: in itself, its bases, its heirs, its decorators, or by its name."""
+    heirs = [one for one in classes.classes(owner.path) if owner in classes.line(one)[1:]]
+    for one, node in chain.from_iterable(family(classes, each) for each in (owner, *heirs)):
+        if not _mentions(classes.module(one.path)):
+            continue
+        for method in node.body:
+            if isinstance(method, FUNCTIONS):
+                yield from _member_listings(method, {"cls", *_first(method)})
+    if not _mentions(module):
+        return
+    decorators = chain.from_iterable(getattr(one.node, "decorator_list", []) for one in classes.definitions(owner))
+    for decorator in (_leaf(one.func if isinstance(one, ast.Call) else one) for one in decorators):
+        for known in module.definitions.get(decorator, []):
+            inside = [one for one in ast.walk(known.node) if isinstance(one, FUNCTIONS)]
+            yield from _member_listings(known.node, set(chain.from_iterable(map(_first, inside))))
+    yield from _member_listings(module.tree, {owner.name})
+
+
+def _mentions(module: Module | None) -> bool:
+    return module is not None and _MENTIONED.search(module.content) is not None
+
+
+def _first(method: FunctionNode) -> list[str]:
+    return [one.arg for one in (*method.args.posonlyargs, *method.args.args)][:1]
+
+
+def _member_listings(tree: ast.AST, names: Iterable[str]) -> Iterator[str]:
+    """Yield what lists the members of one of some classes, or of an object's class."""
+    for one in _listings(tree):
+        asked = ast.unparse(one.asked) if one.asked else ""
+        of_object = asked == "self" and one.name not in _LISTING  # which holds nothing of its class
+        if asked.removesuffix(".__class__").removeprefix("type(").removesuffix(")") in names and not of_object:
+            yield brief(one.node)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Listing:
+    """An expression that lists names: what it is called, what is asked for them, and whether a function does it."""
+
+    node: ast.expr
+    name: str
+    asked: ast.expr | None
+    deferred: bool
+
+
+def _listings(tree: ast.AST) -> Iterator[_Listing]:
+    pending: list[tuple[ast.AST, ast.AST, bool]] = [(tree, tree, False)]
+    while pending:
+        node, outer, deferred = pending.pop()
+        if isinstance(node, ast.Call):
+            name, asked = _leaf(node.func), next(iter(node.args), None)
+            single = isinstance(outer, ast.Compare) and outer.left is not node
+            if (name in _LISTING and not single) or (name in _NAMESPACES and _walks(outer, node)):
+                yield _Listing(node=node, name=name, asked=asked, deferred=deferred)
+        elif isinstance(node, ast.Attribute) and node.attr == "__dict__" and _walks(outer, node):
+            yield _Listing(node=node, name="vars", asked=node.value, deferred=deferred)
+        inner = deferred or isinstance(node, (*FUNCTIONS, ast.Lambda))
+        pending += [(child, node, inner) for child in ast.iter_child_nodes(node)]
+
+
+def _walks(outer: ast.AST, namespace: ast.expr) -> bool:
+    """Return whether what stands around a namespace takes all of it."""
+    if isinstance(outer, ast.Call):
+        return _leaf(outer.func) in _WALKING and namespace in outer.args
+    if isinstance(outer, (ast.For, ast.comprehension)):
+        return outer.iter is namespace
+    return isinstance(outer, (ast.keyword, ast.Dict)) or (isinstance(outer, ast.Attribute) and outer.attr in _WHOLE)
+
+
+def _leaf(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,150 @@
+"""Substitutability: a definition, and one that is to stand in its place → what its callers would meet otherwise."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, stored_names
+from npu_overlays.model.fingerprint import brief, dump
+from npu_overlays.model.functions import a_kind, function_kind
+from npu_overlays.model.signatures import replacement_mismatch, signature_text
+
+# How callers get at a function, by its decorator.
+_BOUND = {
+    "property": "a property",
+    "cached_property": "a property",
+    "staticmethod": "a static method",
+    "classmethod": "a class method",
+}
+# As which Python takes these whether or not a decorator says so.
+_IMPLIED = {"__new__": "staticmethod", "__init_subclass__": "classmethod", "__class_getitem__": "classmethod"}
+# What is no function, whatever stands in it.
+_VALUES = (ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr)
+_MANAGERS = frozenset({"contextmanager", "asynccontextmanager"})
+_MANAGER = "a context manager"
+# Under these a function is to its callers what it is without.
+_TRANSPARENT = frozenset({"abstractmethod", "cache", "final", "inference_mode", "lru_cache", "no_grad", "override"})
+_KNOWN = _BOUND.keys() | _MANAGERS | _TRANSPARENT
+
+
+def misfit(own: FunctionNode, theirs: FunctionNode) -> tuple[str, str] | None:
+    """Return how a replacement is none to the callers of a function, and what to do; None where it may be one.
+
+    What is wrong is the rest of a sentence. What a decorator that is not known makes of a function is not known either.
+    """
+    if _bound(own) != _bound(theirs) and _leaves(own) - _leaves(theirs) <= _KNOWN:
+        return f"is {_bound(own)}, upstream's is {_bound(theirs)}", "write it under upstream's decorators"
+    alike = _decorators(own) == _decorators(theirs)
+    if not alike and not (_leaves(own) ^ _leaves(theirs)) <= _KNOWN:
+        return None
+    kinds = [a_kind(function_kind(one)) if alike else _given(one) for one in (own, theirs)]
+    if kinds[0] != kinds[1] and {*kinds} != {_MANAGER, a_kind("plain function")}:
+        return f"is {kinds[0]}, upstream's is {kinds[1]}", "keep the kind its callers expect"
+    if differs := replacement_mismatch(own.args, theirs.args):
+        wanted = signature_text(theirs.args)
+        return differs, f"keep upstream's parameters, {wanted}; where no caller is left that gives them, use @edited"
+    return None
+
+
+def unlike(
+    own: ast.stmt, theirs: ast.stmt, own_classes: ClassGraph, their_classes: ClassGraph, path: str
+) -> Iterator[str]:
+    """Yield what of a function or a class a replacement has otherwise and may have so, each as the rest of a sentence.
+
+    Those are decorators that it leaves out, members of a class that are of another kind, and methods that are none to
+    the callers of upstream's.
+
+    Args:
+        own: the replacement.
+        theirs: what it replaces.
+        own_classes: of the tree with the replacement's text as the module.
+        their_classes: of the tree.
+        path: of the module in both.
+    """
+    known: set[str] = set()
+    for decorator in _stated(own):
+        known |= _names(decorator, own_classes, path)
+    left = [one for one in _stated(theirs) if not known & _names(one, their_classes, path)]
+    if left and (instead := _instead(own, theirs)):
+        yield instead
+        left = [one for one in left if _leaf(one) not in _BOUND]
+    if left:
+        yield f"leaves out {' '.join(f'@{brief(one)}' for one in left)}"
+    members, others = _methods(own), _others(own)
+    for (name, accessor), one in _methods(theirs).items():
+        here = members.get((name, accessor))
+        if here is None and name in others and _bound(one) != "a property":
+            yield f"has a `{name}` that is {others[name]}, upstream's is {_bound(one)}"
+        elif here is None and accessor and (name, "") in members:
+            yield f"has a `{name}` that leaves out @{name}.{accessor}"
+        elif wrong := misfit(here, one) if here else None:
+            yield f"has a `{name}` that {wrong[0]}"
+        elif here:
+            yield from (f"has a `{name}` that {what}" for what in unlike(here, one, own_classes, their_classes, path))
+
+
+def _instead(own: ast.stmt, theirs: ast.stmt) -> str:
+    """Return which decorator a function has for one that makes callers get at it in the same way."""
+    mine, wanted = ([one for one in _stated(node) if _leaf(one) in _BOUND] for node in (own, theirs))
+    alike = isinstance(own, FUNCTIONS) and isinstance(theirs, FUNCTIONS) and _bound(own) == _bound(theirs)
+    return f"has @{brief(mine[0])} for @{brief(wanted[0])}" if alike and mine and wanted else ""
+
+
+def _others(node: ast.stmt) -> dict[str, str]:
+    """Return what the members of a class are that are surely no functions, by name."""
+    found: dict[str, str] = {}
+    body = node.body if isinstance(node, ast.ClassDef) else []
+    for one in body:
+        if isinstance(one, ast.ClassDef):
+            found[one.name] = "a class"
+        elif isinstance(getattr(one, "value", None), _VALUES):
+            found |= dict.fromkeys(stored_names(one), "a value")
+    return found
+
+
+def _methods(node: ast.stmt) -> dict[tuple[str, str], FunctionNode]:
+    """Return the methods of a class by name, those of a property by what they do too, of several the last."""
+    body = node.body if isinstance(node, ast.ClassDef) else []
+    return {(one.name, _accessor(one)): one for one in body if isinstance(one, FUNCTIONS)}
+
+
+def _accessor(node: FunctionNode) -> str:
+    """Return ``setter`` for what stands under ``@name.setter``, and so on."""
+    attributes = (one for one in node.decorator_list if isinstance(one, ast.Attribute))
+    return next((one.attr for one in attributes if isinstance(one.value, ast.Name) and one.value.id == node.name), "")
+
+
+def _stated(node: ast.stmt) -> list[ast.expr]:
+    """Return the decorators of a definition that say something which Python does not do by itself."""
+    listed: list[ast.expr] = getattr(node, "decorator_list", [])
+    return [one for one in listed if getattr(one, "id", "") != _IMPLIED.get(getattr(node, "name", ""))]
+
+
+def _names(decorator: ast.expr, classes: ClassGraph, path: str) -> set[str]:
+    """Return what a decorator may be called, to compare: as it is written, and by full names with its arguments."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    given = dump(ast.Call(ast.Name("_"), decorator.args, decorator.keywords)) if isinstance(decorator, ast.Call) else ""
+    return {dump(decorator), *(f"{name} {given}" for name in classes.names(path, called))}
+
+
+def _decorators(node: ast.stmt) -> set[str]:
+    return {dump(one) for one in _stated(node)}
+
+
+def _leaves(node: FunctionNode) -> set[str]:
+    return {_leaf(one) for one in _stated(node)}
+
+
+def _leaf(decorator: ast.expr) -> str:
+    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator).rpartition(".")[2]
+
+
+def _bound(node: FunctionNode) -> str:
+    leaves = {*_leaves(node), _IMPLIED.get(node.name, "")}
+    return next((text for leaf, text in _BOUND.items() if leaf in leaves), "a function")
+
+
+def _given(node: FunctionNode) -> str:
+    return _MANAGER if _leaves(node) & _MANAGERS else a_kind(function_kind(node))
