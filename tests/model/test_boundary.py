@@ -18,14 +18,14 @@ AS_WRITTEN = {
         "merging/imports.py",
         "overlay/reading/parsed.py",
         "overlay/reading/vocabulary.py",
-        "refreshing/outline.py",
+        "authoring/refresh/outline.py",
     },
     "bases": {
         "dangers/statements.py",
         "overlay/reading/marks.py",
         "contracts/read_places.py",
-        "refreshing/differing.py",
-        "refreshing/outline.py",
+        "authoring/refresh/differences.py",
+        "authoring/refresh/outline.py",
     },
 }
 

@@ -7,17 +7,17 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from npu_overlays.authoring.import_patches.forms import FormKind
+from npu_overlays.authoring.import_patches.import_patches import ImportedPatchSet, ImportOptions, ImportResult, migrate
+from npu_overlays.authoring.import_patches.ledger_comparison import LedgerComparison
+from npu_overlays.authoring.import_patches.report import KINDS, as_json, notices, unsound
+from npu_overlays.authoring.init.request import InitRequest
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.notes import as_typed
 from npu_overlays.commands.options import add_clones, add_json, choice_of, folder
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, OverlayError
-from npu_overlays.migrating.comparing import Comparison
-from npu_overlays.migrating.forming import Kind
-from npu_overlays.migrating.migrate import Asked, Migrated, Outcome, migrate
-from npu_overlays.migrating.report import KINDS, as_json, notices, unsound
-from npu_overlays.starting.request import Request
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
@@ -82,8 +82,8 @@ class Options:
     folder: Path
     summary: Path | None
     only: tuple[str, ...]
-    kind: Kind
-    request: Request
+    kind: FormKind
+    request: InitRequest
     root: Path
     why: str
     only_shipped: bool
@@ -124,7 +124,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _read(parsed: argparse.Namespace) -> Options:
     root: Path = parsed.overlays
-    request = Request(
+    request = InitRequest(
         name="",
         repository=parsed.repository,
         suffix=parsed.suffix,
@@ -151,7 +151,7 @@ def _read(parsed: argparse.Namespace) -> Options:
 
 def _run(options: Options, console: Console) -> int:
     outcome = migrate(
-        Asked(
+        ImportOptions(
             folder=options.folder,
             summary=options.summary,
             only=options.only,
@@ -170,7 +170,7 @@ def _run(options: Options, console: Console) -> int:
     return MergeError.exit_code if any(unsound(one, options.kind) for one in outcome.migrated) else 0
 
 
-def _report(console: Console, outcome: Outcome, options: Options) -> None:
+def _report(console: Console, outcome: ImportResult, options: Options) -> None:
     for path in outcome.passed_over:
         what = "is in no series" if path.suffix in (".patch", ".diff") else "is no *.patch"
         console.notice(f"{path}: {what}, and was passed over")
@@ -180,7 +180,7 @@ def _report(console: Console, outcome: Outcome, options: Options) -> None:
         _report_comparison(console, outcome.comparison, options)
 
 
-def _report_one(console: Console, one: Migrated, options: Options) -> None:
+def _report_one(console: Console, one: ImportedPatchSet, options: Options) -> None:
     for notice in notices(one, options.kind):
         console.notice(f"{one.patches.name}: {notice}")
     number = plural(len(one.patches.patches), "patch file")
@@ -197,7 +197,7 @@ def _report_one(console: Console, one: Migrated, options: Options) -> None:
         console.line(f"  next: npu-overlays lock {shlex.quote(as_typed(one.overlay.folder))}")
 
 
-def _proof_line(one: Migrated, kind: Kind) -> str:
+def _proof_line(one: ImportedPatchSet, kind: FormKind) -> str:
     """Return what was seen of a form of a set of patches."""
     proven = one.proven[kind]
     if isinstance(proven, OverlayError):
@@ -213,7 +213,7 @@ def _proof_line(one: Migrated, kind: Kind) -> str:
     return f"the same program in each module, the same bytes elsewhere: {of_what}"
 
 
-def _report_comparison(console: Console, comparison: Comparison, options: Options) -> None:
+def _report_comparison(console: Console, comparison: LedgerComparison, options: Options) -> None:
     right = plural(comparison.right, "entry", "entries")
     console.line("")
     console.line(

@@ -19,6 +19,7 @@ import tomlkit
 from packaging.version import Version
 from tomlkit.items import AoT
 
+from npu_overlays.authoring.init.overlay_files import readme, staged
 from npu_overlays.contracts.lockfile import load_lock, stated_version
 from npu_overlays.errors import ConfigError, Problem, UsageError, listing
 from npu_overlays.overlay.bounds import SINCE_UNTIL
@@ -29,7 +30,6 @@ from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit
 from npu_overlays.overlay.tables import load_toml
 from npu_overlays.pin import Pin
 from npu_overlays.reproducible import remove, write_atomically
-from npu_overlays.starting.project import readme, staged
 from npu_overlays.tree import SourceTree
 
 

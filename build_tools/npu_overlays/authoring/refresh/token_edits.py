@@ -1,0 +1,160 @@
+"""Token edits: a definition before and after → the token substitutions from one to the other."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from npu_overlays.errors import MergeError
+from npu_overlays.model.logical_lines import Layout, layout_of
+from npu_overlays.model.passages import Passage
+from npu_overlays.model.texts import lines_of
+from npu_overlays.overlay.operations import Edit
+
+# Of a definition, at most so much may be exchanged by an edit, or else it is a replacement.
+_SHARE = 0.5
+_SMALL = 24
+_MOST_LINES = 12
+# How many tokens a find has beside those that change, tried in this order.
+_BESIDE = (2, 4, 1, 0)
+
+
+@dataclass(frozen=True)
+class _Hunk:
+    """Lines `first` to `behind` of the text before, and those of the text after that take their place."""
+
+    first: int
+    behind: int
+    start: int
+    end: int
+
+
+def substitutions(before: str, after: str) -> Iterator[tuple[Edit, ...]]:
+    """Yield edits that lead from one text of a definition to the other, the narrowest first; none where they are large.
+
+    What they leave is to be tried: they need not mean what they read as, and comments that no find takes in stay.
+
+    Args:
+        before: whole lines, as upstream has them.
+        after: likewise.
+    """
+    try:
+        passage = Passage("", before.encode())
+    except MergeError:
+        return
+    old, new = lines_of(before), lines_of(after)
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    hunks = [_Hunk(*code[1:]) for code in matcher.get_opcodes() if code[0] != "equal"]
+    hunks = [one for one in hunks if _code(old[one.first : one.behind]) != _code(new[one.start : one.end])]
+    for narrow in (True, False):
+        edits = _edits(passage, old, new, hunks, narrow=narrow)
+        if edits and _are_small(edits, passage):
+            yield edits
+
+
+def _code(lines: Sequence[str]) -> list[str]:
+    return layout_of("".join(lines)).texts
+
+
+def _are_small(edits: Sequence[Edit], passage: Passage) -> bool:
+    exchanged = sum(len(layout_of(edit.find).tokens) * edit.count for edit in edits)
+    return exchanged <= max(_SMALL, _SHARE * len(passage.layout.tokens))
+
+
+def _edits(
+    passage: Passage, old: Sequence[str], new: Sequence[str], hunks: Sequence[_Hunk], *, narrow: bool
+) -> tuple[Edit, ...]:
+    """Return one edit for each place, or for those that say the same; empty where one cannot be told from others."""
+    found: list[tuple[str, str]] = []
+    widened = _apart([_anchored(old, one) for one in hunks])
+    for hunk in widened:
+        pair = (_within_line(passage, old, new, hunk) if narrow else None) or _lines(passage, old, new, hunk, widened)
+        if pair is None:
+            return ()
+        found.append(pair)
+    return tuple(Edit(find=find, replace=text, count=found.count((find, text))) for find, text in dict.fromkeys(found))
+
+
+def _anchored(old: Sequence[str], hunk: _Hunk) -> _Hunk:
+    """Return a hunk with a line beside it where it finds no code: the one below, or else the one above."""
+    first, behind, start, end = hunk.first, hunk.behind, hunk.start, hunk.end
+    while not _code(old[first:behind]):
+        if behind < len(old):
+            behind, end = behind + 1, end + 1
+        elif first > 0:
+            first, start = first - 1, start - 1
+        else:
+            break
+    return _Hunk(first, behind, start, end)
+
+
+def _apart(hunks: Sequence[_Hunk]) -> list[_Hunk]:
+    """Return hunks of which those that touch one line are joined."""
+    joined: list[_Hunk] = []
+    for one in hunks:
+        if joined and one.first < joined[-1].behind:
+            last = joined.pop()
+            one = _Hunk(last.first, max(one.behind, last.behind), last.start, max(one.end, last.end))  # noqa: PLW2901  # it grows
+        joined.append(one)
+    return joined
+
+
+def _within_line(passage: Passage, old: Sequence[str], new: Sequence[str], hunk: _Hunk) -> tuple[str, str] | None:
+    """Return a substitution of a part of one line; None where more than a line changes, or the part is not alone."""
+    if (hunk.behind - hunk.first, hunk.end - hunk.start) != (1, 1):
+        return None
+    before, after = layout_of(old[hunk.first]), layout_of(new[hunk.start])
+    head = common(before.texts, after.texts)
+    tail = common(before.texts[head:][::-1], after.texts[head:][::-1])
+    for beside in _BESIDE:
+        first, last = max(0, head - beside), max(0, tail - beside)
+        find, text = (_part(one, first, len(one.tokens) - last) for one in (before, after))
+        if find and len(passage.occurrences(layout_of(find))) == _count(old, new, find, text):
+            return find, text
+    return None
+
+
+def common(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return with how many that are alike both begin."""
+    pairs = zip(one, other, strict=False)
+    return next((number for number, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def _part(layout: Layout, first: int, behind: int) -> str:
+    if first >= behind:
+        return ""
+    return layout.source[layout.tokens[first].start : layout.tokens[behind - 1].end]
+
+
+def _count(old: Sequence[str], new: Sequence[str], find: str, text: str) -> int:
+    """Return on how many more lines a substitution would be made: those that have the find before and not after."""
+    if find in text:
+        return 1
+    return max(1, sum(line.count(find) for line in old) - sum(line.count(find) for line in new))
+
+
+def _lines(
+    passage: Passage, old: Sequence[str], new: Sequence[str], hunk: _Hunk, others: Sequence[_Hunk]
+) -> tuple[str, str] | None:
+    """Return a substitution of whole lines, with as many around them as tell the place from all others."""
+    first, behind, start, end = hunk.first, hunk.behind, hunk.start, hunk.end
+    taken = {line for other in others if other is not hunk for line in range(other.first, other.behind)}
+    for number in range(_MOST_LINES):
+        find, text = "".join(old[first:behind]), "".join(new[start:end])
+        if len(passage.occurrences(layout_of(find))) == 1:
+            return _block(find), _block(text)
+        above, below = first > 0 and first - 1 not in taken, behind < len(old) and behind not in taken
+        if above and (number % 2 == 0 or not below):
+            first, start = first - 1, start - 1
+        elif below:
+            behind, end = behind + 1, end + 1
+        else:
+            return None
+    return None
+
+
+def _block(lines: str) -> str:
+    """Return whole lines as an edit has them: a single one without white space around it."""
+    text = lines.strip("\n")
+    return text.strip() if "\n" not in text else f"\n{text}\n"

@@ -1,0 +1,123 @@
+"""Undone edits: a text that was edited after its substitutions → what each has to put in, and into which text."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TypeAlias
+
+from npu_overlays.authoring.refresh.token_edits import common
+from npu_overlays.overlay.project import TextEdit
+
+# A part of one text and of another: first and behind the last of each.
+_Hunk: TypeAlias = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoneEdits:
+    """What gives a text.
+
+    Args:
+        put_in: what each of the substitutions is to put in, in their order.
+        below: in which text.
+    """
+
+    put_in: tuple[str, ...]
+    below: bytes
+
+
+def made(edits: Iterable[TextEdit], content: bytes) -> bytes | None:
+    """Return what substitutions make of a text; None where one does not find what it is to find."""
+    for one in edits:
+        if content.count(one.find.encode()) != one.count:
+            return None
+        content = content.replace(one.find.encode(), one.replace.encode())
+    return content
+
+
+def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdits | None:
+    """Return what gives a text, found from the last substitution to the first; whether it does is to be tried.
+
+    Args:
+        before: the text in which they are made.
+        edits: the substitutions, in the order in which they are made.
+        wanted: what is to come out.
+
+    Returns:
+        It; None where a change reaches over the border of what one puts in, or they put in what is not alike.
+    """
+    states = [before]
+    for one in edits:
+        states.append(states[-1].replace(one.find.encode(), one.replace.encode()))
+    put_in: list[str] = []
+    for one, (state, now) in zip(reversed(edits), reversed([*pairwise(states)]), strict=True):
+        spans = _spans(state, one, now, wanted)
+        found = {wanted[start:end] for start, end in spans}
+        try:
+            put_in = [*(text.decode() for text in found), *put_in]
+        except UnicodeDecodeError:
+            return None
+        if len(found) != 1:
+            return None
+        for start, end in reversed(spans):
+            wanted = wanted[:start] + one.find.encode() + wanted[end:]
+    return UndoneEdits(put_in=tuple(put_in), below=wanted)
+
+
+def _spans(state: bytes, one: TextEdit, now: bytes, wanted: bytes) -> list[tuple[int, int]]:
+    """Return where in the wanted text what a substitution puts in stands; none where a border of it is not there."""
+    parts, length = state.split(one.find.encode()), len(one.replace.encode())
+    head, tail = parts[0], parts[-1]
+    if one.count == 1 and len(wanted) >= len(head + tail) and wanted.startswith(head) and wanted.endswith(tail):
+        return [(len(head), len(wanted) - len(tail))]
+    hunks = list(_hunks(now, wanted))
+    ends = list(accumulate(len(part) + length for part in parts[:-1]))
+    spans = [(_place(hunks, end - length, last=False), _place(hunks, end, last=True)) for end in ends]
+    found = [(start, end) for start, end in spans if start is not None and end is not None]
+    return found if len(found) == len(spans) else []
+
+
+def _place(hunks: Iterable[_Hunk], border: int, *, last: bool) -> int | None:
+    """Return where a border of what was put in is in the wanted text; None where that is in the midst of a hunk.
+
+    What is put in right at a border belongs to what stands there already.
+    """
+    shift = 0
+    for first, behind, _, end in hunks:
+        if border < first or (border == first and (first < behind or not last)):
+            break
+        if border < behind:
+            return None
+        shift = end - behind
+    return border + shift
+
+
+def _hunks(now: bytes, wanted: bytes) -> Iterator[_Hunk]:
+    """Yield what differs between two texts: of lines in the places of as many others, each by itself."""
+    old, new = now.splitlines(keepends=True), wanted.splitlines(keepends=True)
+    at, to = ([0, *accumulate(map(len, lines))] for lines in (old, new))
+    for first, behind, start, end in _differing(old, new):
+        if behind - first == end - start:
+            for number in range(behind - first):
+                line, other = first + number, start + number
+                yield from (_moved(each, at[line], to[other]) for each in _differing(old[line], new[other]))
+        else:
+            block = _trimmed(now[at[first] : at[behind]], wanted[to[start] : to[end]])
+            yield _moved(block, at[first], to[start])
+
+
+def _differing(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterator[_Hunk]:
+    codes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    yield from (code[1:] for code in codes if code[0] != "equal")
+
+
+def _trimmed(old: bytes, new: bytes) -> _Hunk:
+    head = common(old, new)
+    tail = common(old[head:][::-1], new[head:][::-1])
+    return head, len(old) - tail, head, len(new) - tail
+
+
+def _moved(hunk: _Hunk, at: int, to: int) -> _Hunk:
+    return hunk[0] + at, hunk[1] + at, hunk[2] + to, hunk[3] + to
