@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from language.overlays import load, write
-from npu_overlays.authoring.bisect.delta_debugging import smallest
+from npu_overlays.authoring.bisect.bisect import smallest
 from npu_overlays.authoring.bisect.dependencies import needed
-from npu_overlays.authoring.bisect.run_result import RunResult
+from npu_overlays.authoring.bisect.trial import RunResult
 from npu_overlays.authoring.bisect.workspace import Workspace
 from npu_overlays.authoring.checkout.units import units_of
 from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree
