@@ -17,7 +17,7 @@ from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch
 
 Style = Literal["git-am", "patch-dir"]
-# So that nothing of a patch depends on the machine, and any file can be in it.
+# With these a patch does not depend on the machine, and any file can be in it.
 _DIFF = ("--full-index", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
 _MAIL = ("--no-signature", "--zero-commit", "--no-stat", "--no-attach", "--no-base", "--no-cover-letter")
 _NAME = 60
@@ -44,7 +44,8 @@ def export(subject: Subject, made: CommitSeries, folder: Path, style: Style) -> 
         repository = Repository(Path(place))
         base = repository.start(subject)
         head = repository.commit(subject, base, made.commits)
-        patches = dict(_mails(repository, base, head) if style == "git-am" else _plain(repository, base, head, made))
+        made_as = _mails if style == "git-am" else _plain
+        patches = dict(made_as(repository, base, head, made))
     with writing(folder.parent, option="--out"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with scratch(folder.parent) as room:
@@ -64,8 +65,8 @@ def _move(stage: Path, folder: Path) -> None:
         raise OutputError(Problem(where=str(folder), what=what, fix=fix)) from error
 
 
-def _mails(repository: Repository, base: str, head: str) -> Iterator[tuple[str, bytes]]:
-    if base == head:
+def _mails(repository: Repository, base: str, head: str, made: CommitSeries) -> Iterator[tuple[str, bytes]]:
+    if not made.commits:
         return
     repository.git("format-patch", "--quiet", *_DIFF, *_MAIL, "--output-directory=.git/mails", f"{base}..{head}")
     for file in sorted((repository.folder / ".git" / "mails").iterdir()):
@@ -85,10 +86,11 @@ def _slug(commit: OverlayCommit) -> str:
 
 
 def _header(commit: OverlayCommit) -> str:
-    """Return what stands above the diff: the reason in the fields that a patch of an overlay has."""
+    """Return what stands above the diff: the reasons in the fields that a patch of an overlay has."""
     first = commit.units[0]
+    reasons = dict.fromkeys(" ".join(unit.reason.why.split()) for unit in commit.units)
     fields = {
-        "Why": " ".join(dict.fromkeys(" ".join(unit.reason.why.split()) for unit in commit.units)),
+        "Why": " ".join(reasons),
         "Forwarded": first.reason.forwarded,
         "Drop-when": first.reason.drop_when,
         "Since": first.bounds.since,

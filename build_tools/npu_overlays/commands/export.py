@@ -8,8 +8,7 @@ from pathlib import Path
 
 from npu_overlays.authoring.checkout.commit_series import CommitSeries, series
 from npu_overlays.authoring.checkout.folder import refuse_present
-from npu_overlays.authoring.checkout.selection import choose
-from npu_overlays.authoring.checkout.units import Unit, only, units_of
+from npu_overlays.authoring.checkout.units import Unit, choose, only, units_of
 from npu_overlays.authoring.export import Style, export
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from npu_overlays.authoring.checkout.units import Unit
-from npu_overlays.overlay.project import Overlay
 
 OPERATION = "Overlay-Operation"
 TARGET = "Overlay-Target"
@@ -24,32 +23,30 @@ _READ = re.compile(r"^(?=---|diff |Index: |>?From |(?:From|Subject|Date):|\[PATC
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """Who a commit says it is by, and when: from the pin alone, so that equal overlays give equal commits."""
+    """The author and date of a commit, taken from the pin alone, so that equal overlays give equal commits."""
 
     name: str
     email: str
+    # Upstream's date, counted from 1970.
     seconds: int
 
     def __str__(self) -> str:
         return f"{self.name} <{self.email}> {self.seconds} +0000"
 
 
-def identity(overlay: Overlay, seconds: int) -> Identity:
-    """Return who commits what an overlay says; `seconds` is upstream's date, counted from 1970."""
-    return Identity(name=overlay.distribution, email=overlay.name, seconds=seconds)
-
-
 def message(units: Sequence[Unit]) -> str:
-    """Return the message of a commit: the reason, and in trailers what was done to what, and which file says so."""
+    """Return the message of a commit: the reasons, and in trailers the action, its targets, and the overlay's file."""
     first = units[0]
     subject = f"{_leaf(first)}: {_line(first.reason.why)}"
-    short = _shortened(subject)
-    body = [_wrapped(one.reason.why) for one in units] if len(units) > 1 or short != subject else []
-    return "\n\n".join([short, *dict.fromkeys(body), "\n".join(_trailers(units))]) + "\n"
+    paragraphs = [_shortened(subject)]
+    if len(units) > 1 or paragraphs[0] != subject:
+        paragraphs += dict.fromkeys(_wrapped(one.reason.why) for one in units)
+    paragraphs.append("\n".join(_trailers(units)))
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _leaf(unit: Unit) -> str:
-    """Return the symbol, or the name of the file, without what is around it unless `git am` would take it away."""
+    """Return the symbol or the file name without its path, or with it where `git am` would drop the bare name."""
     name = unit.name
     leaf = name.partition(":")[2] if ":" in name and not name.endswith(":*") else name.rpartition("/")[2]
     return name if _DROPPED.match(f"{leaf}:") else leaf
@@ -73,7 +70,8 @@ def _wrapped(text: str) -> str:
 def _trailers(units: Sequence[Unit]) -> Iterator[str]:
     for unit in units:
         yield f"{OPERATION}: {unit.action}"
-        yield from (f"{TARGET}: {target}" for target in unit.targets)
+        for target in unit.targets:
+            yield f"{TARGET}: {target}"
         yield f"{FILE}: {unit.file}"
         fields = {
             "Forwarded": unit.reason.forwarded,
@@ -81,4 +79,6 @@ def _trailers(units: Sequence[Unit]) -> Iterator[str]:
             "Since": unit.bounds.since,
             "Until": unit.bounds.until,
         }
-        yield from (f"{name}: {_line(value)}" for name, value in fields.items() if value.strip())
+        for name, value in fields.items():
+            if value.strip():
+                yield f"{name}: {_line(value)}"

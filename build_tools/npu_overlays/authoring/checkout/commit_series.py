@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from npu_overlays.authoring.checkout.commit_messages import message
@@ -15,16 +15,13 @@ from npu_overlays.tree import PatchedTree
 
 @dataclass(frozen=True, kw_only=True)
 class OverlayCommit:
-    """One step.
+    """One step from upstream to what an overlay gives."""
 
-    Args:
-        units: what it does: one thing, or several of which the earlier cannot stand without the later.
-        changes: the files it changes, with their new content; None where it deletes one.
-        executable: those of them that are executable afterwards.
-    """
-
+    # What it applies: one unit, or several, the earlier of which cannot be applied without the later.
     units: tuple[Unit, ...]
+    # The files it changes, with their new content; None where it deletes one.
     changes: Mapping[str, bytes | None] = field(repr=False)
+    # Those of them that are executable afterwards.
     executable: frozenset[str] = frozenset()
 
     @property
@@ -42,15 +39,15 @@ class CommitSeries:
 
 
 def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: bool = True) -> CommitSeries:
-    """Return one commit for each thing an overlay says, in the order in which a build applies it.
+    """Return one commit for each unit of an overlay, in the order in which a build applies them.
 
     Args:
         subject: the overlay and its upstream.
-        chosen: what of it to apply, instead of all.
+        chosen: the units to apply, instead of all.
         notices: whether comments mark the changed places, as in a wheel.
 
     Raises:
-        MergeError: something does not fit upstream.
+        MergeError: a unit does not fit upstream.
     """
     units = units_of(subject.content) if chosen is None else tuple(chosen)
     whole = apply_part(only(subject.content, units), subject.tree, absent=subject.absent, notices=notices)
@@ -59,7 +56,7 @@ def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: b
     waiting: list[Unit] = []
     for number, unit in enumerate(units):
         waiting.append(unit)
-        # What needs a later one to stand, as a wrapper and the parameter it names, is committed with that.
+        # A unit that needs a later one, as a wrapper that names a new parameter, is committed with that.
         after = _applied(subject, units[: number + 1], waiting, notices=notices)
         if after is None:
             continue
@@ -67,15 +64,15 @@ def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: b
         if changes:
             executable = frozenset(filter(after.is_executable, changes))
             commits.append(OverlayCommit(units=tuple(waiting), changes=changes, executable=executable))
-        state = _joined(state, after)
+        state = state.changed_by(after.changed, after.executable)
         waiting = []
-    if waiting or dict(_differing(state, whole)):
+    if waiting or not _is_same(state, whole):
         raise AssertionError(waiting)  # pragma: no cover  # the last step applies all, as `whole` does
     return CommitSeries(commits=tuple(commits), tree=whole)
 
 
 def _applied(subject: Subject, units: Sequence[Unit], latest: Sequence[Unit], *, notices: bool) -> PatchedTree | None:
-    """Return the files that the latest units change, with all that was done to them; None where that cannot be."""
+    """Return the files that the latest units change, as all units leave them; None where these cannot be applied."""
     paths = frozenset(path for unit in latest for path in unit.paths)
     try:
         part = about(only(subject.content, units), paths)
@@ -86,12 +83,8 @@ def _applied(subject: Subject, units: Sequence[Unit], latest: Sequence[Unit], *,
     return PatchedTree(upstream=subject.tree, changed=changed, executable=tree.executable & paths)
 
 
-def _joined(state: PatchedTree, after: PatchedTree) -> PatchedTree:
-    changed = {**state.changed, **after.changed}
-    return PatchedTree(upstream=state.upstream, changed=changed, executable=state.executable | after.executable)
-
-
-def _differing(one: PatchedTree, other: PatchedTree) -> Iterator[tuple[str, bytes | None]]:
-    for path in sorted({*one.changed, *other.changed}):
-        if one.after(path) != other.after(path) or one.is_executable(path) != other.is_executable(path):
-            yield path, other.after(path)
+def _is_same(one: PatchedTree, other: PatchedTree) -> bool:
+    paths = {*one.changed, *other.changed}
+    return all(
+        (one.after(path), one.is_executable(path)) == (other.after(path), other.is_executable(path)) for path in paths
+    )

@@ -22,27 +22,21 @@ from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch
 from npu_summary.plurals import plural
 
-# Under which names the repository's own configuration says what it was made of.
+# The keys of the repository's own configuration that record what it was made of.
 _NAME, _DIGEST, _BASE, _HEAD = (f"npu-overlays.{key}" for key in ("overlay", "digest", "upstream", "head"))
-# The digest of what the overlay becomes by what was edited there.
+# The digest that the overlay will have once a refresh has written what was edited there.
 _NEXT = "npu-overlays.next"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkout:
-    """A work tree made of an overlay.
-
-    Args:
-        folder: where it lies.
-        overlay: name of the overlay.
-        digest: of all that decided what the overlay gives.
-        base: upstream's commit in it.
-        head: the last commit that says what the overlay says.
-    """
+    """A work tree made of an overlay."""
 
     folder: Path
+    # The overlay's name, and the digest of all that decides what it gives.
     overlay: str
     digest: str
+    # Upstream's commit in the repository, and the last commit of the overlay's.
     base: str
     head: str
 
@@ -105,14 +99,14 @@ def digest_of(content: Content) -> str:
 
 
 def note(folder: Path, found: Checkout) -> None:
-    """Write down in a repository what it was made of."""
+    """Record in a repository what it was made of."""
     repository = Repository(folder)
     for key, value in ((_NAME, found.overlay), (_DIGEST, found.digest), (_BASE, found.base), (_HEAD, found.head)):
         repository.git("config", key, value)
 
 
 def note_next(folder: Path, digest: str) -> None:
-    """Write down what the overlay will be, once it holds what was edited: the work tree is not behind it then."""
+    """Record the digest that the overlay will have with what was edited: the work tree is not behind it then."""
     Repository(folder).git("config", _NEXT, digest)
 
 
@@ -125,7 +119,7 @@ def find_checkout(folder: Path, content: Content) -> Checkout:
 
     Raises:
         UsageError: there is none, it is of another overlay, the overlay was changed since it was made, or its work tree
-            cannot be taken for what was made of the overlay.
+            is in a state from which it cannot be brought back.
     """
     overlay = content.overlay.name
     new = shlex.quote(str(another(folder) if folder.exists() else folder))
@@ -154,8 +148,11 @@ def _noted(folder: Path) -> Mapping[str, str]:
         raw = Repository(folder).git("config", "--local", "--null", "--get-regexp", r"^npu-overlays\.")
     except OutputError:
         return {}
-    pairs = (entry.partition("\n") for entry in raw.decode(errors="replace").split("\0") if entry)
-    return {key: value for key, _, value in pairs}
+    found: dict[str, str] = {}
+    for entry in raw.decode(errors="replace").split("\0"):
+        key, _, found[key] = entry.partition("\n")
+    found.pop("", None)
+    return found
 
 
 def _move(made: Path, folder: Path) -> None:

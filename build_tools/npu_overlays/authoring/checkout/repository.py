@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from npu_overlays import git
-from npu_overlays.authoring.checkout.commit_messages import Identity, identity
+from npu_overlays.authoring.checkout.commit_messages import Identity
 from npu_overlays.authoring.checkout.commit_series import CommitSeries, OverlayCommit
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.pipeline import Subject
 from npu_overlays.proc import ProcessError
 from npu_overlays.source import kept_commit
-from npu_overlays.tree import SourceTree
 
 BRANCH = "overlay"
 UPSTREAM = "upstream"
 _IMPORTED = "refs/npu-overlays/imported"
-# Dates of a release that no commit is known of: the first that a wheel's archive can hold.
+# The date of a release whose commit is not known: the first that a wheel's archive can hold.
 _RELEASED = 315532800
 # What reaches the work tree is exactly what is committed, whatever attributes and settings say.
 _ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n"
-# What tools write as they go is none of the overlay's, also where upstream's .gitignore is not there to say so.
+# What tools write on the way belongs to no overlay, even where upstream's .gitignore does not name it.
 _EXCLUDED = (
     *("__pycache__/", "*.pyc", ".ruff_cache/", ".mypy_cache/", ".pytest_cache/", ".hypothesis/"),
     *(".DS_Store", "._*", "Thumbs.db", "desktop.ini", ".directory", ".*.sw[a-px]", ".#*", ".~lock.*#"),
@@ -32,7 +31,7 @@ _LOCAL = {"core.autocrlf": "false", "core.fileMode": "true", "core.symlinks": "t
 
 
 class Repository:
-    """A repository with a work tree, of which nothing of the user's configuration has a part.
+    """A repository with a work tree, unaffected by the user's git configuration.
 
     Args:
         folder: the work tree.
@@ -56,24 +55,33 @@ class Repository:
     def files(self, *options: str) -> frozenset[str]:
         """Return the files and links of the work tree that `git ls-files` lists with these options."""
         raw = self.git("ls-files", "-z", *options)
-        names = {name.decode("utf-8", "surrogateescape") for name in raw.split(b"\0") if name}
-        return frozenset(name for name in names if (self.folder / name).is_symlink() or (self.folder / name).is_file())
+        found: set[str] = set()
+        for name in raw.decode("utf-8", "surrogateescape").split("\0"):
+            path = self.folder / name
+            if name and (path.is_symlink() or path.is_file()):
+                found.add(name)
+        return frozenset(found)
 
     def present(self) -> frozenset[str]:
-        """Return the files of the work tree that git has, or would take; of another repository in it, none."""
+        """Return the files of the work tree that git has, or would add; none of a repository inside it."""
         return self.files("--cached", "--others", "--exclude-standard")
 
     def left_out(self) -> Mapping[str, tuple[str, str]]:
         """Return the mode and the blob of each file that git was told not to put there, as a sparse checkout does."""
         listed = self.git("ls-files", "-z", "-t", "--stage").decode("utf-8", "surrogateescape").split("\0")
-        entries = (entry.partition("\t") for entry in listed if entry.startswith("S "))
-        parts = ((path, head.split()) for head, _, path in entries if not (self.folder / path).exists())
-        return {path: (mode, blob) for path, (_, mode, blob, _) in parts}
+        found: dict[str, tuple[str, str]] = {}
+        for entry in listed:
+            head, _, path = entry.partition("\t")
+            if head.startswith("S ") and not (self.folder / path).exists():
+                _, mode, blob, _ = head.split()
+                found[path] = (mode, blob)
+        return found
 
     def holders(self, branch: str) -> Iterator[str]:
         """Yield the folders of other work trees of the repository that have a branch checked out."""
         _, *others = self.git("worktree", "list", "--porcelain").decode("utf-8", "surrogateescape").split("\n\n")
-        for lines in (entry.splitlines() for entry in others):
+        for entry in others:
+            lines = entry.splitlines()
             if f"branch refs/heads/{branch}" in lines and not any(line.startswith("prunable") for line in lines):
                 yield lines[0].removeprefix("worktree ")
 
@@ -84,14 +92,12 @@ class Repository:
 
     def keep(self, ref: str) -> None:
         """Keep the work tree as it is as a commit on top of the current one, and touch neither it nor the index."""
-        listed = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in sorted(self.present()))
-        absent = [f"{mode} {blob}\t{name}\0" for name, (mode, blob) in self.left_out().items()]
+        listed = "".join(f"{name}\0" for name in sorted(self.present()))
+        absent = "".join(f"{mode} {blob}\t{name}\0" for name, (mode, blob) in self.left_out().items())
         with tempfile.TemporaryDirectory(prefix="npu-overlays-index-") as place:
             own = {"GIT_INDEX_FILE": str(Path(place) / "index")}
-            self.git("update-index", "--add", "-z", "--stdin", stdin=listed, env=own)
-            self.git(
-                "update-index", "-z", "--index-info", stdin="".join(absent).encode("utf-8", "surrogateescape"), env=own
-            )
+            for options, names in (("--add", "-z", "--stdin"), listed), (("-z", "--index-info"), absent):
+                self.git("update-index", *options, stdin=names.encode("utf-8", "surrogateescape"), env=own)
             tree = self.git("write-tree", env=own).decode().strip()
         person = ("-c", "user.name=refresh", "-c", "user.email=refresh")
         self.git("update-ref", ref, self.line(*person, "commit-tree", tree, "-p", "HEAD", "-m", "edited"))
@@ -112,7 +118,7 @@ class Repository:
         info.mkdir(exist_ok=True)
         (info / "attributes").write_text(_ATTRIBUTES, "utf-8")
         (info / "exclude").write_text("".join(f"{name}\n" for name in _EXCLUDED), "utf-8")
-        base = self._taken_over(subject) if subject.tree.source.kind == "git" else self._released(subject)
+        base = self._copy_commit(subject) if subject.tree.source.kind == "git" else self._commit_release(subject)
         self.git("update-ref", f"refs/tags/{UPSTREAM}", base)
         return base
 
@@ -120,15 +126,18 @@ class Repository:
         """Add commits on top of `base`, and return the last, or `base` where there is none."""
         if not commits:
             return base
-        who = identity(subject.content.overlay, int(self.line("show", "--no-patch", "--format=%ct", base)))
-        parents = [base, *([""] * (len(commits) - 1))]
-        stream = (
-            _written(who, one.message, parent, _changes(one)) for one, parent in zip(commits, parents, strict=True)
-        )
-        return self._imported(b"".join(stream))
+        who = _identity(subject, int(self.line("show", "--no-patch", "--format=%ct", base)))
+        stream: list[bytes] = []
+        parent = base
+        for one in commits:
+            changes = [(path, content, path in one.executable) for path, content in sorted(one.changes.items())]
+            stream.append(_for_import(who, one.message, parent, changes))
+            # Fast-import goes on from the commit before.
+            parent = ""
+        return self._import(b"".join(stream))
 
-    def _taken_over(self, subject: Subject) -> str:
-        """Take over the objects of the cache's repository, so that upstream's commit has its own id here."""
+    def _copy_commit(self, subject: Subject) -> str:
+        """Copy the objects of the cache's repository, so that upstream's commit has its own id here."""
         commit = subject.tree.source.commit
         kept = kept_commit(commit)
         shutil.copytree(kept / "objects", self.folder / ".git" / "objects", dirs_exist_ok=True)
@@ -136,13 +145,14 @@ class Repository:
             shutil.copyfile(kept / "shallow", self.folder / ".git" / "shallow")
         return commit
 
-    def _released(self, subject: Subject) -> str:
+    def _commit_release(self, subject: Subject) -> str:
+        """Commit the files of a release archive."""
         source, pin = subject.tree.source, subject.content.overlay.pin
         text = f"{pin.project}, as released\n\nRelease-Archive: {source.archive}\nRelease-Sha256: {source.sha256}\n"
-        who = identity(subject.content.overlay, _RELEASED)
-        return self._imported(_written(who, text, "", _files(subject.tree)))
+        files = [(path, subject.tree.read(path), entry.executable) for path, entry in subject.tree.entries.items()]
+        return self._import(_for_import(_identity(subject, _RELEASED), text, "", files))
 
-    def _imported(self, stream: bytes) -> str:
+    def _import(self, stream: bytes) -> str:
         self.git("fast-import", "--quiet", "--force", stdin=stream)
         made = self.line("rev-parse", _IMPORTED)
         self.git("update-ref", "-d", _IMPORTED)
@@ -163,18 +173,13 @@ def write(folder: Path, subject: Subject, made: CommitSeries) -> tuple[str, str]
     return base, head
 
 
-def _changes(commit: OverlayCommit) -> Iterator[tuple[str, bytes | None, bool]]:
-    for path, content in sorted(commit.changes.items()):
-        yield path, content, path in commit.executable
+def _identity(subject: Subject, seconds: int) -> Identity:
+    overlay = subject.content.overlay
+    return Identity(name=overlay.distribution, email=overlay.name, seconds=seconds)
 
 
-def _files(tree: SourceTree) -> Iterator[tuple[str, bytes | None, bool]]:
-    for path, entry in tree.entries.items():
-        yield path, tree.read(path), entry.executable
-
-
-def _written(who: Identity, message: str, parent: str, changes: Iterator[tuple[str, bytes | None, bool]]) -> bytes:
-    """Return a commit as git's fast-import reads it."""
+def _for_import(who: Identity, message: str, parent: str, changes: Iterable[tuple[str, bytes | None, bool]]) -> bytes:
+    """Return a commit for git's fast-import; a change is a path, its content, and whether it is executable."""
     text = message.encode()
     head = [f"commit {_IMPORTED}".encode(), b"author " + str(who).encode(), b"committer " + str(who).encode()]
     parts = [b"\n".join(head), b"data %d\n%s" % (len(text), text)]

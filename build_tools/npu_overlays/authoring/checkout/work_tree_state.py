@@ -14,7 +14,7 @@ def _either(command: str) -> tuple[str, str]:
     return f"a {command} is under way", f"finish it ({{git}} {command} --continue), or give it up (--abort)"
 
 
-# What git keeps while something is done there, what that is, and what is to be done about it.
+# The files that git keeps during an operation, the operation, and how the user ends it.
 _UNDER_WAY = {
     "rebase-merge": _either("rebase"),
     "rebase-apply": _either("rebase"),
@@ -30,14 +30,14 @@ _UNDER_WAY = {
 
 
 def refuse_unsettled(folder: Path, head: str) -> None:
-    """Raise `UsageError` where a work tree cannot be taken for what was made of an overlay.
+    """Raise `UsageError` where a work tree is not an edit of what an overlay gives.
 
-    Git is doing something in it, or waits for somebody to go on; it is at a commit that lacks some of the overlay's, so
-    that what they do would be taken for undone; or another work tree has the branch that a refresh moves.
+    An operation of git's is under way in it; it is at a commit without some of the overlay's, so that these would seem
+    undone; or another work tree has the branch that a refresh moves.
 
     Args:
         folder: the work tree.
-        head: the last commit that says what the overlay says.
+        head: the last commit of the overlay's.
     """
     if problem := next(_unsettled(Repository(folder), head), None):
         raise UsageError(problem)
