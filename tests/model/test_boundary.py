@@ -18,14 +18,14 @@ AS_WRITTEN = {
         "merging/imports.py",
         "overlay/reading/parsed.py",
         "overlay/reading/vocabulary.py",
-        "authoring/refresh/outline.py",
+        "authoring/refresh/equivalence.py",
     },
     "bases": {
         "dangers/statements.py",
         "overlay/reading/marks.py",
         "contracts/read_places.py",
         "authoring/refresh/differences.py",
-        "authoring/refresh/outline.py",
+        "authoring/refresh/equivalence.py",
     },
 }
 

@@ -15,11 +15,11 @@ from npu_overlays.authoring.import_patches.applied_patches import AppliedPatch, 
 from npu_overlays.authoring.import_patches.stated_reasons import StatedReasons, grounds_of
 from npu_overlays.authoring.init.init import StagedOverlay
 from npu_overlays.authoring.refresh.edited_files import EditedFile
+from npu_overlays.authoring.refresh.equivalence import unlike
 from npu_overlays.authoring.refresh.layer_writer import LayerWriter, layer_named
 from npu_overlays.authoring.refresh.patch_text import patch_between
 from npu_overlays.authoring.refresh.plan import RefreshPlan
 from npu_overlays.authoring.refresh.planner import Planner
-from npu_overlays.authoring.refresh.verification import unlike
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.reconcile import declarations, reconcile
 from npu_overlays.changes.series import ineffective

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from npu_overlays.authoring.refresh.equivalence import same_program
-from npu_overlays.authoring.refresh.patch_underlay import carried_below
+from npu_overlays.authoring.refresh.patch_underlay import underlays
 from npu_overlays.authoring.refresh.rebound_imports import rebound
 from npu_overlays.changes.compare import compare_file, compare_trees
 from npu_overlays.changes.reconcile import reconcile
@@ -20,7 +20,7 @@ from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_i
 
 @dataclass(frozen=True, kw_only=True)
 class OperationChange:
-    """What becomes of one symbol: the operation there was, and the one there is to be; None for none."""
+    """The operation on a symbol that there is, and the one that there should be; None for none."""
 
     symbol: str
     known: Operation | None
@@ -35,56 +35,42 @@ class OperationChange:
 
 @dataclass(frozen=True, kw_only=True)
 class DerivedModule:
-    """What gives a module.
-
-    Args:
-        changes: what becomes of its operations.
-        before: what a patch has to make of upstream's file first; None where it needs none.
-        result: the module they give, without notices.
-        given_up: operations that go although something of them is wanted: the patch says that, too.
-    """
+    """What gives a wanted module."""
 
     changes: tuple[OperationChange, ...]
+    # What a patch has to make of upstream's file first; None where it needs no patch.
     before: bytes | None
+    # The module that operations and patch give, without notices.
     result: bytes
+    # Operations that go although part of them is wanted: the patch contains that, too.
     given_up: tuple[Operation, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class EditedModule:
-    """One module.
-
-    Args:
-        path: its repository path.
-        upstream: its bytes before any operation.
-        operations: those on it.
-        now: what they give, without notices.
-        wanted: what is wanted, likewise.
-    """
+    """A module that was edited."""
 
     path: str
+    # Its bytes before any operation.
     upstream: bytes
     operations: tuple[Operation, ...]
+    # What the operations give, and what is wanted, both without notices.
     now: bytes
     wanted: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """What is tried.
-
-    Args:
-        subject: the module.
-        changes: what is to become of its operations, with their imports as they are now.
-        exchanged: the imports that are others by then, and which.
-    """
+    """Changes of a module's operations that may give the wanted module."""
 
     subject: EditedModule
+    # With the imports that operations have now.
     changes: tuple[OperationChange, ...]
+    # The imports that the wanted module exchanges, and for which.
     exchanged: Mapping[ImportedName, ImportedName] = field(default_factory=dict)
 
-    def found(self, known: Set[str]) -> DerivedModule | None:
-        """Return what gives the module so, with a patch below where it needs one; None where nothing does.
+    def result(self, known: Set[str]) -> DerivedModule | None:
+        """Return what gives the wanted module, with a patch below where it needs one; None where nothing does.
 
         Args:
             known: what upstream's module defines, by qualified name.
@@ -98,10 +84,12 @@ class Attempt:
             and same_program(alone.content, subject.wanted, known)
             and _is_declared(subject.path, subject.upstream, alone)
         ):
-            return DerivedModule(changes=self._changes(), before=None, result=alone.content)
-        # Where upstream's own import is another by then, only the patch lets the operations have it.
+            return DerivedModule(changes=self._rebound_changes(), before=None, result=alone.content)
+        # Where the work tree exchanged an import of upstream's own, only the patch lets operations have the new one.
         carrier = alone or merged(subject, before)
-        for below in carried_below(subject.upstream, carrier, subject.wanted) if carrier else ():
+        if carrier is None:
+            return None
+        for below in underlays(subject.upstream, carrier, subject.wanted):
             if found := self._on_patch(below, operations, known):
                 return found
         return None
@@ -111,19 +99,25 @@ class Attempt:
         above = merged(subject, operations, below)
         if (
             above is None
-            or _are_rivals(subject, self.changes, below)
+            or self._has_rivals(below)
             or not same_program(above.content, subject.wanted, known)
             or not _is_declared(subject.path, below, above)
         ):
             return None
-        return DerivedModule(changes=self._changes(), before=below, result=above.content)
+        return DerivedModule(changes=self._rebound_changes(), before=below, result=above.content)
 
-    def _changes(self) -> tuple[OperationChange, ...]:
-        """Return the changes with the imports that are others, also of operations that nothing else changes."""
-        found = {
-            one.symbol: replace(one, wanted=rebound(one.wanted, self.exchanged)) if one.wanted else one
-            for one in self.changes
-        }
+    def _has_rivals(self, below: bytes) -> bool:
+        """Return whether a patch would change members of what a change deletes: a build would call its work lost."""
+        deleted = tuple(f"{one.symbol}." for one in self.changes if one.wanted and one.wanted.action == "deleted")
+        difference = compare_file(self.subject.path, self.subject.upstream, below)
+        return difference is not None and any(one.symbol.startswith(deleted) for one in difference.symbols())
+
+    def _rebound_changes(self) -> tuple[OperationChange, ...]:
+        """Return the changes with exchanged imports, and those of operations of which only imports change."""
+        found: dict[str, OperationChange] = {}
+        for change in self.changes:
+            wanted = rebound(change.wanted, self.exchanged) if change.wanted else None
+            found[change.symbol] = replace(change, wanted=wanted)
         for one in self.subject.operations:
             if one.symbol not in found and (wanted := rebound(one, self.exchanged)) != one:
                 found[one.symbol] = OperationChange(symbol=one.symbol, known=one, wanted=wanted)
@@ -132,15 +126,15 @@ class Attempt:
 
 def applied(operations: Sequence[Operation], changes: Sequence[OperationChange]) -> list[Operation]:
     """Return operations with some exchanged in their places, and the new ones behind them."""
-    by_symbol = {one.symbol: one.wanted for one in changes}
-    kept = [by_symbol.pop(one.symbol, one) if one.symbol in by_symbol else one for one in operations]
-    return [one for one in (*kept, *by_symbol.values()) if one is not None]
+    wanted = {one.symbol: one.wanted for one in changes}
+    everything = [wanted.pop(one.symbol, None) if one.symbol in wanted else one for one in operations]
+    return [one for one in (*everything, *wanted.values()) if one is not None]
 
 
 def merged(
     subject: EditedModule, operations: Sequence[Operation], upstream: bytes | None = None
 ) -> MergedModule | None:
-    """Return what operations make of a module, or of one in the place of upstream's; None where they do not fit."""
+    """Return what operations make of a module, or of another text of upstream's; None where they do not fit."""
     before = subject.upstream if upstream is None else upstream
     if not operations:
         return MergedModule(content=before, declared=(), authorship=kept(before))
@@ -151,7 +145,7 @@ def merged(
 
 
 def _is_declared(path: str, before: bytes, merged: MergedModule) -> bool:
-    """Return whether what differs is what the operations say, as a build will demand: no more, and no less."""
+    """Return whether the operations declare exactly what differs, as a build will demand."""
     entries = {path: FileEntry(blob=blob_id(before))}
     upstream = SourceTree(entries=entries, content={path: before}, source=Source(kind="git", repository="", commit=""))
     tree = PatchedTree(upstream=upstream, changed={path: merged.content})
@@ -160,10 +154,3 @@ def _is_declared(path: str, before: bytes, merged: MergedModule) -> bool:
     except MergeError:
         return False
     return True
-
-
-def _are_rivals(subject: EditedModule, changes: Sequence[OperationChange], below: bytes) -> bool:
-    """Return whether a patch would change members of what a change deletes: what it does would be said to be lost."""
-    deleted = tuple(f"{one.symbol}." for one in changes if one.wanted and one.wanted.action == "deleted")
-    difference = compare_file(subject.path, subject.upstream, below)
-    return difference is not None and any(one.symbol.startswith(deleted) for one in difference.symbols())

@@ -16,9 +16,10 @@ from npu_overlays.tree import PatchedTree, blob_id
 
 @dataclass(frozen=True, kw_only=True)
 class EditedFile:
-    """A file that is to be otherwise: its new content, None where it is to go; and whether it is executable."""
+    """A file that was edited."""
 
     path: str
+    # None where it was deleted.
     content: bytes | None
     executable: bool = False
 
@@ -26,7 +27,7 @@ class EditedFile:
 def edited_files(checkout: Checkout, overlay: Overlay, tree: PatchedTree) -> tuple[EditedFile, ...]:
     """Return what differs between a work tree and what its overlay gives.
 
-    What upstream's .gitignore names is passed over, unless it was added to the index.
+    Files that upstream's .gitignore names are passed over, unless they were added to the index.
 
     Args:
         checkout: the work tree.
@@ -34,7 +35,7 @@ def edited_files(checkout: Checkout, overlay: Overlay, tree: PatchedTree) -> tup
         tree: what that gives.
 
     Raises:
-        MergeError: files were changed in a way that no wheel can hold.
+        MergeError: files were changed to something that no wheel can hold.
     """
     found = tuple(_differing(checkout.folder, tree))
     problems = [*_links(checkout.folder, found), *_unshipped(found, overlay), *_modes(found, tree)]
@@ -44,24 +45,16 @@ def edited_files(checkout: Checkout, overlay: Overlay, tree: PatchedTree) -> tup
 
 
 def passed_over(checkout: Checkout, overlay: Overlay) -> tuple[str, ...]:
-    """Return the files of a work tree that would be shipped, did upstream's .gitignore not name them.
-
-    Args:
-        checkout: the work tree.
-        overlay: its overlay.
-    """
-    ignored = Repository(checkout.folder).files("--others", "--ignored", "--exclude-standard")
-    wanted = (path for path in sorted(ignored) if overlay.pin.place(path))
-    return tuple(path for path in wanted if not is_ignored(checkout.folder / path, checkout.folder))
+    """Return the files of a work tree that would be shipped if upstream's .gitignore did not name them."""
+    found: list[str] = []
+    for path in sorted(Repository(checkout.folder).files("--others", "--ignored", "--exclude-standard")):
+        if overlay.pin.place(path) and not is_ignored(checkout.folder / path, checkout.folder):
+            found.append(path)
+    return tuple(found)
 
 
 def nested(checkout: Checkout, overlay: Overlay) -> tuple[str, ...]:
-    """Return the folders of a work tree of which files would be shipped, were they not repositories of their own.
-
-    Args:
-        checkout: the work tree.
-        overlay: its overlay.
-    """
+    """Return the folders of a work tree whose files would be shipped if they were not repositories of their own."""
     return tuple(name for name in Repository(checkout.folder).nested() if overlay.pin.place(f"{name}__init__.py"))
 
 
@@ -75,7 +68,7 @@ def _differing(folder: Path, tree: PatchedTree) -> Iterator[EditedFile]:
         other_mode = content is not None and executable != tree.is_executable(path)
         if file.is_symlink() or content != tree.after(path) or other_mode:
             yield EditedFile(path=path, content=content, executable=executable)
-    # Of what git was told not to put there, what it has counts.
+    # Of a file that git was told to leave out of the work tree, the content in the index counts.
     for path, (mode, blob) in left_out.items():
         after = tree.after(path)
         executable = mode == "100755"

@@ -9,17 +9,18 @@ from npu_overlays.overlay.project import Layer
 
 @dataclass(frozen=True, kw_only=True)
 class LayerFile:
-    """A file of a layer as it is to be; None where it goes."""
+    """A file of a layer, with its new content."""
 
     layer: Layer
     path: str
+    # None where the file goes.
     content: bytes | None
     executable: bool = False
 
 
 @dataclass(kw_only=True)
 class LayerFiles:
-    """The files of layers, as they are by now."""
+    """The files of layers, with the changes made so far."""
 
     changed: dict[tuple[str, str], LayerFile] = field(default_factory=dict)
 
@@ -31,5 +32,5 @@ class LayerFiles:
         return file.read_bytes() if file.is_file() else None
 
     def write(self, layer: Layer, path: str, content: bytes | None, *, executable: bool = False) -> None:
-        """Make a file be so; None takes it away."""
+        """Give a file new content; None deletes it."""
         self.changed[layer.name, path] = LayerFile(layer=layer, path=path, content=content, executable=executable)

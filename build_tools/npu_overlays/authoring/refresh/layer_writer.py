@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from npu_overlays.authoring.refresh.attempt import OperationChange
 from npu_overlays.authoring.refresh.layer_files import LayerFile, LayerFiles
-from npu_overlays.authoring.refresh.moved_files import moved_from, said_of
 from npu_overlays.authoring.refresh.patch_text import free_name, new_patch, patch_between, with_section
 from npu_overlays.authoring.refresh.plan import AddedFileChange, EditChange, PatchChange, RefreshPlan
 from npu_overlays.authoring.refresh.reasons import handed_on
@@ -36,8 +35,8 @@ class LayerWriter:
     Args:
         subject: the overlay and its upstream.
         into: the layer that takes what is new.
-        explain: returns what is to be said of something new, given what is done, and to what; of an added file, which
-            gives its reason itself, for which versions it is and what it accepts.
+        explain: returns the reason, bounds and acceptances of something new, given its action and target; of an added
+            file, which holds its reason, only bounds and acceptances.
     """
 
     def __init__(self, subject: Subject, into: Layer, explain: Explain) -> None:
@@ -50,12 +49,15 @@ class LayerWriter:
     def write(self, plan: RefreshPlan, patched: PatchedTree) -> tuple[LayerFile, ...]:
         """Return the files to write; `patched` is upstream with the overlay's patches alone."""
         self._operations(plan)
-        moved = moved_from(plan.files)
+        moved = plan.moved_files()
         for file in plan.files:
             self._added(file, moved.get(file.wanted.path))
         # Taking out a mail changes the numbers of those behind it.
         for patch in sorted(plan.patches, key=lambda one: -one.known.mail if one.known else 0):
-            self._patch(patch, patched)
+            if patch.known is None:
+                self._new_patch(patch, patched)
+            else:
+                self._known_patch(patch, patch.known)
         self._known_edits(plan.edits)
         for edit in plan.edits:
             if edit.known is None:
@@ -63,18 +65,18 @@ class LayerWriter:
         return tuple(self._files.changed.values())
 
     def _layer(self, label: str) -> tuple[Layer, str]:
-        """Return the layer and the path inside it of a file that messages call so."""
+        """Return the layer and the path inside it of a file, from the name that messages use for it."""
         name, _, path = label.partition("/")
         return self._layers[name], path
 
     def _operations(self, plan: RefreshPlan) -> None:
         written: dict[str, list[Written]] = {}
+        # By layer and path of the module.
         new: dict[tuple[str, str], list[Operation]] = {}
         for group in by_place(plan.operations):
             known = group[0].known
             if known is None:
-                (change,) = group
-                operation = self._explained(change)
+                operation = self._explained(group[0])
                 new.setdefault((self._layer_of(operation), operation.path), []).append(operation)
                 continue
             kept, moved = shared(self._subject.content.operations, known, group)
@@ -89,8 +91,13 @@ class LayerWriter:
         for (name, target), own in new.items():
             self._rewrite(self._layers[name], f"tree/{target}", [], own, plan.orders.get(target, []))
 
+    def _explained(self, change: OperationChange) -> Operation:
+        assert change.wanted is not None  # noqa: S101  # every change has a known or a wanted operation
+        grounds = self._explain(change.wanted.action, f"{change.wanted.path}:{change.symbol}")
+        return dataclasses.replace(change.wanted, reason=grounds.reason, bounds=grounds.bounds, accept=grounds.accept)
+
     def _layer_of(self, new: Operation) -> str:
-        """Return the name of the layer for something new: an original that left its wrapper stays beside it."""
+        """Return the name of the layer for something new: an original that left its wrapper stays beside that."""
         wrapped = [one for one in self._subject.content.operations if one.action == "wrapped" and one.path == new.path]
         if not wrapped:
             return self._into.name
@@ -107,77 +114,73 @@ class LayerWriter:
         content = self._files.read(layer, path) or blank(path)
         self._files.write(layer, path, rewritten(layer.label(path), content, written, new, order))
 
-    def _explained(self, change: OperationChange) -> Operation:
-        assert change.wanted is not None  # noqa: S101  # what is neither there nor wanted is no change
-        said = self._explain(change.wanted.action, f"{change.wanted.path}:{change.symbol}")
-        return dataclasses.replace(change.wanted, reason=said.reason, bounds=said.bounds, accept=said.accept)
-
     def _added(self, file: AddedFileChange, moved: OverlayFile | None) -> None:
-        """Write an added file; `moved` is the one it was before it got another name, if any, whose layer keeps it."""
+        """Write an added file; `moved` is the one it was under another name, if any, whose layer keeps it."""
         known = file.known or moved
         layer = self._layers[known.layer] if known else self._into
         path = file.wanted.path
         self._files.write(layer, f"tree/{path}", file.wanted.content, executable=file.wanted.executable)
         if file.known is None:
-            said = self._explain("file", path)
-            earlier = said_of(layer, moved.path) if moved else None
-            settings = earlier or FileSettings(path=path, bounds=said.bounds, accept=said.accept)
+            grounds = self._explain("file", path)
+            earlier = _settings_of(layer, moved.path) if moved else None
+            settings = earlier or FileSettings(path=path, bounds=grounds.bounds, accept=grounds.accept)
             settings = dataclasses.replace(settings, path=path)
             if settings.bounds or settings.accept:
                 self._settings(layer, lambda name, text: with_file(name, text, settings))
-        elif file.wanted.content is None and said_of(layer, path):
+        elif file.wanted.content is None and _settings_of(layer, path):
             self._settings(layer, lambda name, text: without_file(name, text, path))
 
-    def _patch(self, patch: PatchChange, patched: PatchedTree) -> None:
-        if patch.known is None:
-            names = frozenset(path.name for path in (self._into.folder / "patches").glob("*.patch"))
-            names |= {key[1].removeprefix("patches/") for key in self._files.changed}
-            diff = _patch_between(patched, patch)
-            said = handed_on(self._explain("patch", patch.path), patch.instead)
-            self._files.write(self._into, f"patches/{free_name(names, patch.path)}", new_patch(said, diff))
-            return
-        layer, path = self._layer(patch.known.holder)
-        mailbox = self._files.read(layer, path) or patch.known.content
-        own = dict(mails(mailbox))[patch.known.mail]
-        earlier = self._before(patch)
-        same = earlier.after(patch.path) == patch.after
-        diff = b"" if same else _patch_between(earlier, patch)
-        changed = with_section(dataclasses.replace(patch.known, content=own), patch.path, diff)
-        self._files.write(layer, path, with_mail(mailbox, patch.known.mail, changed or b"") or None)
+    def _new_patch(self, patch: PatchChange, patched: PatchedTree) -> None:
+        names = {path.name for path in (self._into.folder / "patches").glob("*.patch")}
+        names |= {path.removeprefix("patches/") for _, path in self._files.changed}
+        diff = _patch_between(patched, patch)
+        grounds = handed_on(self._explain("patch", patch.path), patch.instead)
+        name = free_name(frozenset(names), patch.path)
+        self._files.write(self._into, f"patches/{name}", new_patch(grounds, diff))
 
-    def _before(self, patch: PatchChange) -> PatchedTree:
+    def _known_patch(self, patch: PatchChange, known: OverlayFile) -> None:
+        layer, path = self._layer(known.holder)
+        mailbox = self._files.read(layer, path) or known.content
+        own = dict(mails(mailbox))[known.mail]
+        earlier = self._before(known)
+        is_idle = earlier.after(patch.path) == patch.after
+        diff = b"" if is_idle else _patch_between(earlier, patch)
+        changed = with_section(dataclasses.replace(known, content=own), patch.path, diff)
+        self._files.write(layer, path, with_mail(mailbox, known.mail, changed or b"") or None)
+
+    def _before(self, known: OverlayFile) -> PatchedTree:
         """Return upstream with the patches that are applied before a known one."""
         content = self._subject.content
-        patches = content.patches[: content.patches.index(patch.known)] if patch.known else ()
+        patches = content.patches[: content.patches.index(known)]
         part = dataclasses.replace(content, operations=(), edits=(), files=(), patches=patches)
         return apply_part(part, self._subject.tree, absent=self._subject.absent)
 
     def _new_edit(self, change: EditChange) -> None:
-        said = self._explain("edit", change.path)
+        grounds = self._explain("edit", change.path)
         edit = TextEdit(
             paths=(change.path,),
             find=change.find,
             replace=change.replace or "",
             count=1,
-            why=_in_a_sentence(said.reason),
-            bounds=said.bounds,
-            accept=said.accept,
+            why=_in_a_sentence(grounds.reason),
+            bounds=grounds.bounds,
+            accept=grounds.accept,
         )
         self._settings(self._into, lambda name, text: with_new(name, text, edit))
 
     def _known_edits(self, changes: Iterable[EditChange]) -> None:
-        """Change substitutions where they stand; of one for several files, those that differ get one of their own."""
+        """Change substitutions in their places; of one for several files, those that differ get one of their own."""
         paths: dict[tuple[str, TextEdit, str | None], tuple[str, ...]] = {}
         for one in changes:
             if one.known:
                 key = (one.known.layer, one.known.edit, one.replace)
                 paths[key] = (*paths.get(key, ()), one.path)
-        left: dict[tuple[str, TextEdit], TextEdit] = {}
+        remaining: dict[tuple[str, TextEdit], TextEdit] = {}
         for (layer, edit, put_in), some in paths.items():
-            now = left.get((layer, edit), edit)
+            now = remaining.get((layer, edit), edit)
             self._known_edit(layer, now, some, put_in)
             rest = tuple(path for path in now.paths if path not in some)
-            left[layer, edit] = dataclasses.replace(now, paths=rest)
+            remaining[layer, edit] = dataclasses.replace(now, paths=rest)
 
     def _known_edit(self, layer: str, edit: TextEdit, paths: tuple[str, ...], put_in: str | None) -> None:
         def changed(name: str, text: str) -> str:
@@ -190,6 +193,11 @@ class LayerWriter:
         name = layer.settings[0]
         content = self._files.read(layer, name) or b""
         self._files.write(layer, name, change(name, content.decode()).encode())
+
+
+def _settings_of(layer: Layer, path: str) -> FileSettings | None:
+    """Return a layer's settings of an added file, if it has any."""
+    return next((one for one in layer.files if one.path == path), None)
 
 
 def _patch_between(tree: PatchedTree, patch: PatchChange) -> bytes:
@@ -208,6 +216,9 @@ def layer_named(subject: Subject, name: str) -> Layer:
 
 
 def _in_a_sentence(reason: Reason) -> str:
-    """Return all of a reason for what has no field but one for it."""
-    more = {"forwarded": reason.forwarded, "can go when": reason.drop_when}
-    return " ".join([reason.why, *(f"({name}: {text})" for name, text in more.items() if text)])
+    """Return a reason as one text, for a change that has a single field for it."""
+    texts = [reason.why]
+    for name, text in (("forwarded", reason.forwarded), ("can go when", reason.drop_when)):
+        if text:
+            texts.append(f"({name}: {text})")
+    return " ".join(texts)

@@ -16,7 +16,7 @@ from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import sections
 from npu_overlays.tree import PatchedTree
 
-# Lines of context: so many more, where fewer fit in several places.
+# Numbers of context lines; more where a patch with fewer fits in several places.
 _CONTEXT = (3, 10, 40, 1000)
 _HEADER = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _OPTIONS = ("--no-renames", "--full-index", "--binary", "--no-color")
@@ -32,19 +32,18 @@ def patch_between(tree: PatchedTree, after: Mapping[str, tuple[bytes | None, boo
     Raises:
         MergeError: there is no such patch.
     """
-    error: MergeError | None = None
     before = {path: (tree.after(path), tree.is_executable(path)) for path in after}
     for lines in _CONTEXT:
         diff = _diff(before, after, lines)
+        file = OverlayFile(layer="", path="x.patch", file=", ".join(after), content=b"Why: x\n\n" + diff)
         try:
-            file = OverlayFile(layer="", path="x.patch", file=", ".join(after), content=b"Why: x\n\n" + diff)
             apply_patch(read_patch(file), tree, absent=frozenset())
-        except MergeError as problem:
-            error = problem
+        except MergeError:
+            if lines == _CONTEXT[-1]:
+                raise
         else:
-            return diff
-    assert error is not None  # noqa: S101  # there is a context
-    raise error
+            break
+    return diff
 
 
 def _diff(
@@ -69,12 +68,12 @@ def _tree(root: Path, files: Mapping[str, tuple[bytes | None, bool]]) -> str:
 
 
 def with_section(file: OverlayFile, path: str, diff: bytes) -> bytes | None:
-    """Return a patch file with what it says of one path exchanged, the rest as it is; None where nothing is left.
+    """Return a patch file with its section for one path exchanged; None where nothing is left.
 
     Args:
         file: the patch.
         path: a path that it changes.
-        diff: what it is to say of that; empty for nothing.
+        diff: the new section; empty for none.
     """
     strip = read_patch(file).strip
     head, *parts = _HEADER.split(file.content)
@@ -87,9 +86,9 @@ def _touches(part: bytes, path: str, strip: int) -> bool:
 
 
 def new_patch(said: Grounds, diff: bytes) -> bytes:
-    """Return a patch file with what its author says of it."""
+    """Return a patch file with its reasons and bounds above the diff."""
     reason, bounds = said.reason, said.bounds
-    # What a bound says beside itself is not a condition of its author's.
+    # A condition that follows from a bound is not one of the author's.
     condition = "" if reason.drop_when == bounds.drop_when else reason.drop_when
     fields = [("Why", " ".join(reason.why.split())), ("Forwarded", reason.forwarded), ("Drop-when", condition)]
     fields += [("Since", bounds.since), ("Until", bounds.until), *(("Accept", str(one)) for one in said.accept)]
@@ -102,7 +101,10 @@ def last_patch(files: tuple[OverlayFile, ...], path: str) -> OverlayFile | None:
 
 
 def free_name(names: frozenset[str], path: str) -> str:
-    """Return the name of a new patch of a file, which comes behind those there are."""
+    """Return an unused name for a new patch of a file."""
     stem = re.sub(r"\W+", "-", path.rpartition("/")[2].rpartition(".")[0] or path).strip("-") or "patch"
-    candidates = (f"{stem}{f'_{number}' if number else ''}.patch" for number in range(len(names) + 1))
-    return next(name for name in candidates if name not in names)
+    name, number = f"{stem}.patch", 0
+    while name in names:
+        number += 1
+        name = f"{stem}_{number}.patch"
+    return name

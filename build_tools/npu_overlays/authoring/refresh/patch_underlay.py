@@ -14,22 +14,22 @@ from npu_overlays.model.parsing import line_starts
 _Nearest: TypeAlias = Callable[[Authorship, int], int | None]
 
 
-def carried_below(upstream: bytes, merged: MergedModule, wanted: bytes) -> Iterator[bytes]:
-    """Yield upstream's module with what leads from the merged to the wanted one; nothing where that is not its text.
+def underlays(upstream: bytes, merged: MergedModule, wanted: bytes) -> Iterator[bytes]:
+    """Yield upstream's module with the changes from the merged to the wanted one; nothing if they touch other text.
 
-    What is put in between or behind the text of operations alone goes to the nearest that is upstream's: once to that
-    above, and once to that below. Whether it means the same there is to be tried.
+    Text that is put in between or behind texts of operations goes beside the nearest text of upstream's: once beside
+    that above, and once beside that below. Whether it means the same there has to be tried.
 
     Args:
         upstream: its bytes.
         merged: what operations make of it.
-        wanted: what is to be made of it.
+        wanted: what it should become.
     """
-    tried = (_carried(upstream, merged, wanted, nearest) for nearest in (_above, _below))
-    yield from dict.fromkeys(one for one in tried if one is not None)
+    found = dict.fromkeys(_underlay(upstream, merged, wanted, nearest) for nearest in (_above, _below))
+    yield from (one for one in found if one is not None)
 
 
-def _carried(upstream: bytes, merged: MergedModule, wanted: bytes, nearest: _Nearest) -> bytes | None:
+def _underlay(upstream: bytes, merged: MergedModule, wanted: bytes, nearest: _Nearest) -> bytes | None:
     source = as_utf8(upstream)
     old, new = (as_utf8(content).splitlines(keepends=True) for content in (merged.content, wanted))
     starts = line_starts(old)
@@ -47,10 +47,11 @@ def _carried(upstream: bytes, merged: MergedModule, wanted: bytes, nearest: _Nea
 
 
 def _place(authorship: Authorship, start: int, end: int, nearest: _Nearest) -> tuple[int, int] | None:
-    """Return where bytes of the merged module stand in upstream's; of none, where something could be put in."""
+    """Return where bytes of the merged module are in upstream's; for an empty range, where text can be put in."""
     if start == end:
-        beside = _beside(authorship, start)
-        at = nearest(authorship, start) if beside is None else beside
+        before = authorship.origin(start - 1) if start else None
+        at = authorship.origin(start) if before is None else before + 1
+        at = nearest(authorship, start) if at is None else at
         return None if at is None else (at, at)
     first, last = authorship.origin(start), authorship.origin(end - 1)
     if first is None or last is None or last - first != end - 1 - start:
@@ -59,25 +60,18 @@ def _place(authorship: Authorship, start: int, end: int, nearest: _Nearest) -> t
     return (first, last + 1) if inside else None
 
 
-def _beside(authorship: Authorship, offset: int) -> int | None:
-    """Return the place of an offset beside a byte of upstream's; None where there is none on either side."""
-    before = authorship.origin(offset - 1) if offset else None
-    return authorship.origin(offset) if before is None else before + 1
-
-
 def _above(authorship: Authorship, offset: int) -> int | None:
     """Return the place behind the last byte of upstream's in front of an offset; None where there is none."""
-    return max((origin for start, origin in _ends(authorship) if start <= offset), default=None)
+    ends: list[int] = []
+    for one in authorship.stretches:
+        if one.origin is not None and one.end <= offset:
+            ends.append(one.origin + one.end - one.start)
+    return max(ends, default=None)
 
 
 def _below(authorship: Authorship, offset: int) -> int | None:
     """Return the place in front of the first byte of upstream's behind an offset; None where there is none."""
-    starts = ((one.start, one.origin) for one in authorship.stretches if one.origin is not None)
-    return next((origin for start, origin in starts if start >= offset), None)
-
-
-def _ends(authorship: Authorship) -> Iterator[tuple[int, int]]:
-    """Yield where stretches of upstream's end, in the merged module and in upstream's."""
     for one in authorship.stretches:
-        if one.origin is not None:
-            yield one.end, one.origin + one.end - one.start
+        if one.origin is not None and one.start >= offset:
+            return one.origin
+    return None

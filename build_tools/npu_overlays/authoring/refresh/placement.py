@@ -74,7 +74,7 @@ def _copied(place: Path, overlay: Overlay) -> dict[str, Path]:
 
 
 def _in_order(files: Sequence[LayerFile]) -> list[LayerFile]:
-    """Return files with those that go first: a folder of them may become a file."""
+    """Return files, those that go first: their folder may become a file."""
     return sorted(files, key=lambda file: file.content is not None)
 
 

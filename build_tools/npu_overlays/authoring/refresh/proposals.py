@@ -17,31 +17,25 @@ from npu_overlays.model.splices import Splice, splice
 from npu_overlays.model.texts import names_in, reindent, value_text
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason, TargetKind
 
-NEW = "refreshed:0"
+_NEW = "refreshed:0"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SymbolStates:
-    """A symbol of a module in two states.
-
-    Args:
-        path: of the module.
-        symbol: qualified name.
-        upstream: the module before any operation.
-        wanted: the module as it is to be, without notices.
-        known: the operation on it so far, if any.
-        imports: what the wanted module imports, by the name it binds.
-    """
+    """A symbol of a module as upstream has it, and as it is wanted."""
 
     path: str
     symbol: str
+    # The module before any operation, and as it is wanted, without notices.
     upstream: Module
     wanted: Module
+    # The operation on it so far, if any.
     known: Operation | None
+    # The imports of the wanted module, by the name that each binds.
     imports: Mapping[str, ImportedName]
 
     def proposals(self) -> Iterator[Operation]:
-        """Yield operations that could give the wanted text; whether they do is to be tried."""
+        """Yield operations that could give the wanted text; whether they do has to be tried."""
         before, after = only(self.upstream, self.symbol), only(self.wanted, self.symbol)
         if after is None:
             if before is not None and not chosen(self.wanted, self.symbol):
@@ -50,24 +44,20 @@ class SymbolStates:
             if not chosen(self.upstream, self.symbol):
                 yield from self._whole("added", after)
         elif before.kind == after.kind != "import":
-            yield from self._changed(before, after)
-
-    def _changed(self, before: Definition, after: Definition) -> Iterator[Operation]:
-        whole = self.known is not None and self.known.action == "replaced"
-        yield from self._wrapping(after)
-        if whole:
-            yield from self._whole("replaced", after)
-        yield from self._edits(before, after)
-        if not whole:
-            yield from self._whole("replaced", after)
+            is_replaced = self.known is not None and self.known.action == "replaced"
+            yield from self._wrapping(after)
+            if is_replaced:
+                yield from self._whole("replaced", after)
+            yield from self._edits(before, after)
+            if not is_replaced:
+                yield from self._whole("replaced", after)
 
     def _edits(self, before: Definition, after: Definition) -> Iterator[Operation]:
-        kind = before.kind
-        if kind == "import":
+        if before.kind == "import":
             return
         for edits in substitutions(text_of(self.upstream, before), text_of(self.wanted, after)):
-            used = frozenset(name for edit in edits for name in names_in(edit.replace))
-            yield dataclasses.replace(self._operation("edited", kind, used=used), edits=edits)
+            used = frozenset().union(*(names_in(edit.replace) for edit in edits))
+            yield dataclasses.replace(self._operation("edited", before.kind, used=used), edits=edits)
 
     def _whole(self, action: Action, after: Definition) -> Iterator[Operation]:
         if after.kind == "attribute":
@@ -77,50 +67,45 @@ class SymbolStates:
             yield dataclasses.replace(self._operation(action, after.kind, used=names_in(text)), text=text)
 
     def _value(self, action: Action, after: Definition) -> Iterator[Operation]:
+        """Yield an operation with the value of ``name = value`` or ``name: annotation = value``."""
         node = after.node
-        plain = isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-        if isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
+        annotation = ""
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             annotation = self.wanted.text(node.annotation)
-        elif plain:
-            annotation = ""
-        else:
+        elif not (isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)):
             return
-        assert isinstance(node, (ast.Assign, ast.AnnAssign))  # noqa: S101  # both branches above
-        assert node.value is not None  # noqa: S101  # likewise
-        text = value_text(self.wanted, node.value)
-        used = names_in(text) | (names_in(annotation) if annotation else frozenset())
-        yield dataclasses.replace(self._operation(action, "attribute", used=used), text=text, annotation=annotation)
+        if node.value is not None:
+            text = value_text(self.wanted, node.value)
+            operation = self._operation(action, "attribute", used=names_in(text) | names_in(annotation))
+            yield dataclasses.replace(operation, text=text, annotation=annotation)
 
     def _wrapping(self, after: Definition) -> Iterator[Operation]:
-        """Yield a wrapper, where upstream's function stands beside it under the private name, unchanged."""
+        """Yield a wrapper, if upstream's function is beside it under the private name, unchanged."""
         private = only(self.wanted, private_name(classes_of(self.wanted), self.wanted, after))
         original = only(self.upstream, self.symbol)
         if private is None or original is None or not _is_kept(self.upstream, original, self.wanted, private):
             return
         own = private.name.rpartition(".")[2]
         derived = _wrapper(self.wanted, after, own, self.known.upstream_name if self.known else "upstream")
-        for text in dict.fromkeys([*self._as_written(derived), derived]):
-            yield dataclasses.replace(self._operation("wrapped", "function", used=names_in(text)), text=text)
-
-    def _as_written(self, derived: str) -> Iterator[str]:
-        """Yield the wrapper with the head its author wrote, which may leave out what upstream's says."""
+        texts = [derived]
         if self.known is not None and self.known.action == "wrapped":
-            head, body = _split(self.known.text)[0], _split(derived)[1]
-            yield head + body
+            # The head as its author wrote it, which may leave out what upstream's has.
+            texts.insert(0, _head_and_body(self.known.text)[0] + _head_and_body(derived)[1])
+        for text in dict.fromkeys(texts):
+            yield dataclasses.replace(self._operation("wrapped", "function", used=names_in(text)), text=text)
 
     def _operation(self, action: Action, kind: TargetKind, *, used: frozenset[str] = frozenset()) -> Operation:
         imports = tuple(one for name, one in self.imports.items() if name in used)
-        if self.known is not None:
-            return dataclasses.replace(
-                self.known, action=action, kind=kind, text="", annotation="", edits=(), imports=imports
-            )
-        return dataclasses.replace(new_operation(self.path, self.symbol, action, kind), imports=imports)
+        if self.known is None:
+            return dataclasses.replace(new_operation(self.path, self.symbol, action, kind), imports=imports)
+        blank = dataclasses.replace(self.known, text="", annotation="", edits=())
+        return dataclasses.replace(blank, action=action, kind=kind, imports=imports)
 
 
 def new_operation(path: str, symbol: str, action: Action, kind: TargetKind) -> Operation:
-    """Return an operation that is nowhere written yet, and has no reason."""
+    """Return an operation that no file states yet, and that has no reason."""
     return Operation(
-        action=action, path=path, symbol=symbol, kind=kind, reason=Reason(why=""), layer="", where=NEW, imports=()
+        action=action, path=path, symbol=symbol, kind=kind, reason=Reason(why=""), layer="", where=_NEW, imports=()
     )
 
 
@@ -131,7 +116,7 @@ def only(module: Module, symbol: str) -> Definition | None:
 
 
 def _is_kept(upstream: Module, original: Definition, wanted: Module, private: Definition) -> bool:
-    """Return whether upstream's function stands unchanged under its private name, but for a docstring taken over."""
+    """Return whether upstream's function is unchanged under its private name, except for a docstring taken over."""
     node, kept = original.node, private.node
     if not isinstance(node, FUNCTIONS) or not isinstance(kept, FUNCTIONS):
         return False
@@ -154,7 +139,7 @@ def dedented_text(module: Module, definition: Definition, *, comments: bool) -> 
     indentation = module.indentation(definition.node)
     while comments and first > 1 and module.lines(first - 1, first - 1).startswith(f"{indentation}#"):
         first -= 1
-    if first == 1:  # what begins a file speaks of the file
+    if first == 1:  # a comment at the beginning of a file is about the file
         first = definition.first_line
     text = module.lines(first, definition.node.end_lineno or definition.node.lineno)
     return reindent(text, old=indentation, new="").rstrip("\n") + "\n"
@@ -176,7 +161,7 @@ def _wrapper(module: Module, definition: Definition, private: str, name: str) ->
     return splice(own.content, splices, newline="\n").decode()
 
 
-def _split(text: str) -> tuple[str, str]:
+def _head_and_body(text: str) -> tuple[str, str]:
     """Return the head of a function, its docstring included, and the rest of its lines."""
     module = Module("", text.encode())
     node = module.tree.body[0]

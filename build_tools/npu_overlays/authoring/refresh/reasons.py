@@ -10,44 +10,53 @@ from npu_overlays.overlay.operations import Grounds, Operation, Reason
 
 
 def joined(parts: Sequence[Grounds], bounds: Bounds, drop_when: str) -> Grounds:
-    """Return what changes give for reasons and accept, each once.
+    """Return the reasons and acceptances of several changes as those of one, each text once.
 
     Args:
-        parts: what is said of each.
-        bounds: for which versions the one is that takes their place.
-        drop_when: when it goes.
+        parts: those of each change.
+        bounds: the versions for which the one change is that takes their place.
+        drop_when: when that can go.
     """
-    why, forwarded = (
-        " ".join(dict.fromkeys(filter(None, texts)))
-        for texts in ([one.reason.why for one in parts], [one.reason.forwarded for one in parts])
-    )
-    accept = tuple(_accepted(one for part in parts for one in part.accept))
-    return Grounds(reason=Reason(why=why, forwarded=forwarded, drop_when=drop_when), bounds=bounds, accept=accept)
+    why = dict.fromkeys(one.reason.why for one in parts)
+    forwarded = dict.fromkeys(one.reason.forwarded for one in parts)
+    accepted: list[Acceptance] = []
+    for part in parts:
+        accepted += part.accept
+    reason = Reason(why=_listed(why), forwarded=_listed(forwarded), drop_when=drop_when)
+    return Grounds(reason=reason, bounds=bounds, accept=tuple(_by_kind(accepted)))
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return " ".join(filter(None, texts))
 
 
 def handed_on(new: Grounds, gone: Sequence[Operation]) -> Grounds:
-    """Return what is said of something new in the place of operations: their reasons go on.
+    """Return the reasons of a new change together with those of the operations that it replaces.
 
-    Versions are not taken over: what operations of the pin are for, the pin is.
+    Versions are not taken over: the pin is of a version for which its operations are.
     """
     parts = [Grounds(reason=one.reason, bounds=one.bounds, accept=one.accept) for one in gone]
-    # What a bound says beside itself is not a condition of its author's.
-    conditions = {
-        one.symbol: one.reason.drop_when for one in gone if one.reason.drop_when not in ("", one.bounds.drop_when)
-    }
+    conditions: dict[str, str] = {}
+    for one in gone:
+        # A condition that follows from a bound is not one of the author's.
+        if one.reason.drop_when not in ("", one.bounds.drop_when):
+            conditions[one.symbol] = one.reason.drop_when
     return joined([new, *parts], new.bounds, _condition(conditions)) if gone else new
 
 
 def _condition(conditions: dict[str, str]) -> str:
-    """Return when something goes that has several parts: where they differ, for a person to read."""
+    """Return when a change with several parts can go; if their conditions differ, as a text for people."""
     if len(set(conditions.values())) <= 1:
         return next(iter(conditions.values()), "")
     return "; ".join(f"{symbol}: {text}" for symbol, text in conditions.items())
 
 
-def _accepted(every: Iterable[Acceptance]) -> Iterator[Acceptance]:
-    """Yield what is accepted, each kind once with all its reasons."""
-    reasons: dict[str, dict[str, None]] = {}
-    for one in every:
-        reasons.setdefault(one.kind, {}).update({one.reason: None} if one.reason else {})
-    yield from (Acceptance(kind=kind, reason="; ".join(texts)) for kind, texts in reasons.items())
+def _by_kind(accepted: Iterable[Acceptance]) -> Iterator[Acceptance]:
+    """Yield acceptances, each kind once with all its reasons."""
+    reasons: dict[str, list[str]] = {}
+    for one in accepted:
+        known = reasons.setdefault(one.kind, [])
+        if one.reason and one.reason not in known:
+            known.append(one.reason)
+    for kind, texts in reasons.items():
+        yield Acceptance(kind=kind, reason="; ".join(texts))

@@ -11,13 +11,15 @@ from npu_overlays.overlay.operations import ImportedName, Operation
 
 
 def exchanged_imports(now: ast.Module, wanted: ast.Module) -> Mapping[ImportedName, ImportedName]:
-    """Return the imports in whose place another one binds the name in the wanted module, and that other one."""
+    """Return the imports whose name another import binds in the wanted module, and that other one."""
     before, after = _imports(now), _imports(wanted)
+    gone, new = before - after, after - before
     found: dict[ImportedName, ImportedName] = {}
-    for name in {one.name for one in before - after}:
-        gone, new = ([one for one in each if one.name == name] for each in (before - after, after - before))
-        if len(gone) == len(new) == 1:
-            found[gone[0]] = new[0]
+    for one in gone:
+        others = [other for other in new if other.name == one.name]
+        twins = [other for other in gone if other.name == one.name]
+        if len(twins) == len(others) == 1:
+            found[one] = others[0]
     return found
 
 

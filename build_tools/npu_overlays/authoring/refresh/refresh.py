@@ -11,12 +11,12 @@ from npu_overlays.authoring.checkout.commit_series import series
 from npu_overlays.authoring.checkout.folder import Checkout, digest_of, find_checkout, note, note_next
 from npu_overlays.authoring.checkout.repository import Repository
 from npu_overlays.authoring.refresh.edited_files import EditedFile, edited_files, nested, passed_over
+from npu_overlays.authoring.refresh.equivalence import unlike
 from npu_overlays.authoring.refresh.layer_files import LayerFile
 from npu_overlays.authoring.refresh.layer_writer import LayerWriter, layer_named
 from npu_overlays.authoring.refresh.placement import put_in_place, refuse_installed, staged
 from npu_overlays.authoring.refresh.plan import RefreshPlan
 from npu_overlays.authoring.refresh.planner import Planner
-from npu_overlays.authoring.refresh.verification import unlike
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.reconcile import declarations, reconcile
 from npu_overlays.errors import MergeError, OutputError, Problem
@@ -36,58 +36,49 @@ Explain = Callable[[Sequence[tuple[str, str]]], Mapping[tuple[str, str], str]]
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshResult:
-    """What a refresh did, or would do.
-
-    Args:
-        plan: what of the overlay changes.
-        files: the files of its layers that do.
-        checkout: the work tree.
-        passed_over: files there that would be shipped, were they not what upstream's .gitignore names.
-        nested: folders there of which files would be, were they not repositories of their own.
-    """
+    """What a refresh did, or would do."""
 
     plan: RefreshPlan
+    # The changed files of the overlay's layers.
     files: tuple[LayerFile, ...]
     checkout: Checkout
+    # Files there that would be shipped if upstream's .gitignore did not name them.
     passed_over: tuple[str, ...] = ()
+    # Folders there whose files would be shipped if they were not repositories of their own.
     nested: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshOptions:
-    """How a refresh is to be done.
+    """How to refresh."""
 
-    Args:
-        into: name of the layer that takes what is new; empty for the pin's own folder.
-        as_patch: whether a patch may take the place of the pin's own operations, where they cannot stay.
-        dry_run: whether to write nothing.
-    """
-
+    # The name of the layer that takes what is new; empty for the pin's own folder.
     into: str
+    # Whether a patch may replace the pin's own operations, where they cannot stay.
     as_patch: bool
     dry_run: bool
 
 
-def refresh(subject: Subject, folder: Path, explain: Explain, manner: RefreshOptions) -> RefreshResult:
+def refresh(subject: Subject, folder: Path, explain: Explain, options: RefreshOptions) -> RefreshResult:
     """Bring what was edited in a checkout back into its overlay.
 
     Args:
         subject: the overlay and its upstream.
         folder: of the checkout.
-        explain: returns the reasons of all that is new, given what is done, and to what.
-        manner: how to do it.
+        explain: returns the reasons of everything new, by action and target.
+        options: how to do it.
 
     Raises:
         UsageError: there is no such checkout or layer, or a reason is missing.
-        MergeError: something cannot be said, or what is said is not right; nothing is written then.
+        MergeError: no change of the overlay gives what was edited; nothing is written then.
         OutputError: the overlay cannot be written.
     """
-    layer = layer_named(subject, manner.into)
+    layer = layer_named(subject, options.into)
     checkout = find_checkout(folder, subject.content)
     marked = apply_part(subject.content, subject.tree, absent=subject.absent)
     edited = edited_files(checkout, subject.content.overlay, marked)
     step(f"deriving what gives {plural(len(edited), 'file')}")
-    plan = Planner(subject, marked, as_patch=manner.as_patch).plan(edited)
+    plan = Planner(subject, marked, as_patch=options.as_patch).plan(edited)
     done = RefreshResult(
         plan=plan,
         files=(),
@@ -106,7 +97,7 @@ def refresh(subject: Subject, folder: Path, explain: Explain, manner: RefreshOpt
     refuse_installed(files)
     step("proving that this gives what was edited")
     digest = _proven(subject, files, edited, marked)
-    if not manner.dry_run:
+    if not options.dry_run:
         Repository(checkout.folder).keep(EDITED)
         note_next(checkout.folder, digest)
         put_in_place(files)
@@ -114,7 +105,7 @@ def refresh(subject: Subject, folder: Path, explain: Explain, manner: RefreshOpt
 
 
 def _proven(subject: Subject, files: Sequence[LayerFile], edited: Sequence[EditedFile], marked: PatchedTree) -> str:
-    """Return the changed overlay's digest; raises `MergeError` where it is not right, or gives not what was edited."""
+    """Return the changed overlay's digest; raises `MergeError` if it is refused, or does not give what was edited."""
     with staged(subject.content.overlay, files) as overlay:
         content = written_out(load_content(overlay, subject.version), subject.tree)
         applied = apply_overlay(content, subject.tree, absent=subject.absent)

@@ -12,7 +12,7 @@ from npu_overlays.overlay.operations import Operation
 
 
 def by_place(changes: Iterable[OperationChange]) -> list[list[OperationChange]]:
-    """Return changes by what is written: those of one shared definition together."""
+    """Return changes by the statement that they change: those of one shared definition together."""
     groups: dict[object, list[OperationChange]] = {}
     for number, change in enumerate(changes):
         key = (change.known.layer, change.known.where) if change.known else number
@@ -23,28 +23,28 @@ def by_place(changes: Iterable[OperationChange]) -> list[list[OperationChange]]:
 def shared(
     operations: Sequence[Operation], known: Operation, group: Sequence[OperationChange]
 ) -> tuple[Written, list[Operation]]:
-    """Return what becomes of one of an overlay's operations, and of a shared one what some of its targets get instead.
+    """Return the change of an operation's statement, and for targets that leave a shared one, their own operations.
 
-    `group` is what changes of it, one for each target that changes.
+    Args:
+        operations: all of the overlay's.
+        known: an operation of that statement.
+        group: the changes of its operations, one for each target that changes.
     """
-    own = (known.layer, known.where)
-    everywhere = [one for one in operations if (one.layer, one.where) == own]
-    wanted = [_called(one.wanted, known.shared) for one in group]
+    everywhere = [one for one in operations if (one.layer, one.where) == (known.layer, known.where)]
+    wanted = [_called(one.wanted, known.shared) if one.wanted else None for one in group]
     alike = len(group) == len(everywhere) and len({_substance(one) for one in wanted}) == 1
     if not known.shared or (alike and _means_the_same_anywhere(wanted[0])):
         return Written(known=known, wanted=wanted[0]), []
     gone = {(one.known.path, one.symbol) for one in group if one.known}
     stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
-    # In a file of its own, a definition is called as its target is.
-    moved = [_called(one, one.leaf) for one in wanted if one]
-    return Written(known=known, wanted=None, targets=stay), [
-        dataclasses.replace(one, shared="") for one in moved if one
-    ]
+    # In a file of its own, a definition has the name of its target.
+    moved = [dataclasses.replace(_called(one, one.leaf), shared="") for one in wanted if one]
+    return Written(known=known, wanted=None, targets=stay), moved
 
 
-def _called(one: Operation | None, name: str) -> Operation | None:
+def _called(one: Operation, name: str) -> Operation:
     """Return an operation whose definition has the name; unchanged for values, and where no name is given."""
-    if one is None or not name or not one.text or one.kind == "attribute":
+    if not name or not one.text or one.kind == "attribute":
         return one
     return dataclasses.replace(one, text=renamed(one.text, name))
 

@@ -10,7 +10,7 @@ from npu_overlays.model.definitions import FUNCTIONS, bound_name
 IMPORTS = (ast.Import, ast.ImportFrom)
 NAMED = (*FUNCTIONS, ast.ClassDef)
 VALUES = (ast.Assign, ast.AnnAssign)
-# Decorators that do nothing to anything but what they stand above.
+# Decorators that change nothing but what they stand above.
 _HARMLESS = frozenset(
     (
         *("abstractmethod", "cache", "cached_property", "classmethod", "contextmanager", "asynccontextmanager"),
@@ -21,13 +21,14 @@ _HARMLESS = frozenset(
 
 
 def names_read(node: ast.AST) -> Iterator[str]:
-    """Yield the names that are read when a statement is reached: what functions do when they are called is left out."""
+    """Yield the names that are read when a statement runs, without those that functions read when they are called."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield node.id
     for name, value in ast.iter_fields(node):
         if name == "body" and isinstance(node, (*FUNCTIONS, ast.Lambda)):
             continue
-        for part in value if isinstance(value, list) else [value]:
+        parts = value if isinstance(value, list) else [value]
+        for part in parts:
             if isinstance(part, ast.AST):
                 yield from names_read(part)
 
@@ -40,16 +41,17 @@ def bound_within(node: ast.stmt) -> Iterator[str]:
         elif isinstance(part, NAMED):
             yield part.name
         elif isinstance(part, IMPORTS):
-            yield from (bound_name(part, alias) for alias in part.names)
+            for alias in part.names:
+                yield bound_name(part, alias)
 
 
 def acts(node: ast.stmt) -> bool:
-    """Return whether what other modules find may be otherwise once a statement is done."""
+    """Return whether other modules may find something different once a statement has run."""
     return _changes(node) and not _only_binds(node)
 
 
 def _changes(node: ast.stmt) -> bool:
-    """Return whether a statement is there for what it does to something else, or holds others that may be."""
+    """Return whether a statement may change something besides the names it binds, or holds others that may."""
     if isinstance(node, ast.Expr):
         return not isinstance(node.value, ast.Constant)
     if isinstance(node, VALUES):
@@ -59,15 +61,13 @@ def _changes(node: ast.stmt) -> bool:
 
 
 def _only_binds(node: ast.stmt) -> bool:
-    """Return whether a statement with others in it binds names on a condition, and does nothing more."""
-    parts: list[ast.stmt] = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt)]
-    for handler in node.handlers if isinstance(node, ast.Try) else ():
-        parts += handler.body
-    return bool(parts) and not any(_changes(part) and not _only_binds(part) for part in parts if not _skips(part))
-
-
-def _skips(node: ast.stmt) -> bool:
-    return isinstance(node, (ast.Pass, ast.Raise))
+    """Return whether a compound statement binds names on a condition, and does nothing more."""
+    parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt)]
+    if isinstance(node, ast.Try):
+        for handler in node.handlers:
+            parts += handler.body
+    working = [part for part in parts if not isinstance(part, (ast.Pass, ast.Raise))]
+    return bool(parts) and not any(map(acts, working))
 
 
 def touched(node: ast.stmt, *, within: str) -> Iterator[str]:
@@ -75,10 +75,13 @@ def touched(node: ast.stmt, *, within: str) -> Iterator[str]:
     if _changes(node):
         yield from names_read(node)
     if isinstance(node, NAMED):
-        registering = [one for one in node.decorator_list if _called(one) not in _HARMLESS]
-        for part in (*registering, *(node.keywords if isinstance(node, ast.ClassDef) else ())):
-            yield from names_read(part)
-    elif within and isinstance(node, VALUES):
+        for decorator in node.decorator_list:
+            if _called(decorator) not in _HARMLESS:
+                yield from names_read(decorator)
+    if isinstance(node, ast.ClassDef):
+        for keyword in node.keywords:
+            yield from names_read(keyword)
+    if within and isinstance(node, VALUES):
         for part in ast.walk(node):
             if isinstance(part, ast.Call):
                 yield from names_read(part.func)

@@ -5,51 +5,45 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from typing import TypeAlias
 
 from npu_overlays.authoring.refresh.undone_edits import UndoneEdits, made, undone
 from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.project import TextEdit
 from npu_overlays.overlay.said import SourcedEdit
 
-# What is more is a patch.
+# More than this is a patch.
 _MOST_PLACES = 3
 _MOST_LINES = 12
+# Lines `first` to `behind` of a text, and lines `start` to `end` of another that replace them.
+_Hunk: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EditedText:
-    """A file that is not Python.
-
-    Args:
-        path: of it.
-        before: its bytes before any substitution; None where there is no such file.
-        edits: the substitutions, in the order in which they are made.
-        now: what they give.
-        wanted: what is wanted; None where it is to go.
-        patched: whether a patch changes it already.
-    """
+    """A file that is not Python."""
 
     path: str
+    # Its bytes before any substitution; None where there is no such file.
     before: bytes | None
+    # The substitutions, in the order in which they are made, and what they give.
     edits: tuple[SourcedEdit, ...]
     now: bytes | None
+    # What is wanted; None where the file should go.
     wanted: bytes | None
+    # Whether a patch changes it already.
     patched: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class DerivedText:
-    """What gives a file.
+    """What gives a wanted file."""
 
-    Args:
-        changed: the substitutions that are to be otherwise, with what they are to put in; None for those that go.
-        new: further ones, behind all others.
-        below: what a patch is to make of upstream's file first, in a tuple; empty where it needs none.
-    """
-
+    # The substitutions that change, with what they should put in; None for those that go.
     changed: tuple[tuple[SourcedEdit, str | None], ...] = ()
+    # New ones, behind all others: what each finds, and what it puts in.
     new: tuple[tuple[str, str], ...] = ()
+    # What a patch has to make of upstream's file first; empty where it needs no patch.
     below: tuple[bytes | None, ...] = ()
 
 
@@ -65,55 +59,68 @@ def substituted(text: EditedText) -> DerivedText | None:
 
 
 def _known(text: EditedText, before: bytes, wanted: bytes, found: UndoneEdits) -> DerivedText | None:
-    """Return what gives a file where it is known what each substitution is to put in, and in which text."""
-    edits = [replace(one.edit, replace=put_in) for one, put_in in zip(text.edits, found.put_in, strict=True)]
-    pairs = zip(text.edits, edits, strict=True)
-    changed = tuple((one, None if _is_idle(new) else new.replace) for one, new in pairs if new != one.edit)
-    kept = [one for one in edits if not _is_idle(one)]
+    """Return what gives a file if each substitution puts in what was found for it, in the text that was found."""
+    changed: list[tuple[SourcedEdit, str | None]] = []
+    kept: list[TextEdit] = []
+    for one, put_in in zip(text.edits, found.put_in, strict=True):
+        is_idle = one.edit.find == put_in
+        if put_in != one.edit.replace:
+            changed.append((one, None if is_idle else put_in))
+        if not is_idle:
+            kept.append(replace(one.edit, replace=put_in))
     now = made(kept, before)
     if now == wanted:
-        return DerivedText(changed=changed)
-    new = () if now is None or (text.patched and not text.edits) else _new(text.path, now, wanted)
+        return DerivedText(changed=tuple(changed))
+    # A file that only a patch changes goes on to be changed by that.
+    is_patched_alone = text.patched and not text.edits
+    new = _new(text.path, now, wanted) if now is not None and not is_patched_alone else ()
     if new:
-        return DerivedText(changed=changed, new=new)
-    return DerivedText(changed=changed, below=(found.below,)) if made(kept, found.below) == wanted else None
-
-
-def _is_idle(one: TextEdit) -> bool:
-    return one.find == one.replace
+        return DerivedText(changed=tuple(changed), new=new)
+    gives_it = made(kept, found.below) == wanted
+    return DerivedText(changed=tuple(changed), below=(found.below,)) if gives_it else None
 
 
 def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
-    """Return a few substitutions of whole lines; none where there are many, or they may not stand in an overlay."""
+    """Return a few substitutions of whole lines; none where there would be many, or an overlay cannot hold them."""
     try:
         old, new = now.decode().splitlines(keepends=True), wanted.decode().splitlines(keepends=True)
     except UnicodeDecodeError:
         return ()
-    codes = [
-        code for code in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if code[0] != "equal"
-    ]
+    hunks: list[_Hunk] = []
+    for tag, first, behind, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal":
+            hunks.append((first, behind, start, end))
+    if len(hunks) > _MOST_PLACES:
+        return ()
     found: list[tuple[str, str]] = []
-    for _, first, behind, start, end in codes[: _MOST_PLACES + 1]:
-        pair = _unique(now.decode(), old, new, (first, behind, start, end))
-        if pair is None:
+    for hunk in hunks:
+        pair = _unique(now.decode(), old, new, hunk)
+        if pair is None or not all(map(_is_printable, pair)):
             return ()
         found.append(pair)
     edits = [TextEdit(paths=(), find=find, replace=text, count=1, why="") for find, text in found]
-    plain = all(text.replace("\n", "").replace("\t", "").isprintable() for pair in found for text in pair)
-    fit = len(found) <= _MOST_PLACES and made(edits, now) == wanted and not _repeats_keys(path, edits, now)
-    return tuple(found) if plain and fit else ()
+    return tuple(found) if made(edits, now) == wanted and not _repeats_keys(path, edits, now) else ()
+
+
+def _is_printable(text: str) -> bool:
+    return text.replace("\n", "").replace("\t", "").isprintable()
 
 
 def _repeats_keys(path: str, edits: Sequence[TextEdit], now: bytes) -> bool:
     """Return whether one of the substitutions gives a YAML file a key twice, which none may do."""
-    states = [now.decode(), *((made(edits[: number + 1], now) or b"").decode() for number in range(len(edits)))]
-    return path.endswith(ENDINGS) and any(repeated_keys(*pair) for pair in pairwise(states))
+    if not path.endswith(ENDINGS):
+        return False
+    before = now.decode()
+    for number in range(len(edits)):
+        after = (made(edits[: number + 1], now) or b"").decode()
+        if repeated_keys(before, after):
+            return True
+        before = after
+    return False
 
 
-def _unique(
-    text: str, old: Sequence[str], new: Sequence[str], hunk: tuple[int, int, int, int]
-) -> tuple[str, str] | None:
-    """Return the text of some lines and what takes their place, with lines above until it is there once."""
+def _unique(text: str, old: Sequence[str], new: Sequence[str], hunk: _Hunk) -> tuple[str, str] | None:
+    """Return the text of some lines and what replaces it, with as many lines around it as make it occur once."""
     first, behind, start, end = hunk
     while behind - first <= _MOST_LINES:
         find = "".join(old[first:behind])

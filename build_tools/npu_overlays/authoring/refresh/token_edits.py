@@ -12,17 +12,17 @@ from npu_overlays.model.passages import Passage
 from npu_overlays.model.texts import lines_of
 from npu_overlays.overlay.operations import Edit
 
-# Of a definition, at most so much may be exchanged by an edit, or else it is a replacement.
+# An edit may exchange this share of a definition's tokens, or this many; what exchanges more is a replacement.
 _SHARE = 0.5
 _SMALL = 24
 _MOST_LINES = 12
-# How many tokens a find has beside those that change, tried in this order.
+# The numbers of tokens that a find has on either side of those that change, in the order in which they are tried.
 _BESIDE = (2, 4, 1, 0)
 
 
 @dataclass(frozen=True)
 class _Hunk:
-    """Lines `first` to `behind` of the text before, and those of the text after that take their place."""
+    """Lines `first` to `behind` of the text before, and lines `start` to `end` of the text after that replace them."""
 
     first: int
     behind: int
@@ -31,13 +31,13 @@ class _Hunk:
 
 
 def substitutions(before: str, after: str) -> Iterator[tuple[Edit, ...]]:
-    """Yield edits that lead from one text of a definition to the other, the narrowest first; none where they are large.
+    """Yield edits that lead from one text of a definition to the other, the narrowest first; none if they are large.
 
-    What they leave is to be tried: they need not mean what they read as, and comments that no find takes in stay.
+    Whether they do has to be tried: comments that no find holds stay.
 
     Args:
         before: whole lines, as upstream has them.
-        after: likewise.
+        after: whole lines, as they are wanted.
     """
     try:
         passage = Passage("", before.encode())
@@ -45,11 +45,15 @@ def substitutions(before: str, after: str) -> Iterator[tuple[Edit, ...]]:
         return
     old, new = lines_of(before), lines_of(after)
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    hunks = [_Hunk(*code[1:]) for code in matcher.get_opcodes() if code[0] != "equal"]
-    hunks = [one for one in hunks if _code(old[one.first : one.behind]) != _code(new[one.start : one.end])]
+    hunks: list[_Hunk] = []
+    for _, *lines in matcher.get_opcodes():
+        hunk = _Hunk(*lines)
+        if _code(old[hunk.first : hunk.behind]) != _code(new[hunk.start : hunk.end]):
+            hunks.append(hunk)
     for narrow in (True, False):
         edits = _edits(passage, old, new, hunks, narrow=narrow)
-        if edits and _are_small(edits, passage):
+        exchanged = sum(len(layout_of(edit.find).tokens) * edit.count for edit in edits)
+        if edits and exchanged <= max(_SMALL, _SHARE * len(passage.layout.tokens)):
             yield edits
 
 
@@ -57,15 +61,10 @@ def _code(lines: Sequence[str]) -> list[str]:
     return layout_of("".join(lines)).texts
 
 
-def _are_small(edits: Sequence[Edit], passage: Passage) -> bool:
-    exchanged = sum(len(layout_of(edit.find).tokens) * edit.count for edit in edits)
-    return exchanged <= max(_SMALL, _SHARE * len(passage.layout.tokens))
-
-
 def _edits(
     passage: Passage, old: Sequence[str], new: Sequence[str], hunks: Sequence[_Hunk], *, narrow: bool
 ) -> tuple[Edit, ...]:
-    """Return one edit for each place, or for those that say the same; empty where one cannot be told from others."""
+    """Return one edit for each place, or for places with the same edit; empty where one cannot be told from others."""
     found: list[tuple[str, str]] = []
     widened = _apart([_anchored(old, one) for one in hunks])
     for hunk in widened:
@@ -90,7 +89,7 @@ def _anchored(old: Sequence[str], hunk: _Hunk) -> _Hunk:
 
 
 def _apart(hunks: Sequence[_Hunk]) -> list[_Hunk]:
-    """Return hunks of which those that touch one line are joined."""
+    """Return hunks, with those that touch one line joined."""
     joined: list[_Hunk] = []
     for one in hunks:
         if joined and one.first < joined[-1].behind:
@@ -101,7 +100,7 @@ def _apart(hunks: Sequence[_Hunk]) -> list[_Hunk]:
 
 
 def _within_line(passage: Passage, old: Sequence[str], new: Sequence[str], hunk: _Hunk) -> tuple[str, str] | None:
-    """Return a substitution of a part of one line; None where more than a line changes, or the part is not alone."""
+    """Return a substitution within one line; None where more than a line changes, or the part occurs elsewhere too."""
     if (hunk.behind - hunk.first, hunk.end - hunk.start) != (1, 1):
         return None
     before, after = layout_of(old[hunk.first]), layout_of(new[hunk.start])
@@ -116,7 +115,7 @@ def _within_line(passage: Passage, old: Sequence[str], new: Sequence[str], hunk:
 
 
 def common(one: Sequence[object], other: Sequence[object]) -> int:
-    """Return with how many that are alike both begin."""
+    """Return how many equal items two sequences begin with."""
     pairs = zip(one, other, strict=False)
     return next((number for number, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
@@ -128,7 +127,7 @@ def _part(layout: Layout, first: int, behind: int) -> str:
 
 
 def _count(old: Sequence[str], new: Sequence[str], find: str, text: str) -> int:
-    """Return on how many more lines a substitution would be made: those that have the find before and not after."""
+    """Return how often a substitution is meant to be made: as often as the text before has more of the find."""
     if find in text:
         return 1
     return max(1, sum(line.count(find) for line in old) - sum(line.count(find) for line in new))
@@ -139,7 +138,10 @@ def _lines(
 ) -> tuple[str, str] | None:
     """Return a substitution of whole lines, with as many around them as tell the place from all others."""
     first, behind, start, end = hunk.first, hunk.behind, hunk.start, hunk.end
-    taken = {line for other in others if other is not hunk for line in range(other.first, other.behind)}
+    taken: set[int] = set()
+    for other in others:
+        if other is not hunk:
+            taken.update(range(other.first, other.behind))
     for number in range(_MOST_LINES):
         find, text = "".join(old[first:behind]), "".join(new[start:end])
         if len(passage.occurrences(layout_of(find))) == 1:

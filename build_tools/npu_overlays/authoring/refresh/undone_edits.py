@@ -11,25 +11,22 @@ from typing import TypeAlias
 from npu_overlays.authoring.refresh.token_edits import common
 from npu_overlays.overlay.project import TextEdit
 
-# A part of one text and of another: first and behind the last of each.
+# A range of one text, and the range of another that replaces it.
 _Hunk: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class UndoneEdits:
-    """What gives a text.
+    """What substitutions have to be to give a text."""
 
-    Args:
-        put_in: what each of the substitutions is to put in, in their order.
-        below: in which text.
-    """
-
+    # What each of them has to put in, in their order.
     put_in: tuple[str, ...]
+    # The text in which they have to be made.
     below: bytes
 
 
 def made(edits: Iterable[TextEdit], content: bytes) -> bytes | None:
-    """Return what substitutions make of a text; None where one does not find what it is to find."""
+    """Return what substitutions make of a text; None where one does not find its text as often as it should."""
     for one in edits:
         if content.count(one.find.encode()) != one.count:
             return None
@@ -55,11 +52,11 @@ def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdi
     for one, (state, now) in zip(reversed(edits), reversed([*pairwise(states)]), strict=True):
         spans = _spans(state, one, now, wanted)
         found = {wanted[start:end] for start, end in spans}
-        try:
-            put_in = [*(text.decode() for text in found), *put_in]
-        except UnicodeDecodeError:
-            return None
         if len(found) != 1:
+            return None
+        try:
+            put_in.insert(0, found.pop().decode())
+        except UnicodeDecodeError:
             return None
         for start, end in reversed(spans):
             wanted = wanted[:start] + one.find.encode() + wanted[end:]
@@ -67,22 +64,25 @@ def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdi
 
 
 def _spans(state: bytes, one: TextEdit, now: bytes, wanted: bytes) -> list[tuple[int, int]]:
-    """Return where in the wanted text what a substitution puts in stands; none where a border of it is not there."""
+    """Return where in the wanted text a substitution's replacements are; none where the border of one was edited."""
     parts, length = state.split(one.find.encode()), len(one.replace.encode())
     head, tail = parts[0], parts[-1]
     if one.count == 1 and len(wanted) >= len(head + tail) and wanted.startswith(head) and wanted.endswith(tail):
         return [(len(head), len(wanted) - len(tail))]
     hunks = list(_hunks(now, wanted))
-    ends = list(accumulate(len(part) + length for part in parts[:-1]))
-    spans = [(_place(hunks, end - length, last=False), _place(hunks, end, last=True)) for end in ends]
-    found = [(start, end) for start, end in spans if start is not None and end is not None]
-    return found if len(found) == len(spans) else []
+    found: list[tuple[int, int]] = []
+    for border in accumulate(len(part) + length for part in parts[:-1]):
+        start, end = _place(hunks, border - length, last=False), _place(hunks, border, last=True)
+        if start is None or end is None:
+            return []
+        found.append((start, end))
+    return found
 
 
 def _place(hunks: Iterable[_Hunk], border: int, *, last: bool) -> int | None:
-    """Return where a border of what was put in is in the wanted text; None where that is in the midst of a hunk.
+    """Return where a border of a replacement is in the wanted text; None where it is inside a hunk.
 
-    What is put in right at a border belongs to what stands there already.
+    Text that was added right at a border belongs to the replacement.
     """
     shift = 0
     for first, behind, _, end in hunks:
@@ -95,14 +95,15 @@ def _place(hunks: Iterable[_Hunk], border: int, *, last: bool) -> int | None:
 
 
 def _hunks(now: bytes, wanted: bytes) -> Iterator[_Hunk]:
-    """Yield what differs between two texts: of lines in the places of as many others, each by itself."""
+    """Yield what differs between two texts; where as many lines replace others, each line by itself."""
     old, new = now.splitlines(keepends=True), wanted.splitlines(keepends=True)
     at, to = ([0, *accumulate(map(len, lines))] for lines in (old, new))
     for first, behind, start, end in _differing(old, new):
         if behind - first == end - start:
             for number in range(behind - first):
                 line, other = first + number, start + number
-                yield from (_moved(each, at[line], to[other]) for each in _differing(old[line], new[other]))
+                for hunk in _differing(old[line], new[other]):
+                    yield _moved(hunk, at[line], to[other])
         else:
             block = _trimmed(now[at[first] : at[behind]], wanted[to[start] : to[end]])
             yield _moved(block, at[first], to[start])
