@@ -19,7 +19,7 @@ from npu_overlays.pin import Pin
 from npu_overlays.proc import ProcessError
 from npu_overlays.tree import PatchedTree, SourceTree
 
-# How many folders names may have in front, the likeliest first.
+# The numbers of folders that may stand before paths in a patch, the likeliest first.
 _STRIPS = (1, 0, 2, 3)
 
 
@@ -34,25 +34,21 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedPatch:
-    """A patch that was applied.
+    """A patch that was applied."""
 
-    Args:
-        patch: what it says, without what is left out.
-        before: the tree it was applied to.
-        after: the tree it left.
-        ambiguous: whether hunks of it fit in several places.
-        remade: whether an overlay cannot hold it as it is, and needs another patch that does the same.
-    """
-
+    # Without the sections that are left out.
     patch: PatchFile
+    # The trees before and after it.
     before: PatchedTree
     after: PatchedTree
+    # Whether hunks of it fit in several places.
     ambiguous: bool
+    # Whether an overlay cannot hold it as it is, and needs another patch that does the same.
     remade: bool
 
     @property
     def file(self) -> OverlayFile:
-        """The patch, with what stands above it."""
+        """The file of the patch, with the text above the diff."""
         return self.patch.source
 
     @property
@@ -61,7 +57,7 @@ class AppliedPatch:
         return [path for path in self.patch.paths if self.before.after(path) != self.after.after(path)]
 
     def changes(self) -> Iterator[FileChange]:
-        """Yield what it does to each file, by syntax."""
+        """Yield the changes it makes to each file, by syntax."""
         for path in self.patch.paths:
             if change := compare_file(path, self.before.after(path), self.after.after(path)):
                 yield change
@@ -77,7 +73,7 @@ class AppliedSeries:
 
 
 def explained(file: OverlayFile, why: str) -> OverlayFile:
-    """Return a patch that says why, for the reason it gives already or for this one."""
+    """Return a patch with a reason: the one it gives already, or else this one."""
     if stated_reason(file.content, file.bounds).why:
         return file
     return replace(file, content=f"Why: {' '.join(why.split())}\n\n".encode() + file.content)
@@ -85,13 +81,18 @@ def explained(file: OverlayFile, why: str) -> OverlayFile:
 
 def named_paths(patches: Iterable[InputPatch]) -> tuple[str, ...]:
     """Return the paths that patches name, without a tree to compare them with."""
-    found = [path for one in patches for path in parsed_patch(one.file, one.strip)[0].paths]
-    return tuple(dict.fromkeys(found))
+    found: dict[str, None] = {}
+    for one in patches:
+        found |= dict.fromkeys(parsed_patch(one.file, one.strip)[0].paths)
+    return tuple(found)
 
 
 def check_readable(patches: Iterable[InputPatch]) -> None:
     """Raise `MergeError` with all mistakes that show in the patches alone."""
-    problems = [problem for one in patches if not _is_empty(one) for problem in _mistakes(one.file, one.strip)]
+    problems: list[Problem] = []
+    for one in patches:
+        if not _is_empty(one):
+            problems += _mistakes(one.file, one.strip)
     if problems:
         raise MergeError(problems)
 
@@ -153,12 +154,10 @@ class _Applier:
 
     def _leave_out(self, file: OverlayFile, sections: Iterable[Section], strip: int) -> None:
         """Note the paths of some sections as left out, or as a mistake."""
-        name = Path(file.file).name
-        left = [
-            LeftOut(patch=name, path=path, hunks=len(section.hunks))
-            for section in sections
-            for path in _names(section, strip)
-        ]
+        left: list[LeftOut] = []
+        for section in sections:
+            for path in _names(section, strip):
+                left.append(LeftOut(patch=Path(file.file).name, path=path, hunks=len(section.hunks)))
         if self._only_shipped:
             self.left_out += left
             return
@@ -194,23 +193,27 @@ class _Applier:
         self._unfit |= dict.fromkeys(patch.paths, patch.source.file)
 
     def _strip(self, listed: Sequence[Section], stated: int | None) -> int:
-        """Return how many folders names have in front: as stated or shown, unless only another number gives files."""
+        """Return how many folders stand before paths: as stated or shown, unless only another number gives files."""
         shown = {section.strip() for section in listed}
-        first = stated if stated is not None else next(iter(shown)) if len(shown) == 1 else None
+        first = stated
+        if first is None and len(shown) == 1:
+            (first,) = shown
         candidates = [one for one in (first, *_STRIPS) if one is not None]
-        return next((strip for strip in candidates if self._has_files(listed, strip)), candidates[0])
+        for strip in candidates:
+            for section in listed:
+                if any(map(self._exists, _names(section, strip))):
+                    return strip
+        return candidates[0]
 
-    def _has_files(self, listed: Sequence[Section], strip: int) -> bool:
-        paths = [path for section in listed for path in _names(section, strip)]
-        return any(self._state.after(path) is not None for path in paths)
+    def _exists(self, path: str) -> bool:
+        return self._state.after(path) is not None
 
     def _is_held(self, section: Section, strip: int) -> bool:
         """Return whether a wheel has a file that a section changes, or another patch needs it."""
         held = [path for path in _names(section, strip) if self._pin.place(path) or path in self._sources]
-        # A release that is pinned by its wheel has no files but those.
-        wheel = not self._pin.commit and self._pin.archives[0].file.endswith(".whl")
-        exists = not wheel or section.makes_file or any(self._state.after(path) is not None for path in held)
-        return bool(held) and exists
+        # A release that is pinned by its wheel has no other files.
+        is_wheel = not self._pin.commit and self._pin.archives[0].file.endswith(".whl")
+        return bool(held) and (not is_wheel or section.makes_file or any(map(self._exists, held)))
 
 
 def _names(section: Section, strip: int) -> list[str]:
@@ -228,7 +231,7 @@ def _sources(patches: Iterable[InputPatch], pin: Pin) -> Iterator[str]:
 
 
 def _is_empty(one: InputPatch) -> bool:
-    """Return whether a patch is an empty file in a series, which quilt passes over."""
+    """Return whether a patch is an empty file in a series, which quilt skips."""
     return one.listed and not one.file.content.strip()
 
 
@@ -266,17 +269,18 @@ def given_by_git(taken: Iterable[AppliedPatch], tree: SourceTree) -> Mapping[str
             except ProcessError as error:
                 what, fix = f"git does not apply it: {error.output}", "make it anew on the commit"
                 raise MergeError(Problem(where=one.file.file, what=what, fix=fix)) from error
-        files = [path for path in root.rglob("*") if path.is_file()]
-        return {
-            path.relative_to(root).as_posix(): (path.read_bytes(), bool(path.stat().st_mode & 0o100)) for path in files
-        }
+        found: dict[str, tuple[bytes, bool]] = {}
+        for path in root.rglob("*"):
+            if path.is_file():
+                is_executable = bool(path.stat().st_mode & 0o100)
+                found[path.relative_to(root).as_posix()] = (path.read_bytes(), is_executable)
+        return found
 
 
 def check_same(tree: PatchedTree, reference: Mapping[str, tuple[bytes, bool]], where: str) -> None:
     """Refuse a tree that is not what git made; raises `MergeError` with each file."""
     ours = {path: (tree.after(path), tree.is_executable(path)) for path in tree.paths()}
-    wrong = [path for path in sorted({*ours, *reference}) if ours.get(path) != reference.get(path)]
-    if wrong:
+    if wrong := [path for path in sorted({*ours, *reference}) if ours.get(path) != reference.get(path)]:
         what = f"is otherwise than git makes it, in its content or its mode: {listing(wrong)}"
         raise MergeError(
             Problem(where=where, what=what, fix="make the patch of these files anew: git diff --no-renames")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,7 +36,7 @@ from npu_overlays.pipeline import Subject
 from npu_overlays.tree import PatchedTree
 
 FormKind = Literal["patches", "operations"]
-# What other programs write between a letter and the names of a file.
+# Lines that other programs write between a letter and the names of a file.
 _NO_LETTER = re.compile(rb"^(?:Index: .*|=+|diff .*)\n", re.MULTILINE)
 Why = Callable[[str, str], str]
 
@@ -51,15 +52,11 @@ class FormFile:
 
 @dataclass(frozen=True, kw_only=True)
 class ProvenForm:
-    """What was seen of a form: it gives the same tree.
+    """A form that gives the same tree as the patches."""
 
-    Args:
-        otherwise: modules that are the same program, with other comments, blank lines or places of imports.
-        unsound: what a build refuses in that tree.
-        notices: what a build says of it besides.
-    """
-
+    # Modules that are the same program, with other comments, blank lines or places of imports.
     otherwise: tuple[str, ...]
+    # Problems for which a build refuses the tree, and its other messages.
     unsound: tuple[Problem, ...] = ()
     notices: tuple[str, ...] = ()
 
@@ -81,32 +78,35 @@ class FormBuilder:
         self._stated = StatedReasons(taken)
 
     def files(self, kind: FormKind, why: Why) -> tuple[FormFile, ...]:
-        """Return the files of one form; raises `MergeError` where there are none.
+        """Return the files of one form; raises `MergeError` where it cannot give the tree.
 
         Args:
-            kind: which.
-            why: returns the reason of something that has none, given what is done, and to what.
+            kind: which form.
+            why: returns the reason of a change that has none, by action and target.
         """
         return tuple(self._patches(why) if kind == "patches" else self._operations(why))
 
     def unexplained(self, kind: FormKind) -> Iterator[tuple[str, str]]:
-        """Yield what needs a reason: what is done, and to what."""
+        """Yield what needs a reason: the action, and its target."""
         if kind == "patches":
-            yield from (("patch", one.file.path) for one in self._taken if not grounds_of(one).reason.why)
+            for one in self._taken:
+                if not grounds_of(one).reason.why:
+                    yield "patch", one.file.path
         else:
-            yield from (new for new in self.plan.unexplained() if not self._stated.of(new[1]).reason.why)
+            for action, target in self.plan.unexplained():
+                if not self._stated.of(target).reason.why:
+                    yield action, target
 
     def counts(self) -> dict[str, int]:
-        """Return how many there are of each thing that the form as operations says."""
+        """Return how many operations of each action, files, edits and patches the form as operations has."""
         plan = self.plan
-        counted: dict[str, int] = {
-            action: sum(one.wanted.action == action for one in plan.operations if one.wanted) for action in ACTIONS
-        }
+        actions = Counter(one.wanted.action for one in plan.operations if one.wanted)
+        counted: dict[str, int] = {action: actions[action] for action in ACTIONS}
         counted |= {"files": len(plan.files), "edits": len(plan.edits), "patches": len(plan.patches)}
         return {name: number for name, number in counted.items() if number}
 
     def prove(self, files: Iterable[FormFile]) -> ProvenForm:
-        """See that files give the tree that the patches give; raises `OverlayError` where they do not."""
+        """Return what a form's files give, proven to be the patches' tree; raises `OverlayError` where it is not."""
         with tempfile.TemporaryDirectory(prefix="npu-overlays-import-") as place:
             folder = Path(place) / "overlay"
             shutil.copytree(self._new.stage, folder)
@@ -124,13 +124,13 @@ class FormBuilder:
     @property
     def edited(self) -> tuple[EditedFile, ...]:
         """The files that the patches change, as they leave them."""
-        wanted, shipped = self._wanted, self._new.overlay.pin.place
-        changed = (
-            path for path in sorted(wanted.changed) if shipped(path) and wanted.after(path) != wanted.before(path)
-        )
-        return tuple(
-            EditedFile(path=path, content=wanted.after(path), executable=wanted.is_executable(path)) for path in changed
-        )
+        wanted = self._wanted
+        found: list[EditedFile] = []
+        for path in sorted(wanted.changed):
+            content = wanted.after(path)
+            if self._new.overlay.pin.place(path) and content != wanted.before(path):
+                found.append(EditedFile(path=path, content=content, executable=wanted.is_executable(path)))
+        return tuple(found)
 
     @property
     def plan(self) -> RefreshPlan:
@@ -167,7 +167,7 @@ class FormBuilder:
                 yield FormFile(path=file.path, content=file.content, executable=file.executable)
 
     def _grounds(self, action: str, target: str, why: Why) -> Grounds:
-        """Return what is said of something: by the patches that do it, or where they give no reason, by a person."""
+        """Return the grounds that patches give for a change, with a person's reason where they give none."""
         said = self._stated.of(target)
         if said.reason.why or action == "file":
             return said
@@ -179,7 +179,7 @@ class FormBuilder:
 
 
 def write(folder: Path, files: Iterable[FormFile], new: StagedOverlay) -> Content:
-    """Write files of an overlay into its folder, and return all that it says then; raises `OverlayError`."""
+    """Write files of an overlay into its folder, and return the content it has then; raises `OverlayError`."""
     for file in files:
         path = folder / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +191,7 @@ def write(folder: Path, files: Iterable[FormFile], new: StagedOverlay) -> Conten
 
 
 def _tried(content: Content, new: StagedOverlay, otherwise: tuple[str, ...]) -> ProvenForm:
-    """Return a form as proven, with what a build refuses of the tree that an overlay gives, or says of it."""
+    """Return a form as proven, with the problems for which a build refuses its tree, or the build's messages."""
     try:
         applied = apply_overlay(content, new.tree)
         reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=content.overlay.name)

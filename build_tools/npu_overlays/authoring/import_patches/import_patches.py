@@ -37,55 +37,46 @@ Explain = Callable[[Sequence[tuple[str, str]]], Mapping[tuple[str, str], str]]
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    """What was asked for.
+    """What to import, and how."""
 
-    Args:
-        folder: of the patches.
-        summary: the hand-written summary, or None.
-        only: the sets that are meant; empty for all.
-        kind: the form in which the patches are kept.
-        request: what the user says of the new overlays.
-        root: the folder of overlays.
-        only_shipped: whether hunks for files that no wheel has are left out.
-        explain: returns the reasons of all that has none, given what is done, and to what.
-        dry_run: whether to write nothing.
-    """
-
+    # The folder of the patches.
     folder: Path
+    # The hand-written summary, or None.
     summary: Path | None
+    # The sets that are meant; empty for all.
     only: tuple[str, ...]
+    # The form in which the patches are kept.
     kind: FormKind
+    # What the new overlays should be.
     request: InitRequest
+    # The folder of overlays.
     root: Path
+    # Whether hunks for files that no wheel has are left out.
     only_shipped: bool
+    # Returns the reasons of all that has none, by action and target.
     explain: Explain
     dry_run: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedPatchSet:
-    """One set of patches, and the overlay that gives what they give.
-
-    Args:
-        patches: the set.
-        overlay: the overlay.
-        files: those of its files that the patches became.
-        proven: what was seen of either form, or why it cannot be had.
-        counts: how many there are of each thing that the form as operations says.
-        applied: the patches as they were applied, and the paths that were left out.
-    """
+    """One set of patches, and the overlay that gives what they give."""
 
     patches: PatchSet
     overlay: Overlay
+    # Those of the overlay's files that the patches became.
     files: tuple[FormFile, ...]
+    # Both forms, or why one cannot be had.
     proven: Mapping[FormKind, ProvenForm | OverlayError]
+    # How many operations of each action, files, edits and patches the form as operations has.
     counts: Mapping[str, int]
+    # The patches as they were applied, and the paths that were left out.
     applied: AppliedSeries
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportResult:
-    """All that was done: the overlays, the files that were passed over, and how the summary compares."""
+    """The overlays, the files that were passed over, and how the summary compares."""
 
     migrated: tuple[ImportedPatchSet, ...]
     passed_over: tuple[Path, ...]
@@ -114,7 +105,10 @@ def migrate(asked: ImportOptions) -> ImportResult:
         found.one(lambda: _refuse_twins([new.overlay.folder for _, new in news], asked.request.elsewhere))
         works = found.each(news, lambda new: _tried(new, asked))
         found.check()
-        reasons = asked.explain([_label(work, *one) for work in works for one in work.former.unexplained(asked.kind)])
+        unexplained: list[tuple[str, str]] = []
+        for work in works:
+            unexplained += [_label(work, *one) for one in work.former.unexplained(asked.kind)]
+        reasons = asked.explain(unexplained)
         migrated = found.each(works, lambda work: _written(work, asked.kind, reasons))
         found.check()
     comparison = compare(ledger, [_done(work) for work in works], whole=not asked.only) if ledger else None
@@ -159,7 +153,7 @@ class _Findings:
 
 
 def _read_too(one: PatchSet, work: Callable[[], T]) -> T:
-    """Return what work gave; where it fails, raise the mistakes that show in the patches alone with its error."""
+    """Return the result of work; where it fails, raise the mistakes that show in the patches alone with its error."""
     try:
         return work()
     except OverlayError as error:
@@ -189,7 +183,7 @@ def _refuse_twins(folders: Sequence[Path], fix: str) -> None:
 
 
 def _tried(new: _New, asked: ImportOptions) -> _Work:
-    """Apply patches, and try both forms; raises `OverlayError` where the form that is asked for cannot be had."""
+    """Apply patches, and try both forms; raises `OverlayError` where the form that was asked for cannot be had."""
     patches, begun_ = new
     with about(patches.name):
         step("applying the patches")
@@ -217,7 +211,7 @@ def _proven(former: FormBuilder, kind: FormKind) -> ProvenForm | OverlayError:
 
 
 def _label(work: _Work, action: str, target: str) -> tuple[str, str]:
-    """Return what has no reason yet, so that it is told from the same of another set."""
+    """Return a change without a reason, with the name of its set before the target."""
     return action, f"{work.patches.name}/{target}"
 
 

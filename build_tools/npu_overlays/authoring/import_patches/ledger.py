@@ -18,20 +18,16 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 @dataclass(frozen=True, kw_only=True)
 class ListedChange:
-    """One change that is listed.
+    """One change that is listed."""
 
-    Args:
-        symbol: qualified name, ``Class.method``.
-        kind: as it is listed: ``class`` for one of ``class_changes``; empty where nothing is said.
-        action: as it is listed; empty where nothing is said.
-        line: of the file.
-        groups: whether it is a class under which others are listed.
-    """
-
+    # Qualified name, ``Class.method``.
     symbol: str
+    # As they are listed: ``class`` for one of ``class_changes``; empty where they are left out.
     kind: str
     action: str
+    # Of the file.
     line: int
+    # Whether it is a class under which others are listed.
     groups: bool = False
 
 
@@ -57,22 +53,21 @@ class ListedVersion:
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
-    """All that is listed.
-
-    Args:
-        file: where.
-        versions: the states of projects.
-        current: the state that each project is said to be at, with its line.
-    """
+    """A summary, as it was written by hand."""
 
     file: Path
+    # The states of projects.
     versions: tuple[ListedVersion, ...]
+    # The state that the summary says each project is at, with the line.
     current: tuple[tuple[str, str, int], ...]
 
     def version(self, repo: str, folder: str) -> ListedVersion | None:
-        """Return what is listed of a folder of patches, wherever it is."""
-        found = [one for one in self.versions if (one.repo, one.folder) == (repo, folder)]
-        return replace(found[0], files=tuple(file for one in found for file in one.files)) if found else None
+        """Return all that is listed of a folder of patches, in however many places; None where it is not listed."""
+        found: ListedVersion | None = None
+        for one in self.versions:
+            if (one.repo, one.folder) == (repo, folder):
+                found = replace(found, files=(*found.files, *one.files)) if found else one
+        return found
 
 
 def read_ledger(file: Path) -> Ledger:
@@ -147,7 +142,7 @@ class _Reader:
         )
 
     def _values(self, node: Node) -> dict[str, Node]:
-        """Return what a mapping says, what it takes from others by ``<<`` included.
+        """Return the entries of a mapping, with those it merges by ``<<``.
 
         Notes a node that is no mapping, and a key that is there twice.
         """
@@ -164,12 +159,13 @@ class _Reader:
         return found
 
     def _own_entries(self, node: Node) -> tuple[dict[str, Node], list[Node]]:
-        """Return what a mapping says itself, and the mappings that it takes more from."""
+        """Return a mapping's own entries, and the mappings that it merges."""
         found: dict[str, Node] = {}
         merged: list[Node] = []
         if _kind(node) != "mapping":
             self._wrong(node, "must be keys with values")
-        for key, value in node.value if _kind(node) == "mapping" else ():
+            return found, merged
+        for key, value in node.value:
             if str(key.tag) == _MERGE:
                 merged += value.value if _kind(value) == "sequence" else [value]
                 continue

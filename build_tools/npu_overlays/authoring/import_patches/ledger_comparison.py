@@ -14,7 +14,7 @@ from npu_overlays.model.selectors import leaf_of
 FindingKind = Literal["not there", "not listed", "wrong owner", "wrong kind", "wrong action"]
 
 _UPDATED = "updated"
-# Words for what a change is of; any other word is the author's own, and says nothing that could be wrong.
+# Words for kinds of changes; any other word is the author's own, and cannot be wrong.
 _KINDS: Mapping[str, frozenset[str]] = {
     "class": frozenset({"class"}),
     "method": frozenset({"method"}),
@@ -23,32 +23,27 @@ _KINDS: Mapping[str, frozenset[str]] = {
     "module_attr": frozenset({"attribute", "import"}),
     "import": frozenset({"import"}),
 }
-# What a summary by symbols cannot say.
-_UNSAYABLE = frozenset({"text", "order", "file"})
+# Kinds that a summary by symbols cannot list.
+_UNLISTABLE = frozenset({"text", "order", "file"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerFinding:
-    """One place where a summary is wrong.
-
-    Args:
-        kind: how.
-        where: the line of the summary, or the patch that it says nothing of.
-        what: what is listed, or is not.
-        said: what the summary says of it.
-        found: what the patches do.
-    """
+    """One place where a summary is wrong."""
 
     kind: FindingKind
+    # The line of the summary, or the patch that it does not list.
     where: str
+    # The change that is listed, or is not.
     what: str
+    # What the summary has for it, and what the patches do.
     said: str = ""
     found: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerComparison:
-    """How a summary compares: its findings, how many entries are right and wrong, how many changes are not listed."""
+    """The findings, how many entries are right and wrong, and how many changes are not listed."""
 
     findings: tuple[LedgerFinding, ...]
     right: int
@@ -58,7 +53,7 @@ class LedgerComparison:
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedPatchSet:
-    """What a set of patches does: the changes of each patch, by its name."""
+    """A set of patches, and the changes that each patch makes, by its name."""
 
     patches: PatchSet
     changes: Mapping[str, tuple[FileChange, ...]]
@@ -79,8 +74,8 @@ def compare(ledger: Ledger, done: Sequence[AppliedPatchSet], *, whole: bool) -> 
 
     Args:
         ledger: the summary.
-        done: what the patches do.
-        whole: whether these are all the patches there are, so that what is listed beside them is not there.
+        done: the changes that the patches make.
+        whole: whether these are all the patches there are, so that more in the summary is wrong.
     """
     findings: list[LedgerFinding] = []
     right = 0
@@ -135,7 +130,7 @@ def _version(ledger: Ledger, version: ListedVersion, done: AppliedPatchSet) -> t
 
 
 def _joined(files: Iterable[ListedFile], done: AppliedPatchSet) -> list[ListedFile]:
-    """Return what is listed, a patch that is listed more than once as one."""
+    """Return the listed files, with a patch that is listed more than once joined to one."""
     found: dict[object, ListedFile] = {}
     for number, one in enumerate(files):
         patch = next((name for name in done.changes if one.name in (name, name.removesuffix(".patch"))), None)
@@ -147,16 +142,21 @@ def _joined(files: Iterable[ListedFile], done: AppliedPatchSet) -> list[ListedFi
 
 
 def _units(listed: ListedFile, done: AppliedPatchSet, seen: set[tuple[str, str]]) -> list[tuple[str, FileChange]]:
-    """Return what a listed file means: all that the patch of that name does, or one file that is called so."""
-    every = [(patch, change) for patch, changes in done.changes.items() for change in changes]
-    of_patch = [one for one in every if listed.name in (one[0], one[0].removesuffix(".patch"))]
-    of_file = [one for one in every if one[1].path.rpartition("/")[2].removesuffix(".py") == listed.name]
-    left = [(patch, change) for patch, change in of_file if (patch, change.path) not in seen]
-    return of_patch or left[:1]
+    """Return what a listed file means: all changes of the patch of that name, or of the first file of that name."""
+    of_patch: list[tuple[str, FileChange]] = []
+    of_file: list[tuple[str, FileChange]] = []
+    for patch, changes in done.changes.items():
+        for change in changes:
+            if listed.name in (patch, patch.removesuffix(".patch")):
+                of_patch.append((patch, change))
+            file = change.path.rpartition("/")[2].removesuffix(".py")
+            if file == listed.name and (patch, change.path) not in seen:
+                of_file.append((patch, change))
+    return of_patch or of_file[:1]
 
 
 class _File:
-    """What a summary lists of a patch, and what that does."""
+    """The changes that a summary lists for a patch, and those that the patch makes."""
 
     def __init__(
         self, ledger: Ledger, listed: ListedFile, units: Sequence[tuple[str, FileChange]], done: AppliedPatchSet
@@ -165,15 +165,16 @@ class _File:
         self._listed = listed
         self._name = f"{done.patches.name}/{listed.name}"
         self._place = done.patches.folder / units[0][0]
-        self._actual = {one.symbol: one for _, change in units for one in _actual(change)}
+        self._actual: dict[str, _Actual] = {}
+        for _, change in units:
+            self._actual |= {one.symbol: one for one in _actual(change)}
         listed_here = {change.path for _, change in units}
-        self._elsewhere = {
-            one.symbol: patch
-            for patch, changes in done.changes.items()
-            for change in changes
-            if change.path not in listed_here
-            for one in _actual(change)
-        }
+        # The patches that make other changes, by symbol.
+        self._elsewhere: dict[str, str] = {}
+        for patch, changes in done.changes.items():
+            for change in changes:
+                if change.path not in listed_here:
+                    self._elsewhere |= {one.symbol: patch for one in _actual(change)}
         self._symbols = {entry.symbol for entry in listed.entries}
         self._claimed: set[str] = set()
 
@@ -220,15 +221,15 @@ class _File:
 
 
 def _actual(change: FileChange) -> Iterator[_Actual]:
-    """Yield the changes of a file; of what came or went as a whole, its parts need not be listed."""
+    """Yield the changes of a file; the parts of a file or class that came or went as a whole need not be listed."""
     partly = change.action == _UPDATED
     if not partly:
         yield _Actual(symbol=change.path.rpartition("/")[2], kind="file", action=change.action, wanted=False)
     for entry in change.class_changes:
         yield _Actual(symbol=entry.name, kind="class", action=entry.action, wanted=entry.action != _UPDATED)
         for one in entry.changes:
-            wanted = entry.action == _UPDATED and one.kind not in _UNSAYABLE
+            wanted = entry.action == _UPDATED and one.kind not in _UNLISTABLE
             yield _Actual(symbol=one.symbol, kind=one.kind, action=one.action, wanted=wanted)
     for one in change.module_changes:
-        wanted = one.kind == "method" or (partly and one.kind not in _UNSAYABLE)
+        wanted = one.kind == "method" or (partly and one.kind not in _UNLISTABLE)
         yield _Actual(symbol=one.symbol, kind=one.kind, action=one.action, wanted=wanted)

@@ -28,40 +28,33 @@ _CRLF = re.compile(rb"^(?:diff --git|@@) .*\r$", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class InputPatch:
-    """One patch as a folder gives it: a file, or one mail of a file.
+    """One patch of a folder: a file, or one mail of a file."""
 
-    Args:
-        file: the patch, under the name it gets in an overlay.
-        strip: how many folders its names have in front, as a ``series`` says; None without one.
-        listed: whether a ``series`` lists it, which may list empty ones.
-    """
-
+    # Under the name it gets in an overlay.
     file: OverlayFile
+    # How many folders stand before its paths, as a ``series`` states; None without one.
     strip: int | None = None
+    # Whether a ``series`` lists it, which may list empty ones.
     listed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatchSet:
-    """The patches for one state of a project.
+    """The patches for one state of a project."""
 
-    Args:
-        project: its distribution name, normalised.
-        revision: what the folder calls the state.
-        folder: where the patches lie.
-        patches: the patches in the order of a ``series``, or of their names.
-        mended: the names of files that were mended, each with how.
-    """
-
+    # Its distribution name, normalised.
     project: str
+    # The folder's name for the state.
     revision: str
     folder: Path
+    # In the order of a ``series``, or of their names.
     patches: tuple[InputPatch, ...]
+    # The names of files that were mended, each with how.
     mended: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
-        """What it is called in messages and by --only, ``verl/796871d``."""
+        """Its name in messages and for --only, ``verl/796871d``."""
         return f"{self.project}/{self.revision}"
 
 
@@ -119,17 +112,15 @@ class _Reader:
 
     def refuse_elsewhere(self) -> None:
         """Note the patches that lie where no set has them."""
-        for path in [path for path in self.left if path.suffix == ".patch" and not self._has_series(path)]:
-            self.problems.append(
-                Problem(where=str(path), what="lies elsewhere than the patches of one state", fix=_LAYOUT)
-            )
-
-    def _has_series(self, path: Path) -> bool:
-        parts = path.relative_to(self.root).parts
-        return len(parts) >= _DEPTH and any(self.root.joinpath(*parts[:2]).rglob(SERIES))
+        for path in self.left:
+            parts = path.relative_to(self.root).parts
+            has_series = len(parts) >= _DEPTH and any(self.root.joinpath(*parts[:2]).rglob(SERIES))
+            if path.suffix == ".patch" and not has_series:
+                what = "lies elsewhere than the patches of one state"
+                self.problems.append(Problem(where=str(path), what=what, fix=_LAYOUT))
 
     def _series(self, series: Path) -> Iterator[tuple[Path, int | None]]:
-        """Yield the patches that a quilt series lists, and how many folders their names have in front."""
+        """Yield the patches that a quilt series lists, and how many folders stand before their paths."""
         seen: set[str] = set()
         for number, line in enumerate(series.read_text("utf-8", "replace").splitlines(), 1):
             name, *options = re.sub(r"(?:^|\s)#.*", "", line).split() or [""]
@@ -166,18 +157,18 @@ class _Reader:
 
 def chosen(sets: Sequence[PatchSet], only: Iterable[str]) -> tuple[PatchSet, ...]:
     """Return the sets that are meant: by ``REPO`` or ``REPO/REV``, or all; raises `UsageError` for an unknown name."""
-    names = list(only)
-    known = {name: [one for one in sets if name in (one.project, one.name)] for name in names}
-    unknown = [name for name, found in known.items() if not found]
-    if unknown:
-        what = "there are no such patches"
-        fix = f"one of: {listing(dict.fromkeys(name for one in sets for name in (one.project, one.name)))}"
-        raise UsageError(
-            [
-                Problem(where=f"--only {name}", what=what, fix=fix, options=((name, sets[0].project),))
-                for name in unknown
-            ]
-        )
+    names = dict.fromkeys(only)
+    known: dict[str, None] = {}
+    for one in sets:
+        known |= {one.project: None, one.name: None}
+    problems: list[Problem] = []
+    for name in names:
+        if name not in known:
+            what, fix = "there are no such patches", f"one of: {listing(known)}"
+            options = ((name, sets[0].project),)
+            problems.append(Problem(where=f"--only {name}", what=what, fix=fix, options=options))
+    if problems:
+        raise UsageError(problems)
     return tuple(one for one in sets if not names or one.project in names or one.name in names)
 
 

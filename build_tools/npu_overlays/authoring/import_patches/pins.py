@@ -27,28 +27,28 @@ _SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
 
 @dataclass(frozen=True, kw_only=True)
 class PinnedPatchSet:
-    """A set of patches, and the overlay that is to take them."""
+    """A set of patches, and the request for the overlay that takes them."""
 
     patches: PatchSet
     request: InitRequest
 
     @property
     def layered(self) -> BaseLayers:
-        """What it is put on top of: nothing, though a layer of the project lies beside it."""
+        """The layers below it: none, even if a layer of the project lies beside it."""
         beside = self.request.parent / self.patches.project / LAYER_FILE
         return BaseLayers(entries=() if beside.is_file() else None)
 
 
 def pin(one: PatchSet, ledger: Ledger | None, asked: InitRequest, root: Path) -> PinnedPatchSet:
-    """Return what the overlay of a set is to be.
+    """Return the request for the overlay of a set.
 
-    What the user does not say is taken from the overlays of the same project in `root`: where its repository is, what
-    of it is shipped, and what the wheel is called.
+    What the user leaves out is taken from the overlays of the same project in `root`: its repository, the packages that
+    are shipped, and the name of the wheel.
 
     Args:
         one: the patches.
         ledger: a summary, which names the commits of their folders.
-        asked: what the user says of all of them.
+        asked: the options that the user gives for all sets.
         root: the folder of overlays, where there is one.
 
     Raises:
@@ -117,7 +117,7 @@ def _packages(known: Pin) -> tuple[tuple[str, str], ...]:
 
 
 def _whole(one: PatchSet, revision: str, request: InitRequest) -> str:
-    """Return the whole id of a commit of which a folder's name is the beginning; raises `OverlayError`."""
+    """Return the whole id of a commit whose first digits name a folder; raises `OverlayError`."""
     clone = request.choice.clone(one.project)
     if not (request.repository or clone):
         return revision
@@ -149,7 +149,7 @@ def _only(project: str) -> tuple[tuple[str, str], ...]:
 
 
 def _faults(one: PatchSet, request: InitRequest) -> Iterator[Problem]:
-    """Yield what is wrong with a request; what the folder's name says is told of that."""
+    """Yield the mistakes of a request; those that come from the folder's name are reported for the folder."""
     for problem in faults(request):
         named = problem.where in ("PROJECT", "--commit", "--release")
         yield replace(problem, where=one.name) if named else problem

@@ -13,14 +13,15 @@ KINDS: tuple[FormKind, ...] = ("patches", "operations")
 
 
 def unsound(one: ImportedPatchSet, kind: FormKind) -> tuple[Problem, ...]:
-    """Return what a build refuses of an overlay."""
+    """Return the problems for which a build refuses an overlay."""
     proven = one.proven[kind]
     return proven.problems if isinstance(proven, OverlayError) else proven.unsound
 
 
 def notices(one: ImportedPatchSet, kind: FormKind) -> Iterator[str]:
     """Yield what was mended in a set of patches, what was left out, and which patches have no effect."""
-    yield from (f"{name} {how}" for name, how in one.patches.mended)
+    for name, how in one.patches.mended:
+        yield f"{name} {how}"
     for name in _widened(one):
         yield f"{name} has hunks that fit in several places, and was given more context"
     for file in one.applied.empty:
@@ -29,7 +30,8 @@ def notices(one: ImportedPatchSet, kind: FormKind) -> Iterator[str]:
         paths = [f"{left.path} ({left.hunks})" for left in one.applied.left_out if left.patch == patch]
         yield f"{patch}: left out, with the number of hunks, what no wheel has: {', '.join(paths)}"
     proven = one.proven[kind]
-    yield from () if isinstance(proven, OverlayError) else proven.notices
+    if not isinstance(proven, OverlayError):
+        yield from proven.notices
 
 
 def _widened(one: ImportedPatchSet) -> list[str]:
@@ -37,10 +39,10 @@ def _widened(one: ImportedPatchSet) -> list[str]:
 
 
 def as_json(outcome: ImportResult, kind: FormKind, summary: Path | None, *, written: bool) -> dict[str, object]:
-    """Return all that was done.
+    """Return the result of an import as data.
 
     Args:
-        outcome: it.
+        outcome: the result.
         kind: the form in which the patches are kept.
         summary: the hand-written summary that was compared, if any.
         written: whether the overlays were written.

@@ -15,13 +15,13 @@ from npu_overlays.overlay.patches import stated_reason
 
 
 def grounds_of(one: AppliedPatch) -> Grounds:
-    """Return what a patch says of all that it does."""
+    """Return the reason, bounds and acceptances that a patch gives for all of its changes."""
     file = one.file
     return Grounds(reason=stated_reason(file.content, file.bounds), bounds=file.bounds, accept=one.patch.accept)
 
 
 class StatedReasons:
-    """The reasons that patches give for the changes of theirs that no later patch reverts.
+    """The reasons that patches give for those of their changes that no later patch reverts.
 
     Args:
         taken: the patches, in order.
@@ -29,13 +29,16 @@ class StatedReasons:
 
     def __init__(self, taken: Sequence[AppliedPatch]) -> None:
         self._grounds = {one.file.file: grounds_of(one) for one in taken}
-        self._remaining = remaining([file for one in taken for file in _patched(one)])
+        files: list[PatchedFile] = []
+        for one in taken:
+            files += _patched(one)
+        self._remaining = remaining(files)
 
     def of(self, target: str) -> Grounds:
-        """Return what is said of a path, or of ``path:symbol``; with no reason where no patch gives one.
+        """Return the grounds of a path, or of ``path:symbol``; with an empty reason where no patch gives one.
 
         Raises:
-            MergeError: several patches have a part in it, and are for different versions, or go at different times.
+            MergeError: several patches change it, and are for different versions, or can go at different times.
         """
         path, _, symbol = target.partition(":")
         here = [one for one in self._remaining if one.place.path == path]
@@ -62,6 +65,6 @@ def _patched(one: AppliedPatch) -> Iterator[PatchedFile]:
 
 
 def _is_related(symbol: str, one: Remaining) -> bool:
-    """Return whether a symbol is another, holds it, or is held by it."""
+    """Return whether a symbol is the one of a remaining change, contains it, or is a member of it."""
     other = one.place.symbol
     return f"{other}.".startswith(f"{symbol}.") or f"{symbol}.".startswith(f"{other}.")
