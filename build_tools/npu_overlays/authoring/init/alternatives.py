@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.tags import Tag
 from packaging.utils import parse_wheel_filename
 
 from npu_overlays.errors import listing
@@ -26,21 +27,18 @@ _SHOWN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Alternatives:
-    """What a release has beside the file that is pinned.
+    """The files of a release beside the pinned one."""
 
-    Args:
-        preferred: the file that pip takes here; empty where that is the pinned one, or there is none.
-        more: what that installs and the pinned one does not.
-        others: the names of all other files of the release.
-    """
-
+    # The file that pip takes here; empty where that is the pinned one, or there is none.
     preferred: str = ""
+    # The paths that it installs and the pinned one does not.
     more: tuple[str, ...] = ()
+    # The names of all other files of the release.
     others: tuple[str, ...] = ()
 
 
 def alternatives(release: Release, files: Collection[str], *, cache: Path) -> Alternatives:
-    """Return what a release has beside one of its files; raises `OverlayError` where what pip takes cannot be had.
+    """Return the files of a release beside one of them; raises `OverlayError` where pip's choice cannot be had.
 
     Args:
         release: the release, and the file that is pinned.
@@ -56,7 +54,7 @@ def alternatives(release: Release, files: Collection[str], *, cache: Path) -> Al
 
 
 def sentences(found: Alternatives) -> Iterator[str]:
-    """Yield what is said of an offer."""
+    """Yield sentences about them for people."""
     if found.preferred:
         has = f", which also has {_kinds(found.more)}" if found.more else ""
         yield f"pip takes {found.preferred} here{has}; --archive {found.preferred} pins that"
@@ -67,27 +65,29 @@ def sentences(found: Alternatives) -> Iterator[str]:
 
 
 def _kinds(paths: Iterable[str]) -> str:
-    every = list(paths)
-    compiled = [path for path in every if BINARY.search(path)]
-    rest = [path for path in every if path not in compiled]
-    kinds = {"compiled": compiled, "other": rest}
-    return " and ".join(
-        f"{len(some)} {kind} {'file' if len(some) == 1 else 'files'} ({listing(some, _SHOWN)})"
-        for kind, some in kinds.items()
-        if some
-    )
+    kinds: dict[str, list[str]] = {"compiled": [], "other": []}
+    for path in paths:
+        kinds["compiled" if BINARY.search(path) else "other"].append(path)
+    texts: list[str] = []
+    for kind, some in kinds.items():
+        if some:
+            files = "file" if len(some) == 1 else "files"
+            texts.append(f"{len(some)} {kind} {files} ({listing(some, _SHOWN)})")
+    return " and ".join(texts)
 
 
 def _pythons(wheels: Iterable[str]) -> list[str]:
     """Return the Pythons that wheels are for, those without a GIL with a ``t``."""
-    tags = {tag for name in wheels for tag in parse_wheel_filename(name)[3]}
-    return sorted({f"{tag.interpreter}{'t' * tag.abi.endswith('t')}" for tag in tags}, key=_natural)
+    return sorted({f"{tag.interpreter}{'t' * tag.abi.endswith('t')}" for tag in _tags(wheels)}, key=_natural)
 
 
 def _platforms(wheels: Iterable[str]) -> list[str]:
     """Return the platforms that wheels are for, whatever the version of the system."""
-    tags = {tag for name in wheels for tag in parse_wheel_filename(name)[3]}
-    return sorted({_VERSION.sub(" ", tag.platform, count=1) for tag in tags})
+    return sorted({_VERSION.sub(" ", tag.platform, count=1) for tag in _tags(wheels)})
+
+
+def _tags(wheels: Iterable[str]) -> frozenset[Tag]:
+    return frozenset().union(*(parse_wheel_filename(name)[3] for name in wheels))
 
 
 def _natural(name: str) -> tuple[str, int, str]:

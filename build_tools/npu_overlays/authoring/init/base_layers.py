@@ -21,23 +21,19 @@ Entry = str | dict[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class BaseLayers:
-    """What a new overlay is put on top of.
+    """The layers of a new overlay."""
 
-    Args:
-        entries: its layers, as a configuration names them; None where it is to say nothing of them.
-        settings: the keys of what these say.
-        repository: which these say, or empty.
-        base: the overlay whose pin it takes over, or None.
-    """
-
+    # As a configuration names them; None where it should not name any.
     entries: tuple[Entry, ...] | None = None
+    # The keys of their settings, and the repository that these name, or empty.
     settings: frozenset[str] = frozenset()
     repository: str = ""
+    # The overlay whose pin the new one takes over, or None.
     base: Overlay | None = None
 
 
 def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLayers:
-    """Return what layers, installed layers and overlays give to a new overlay in `parent`.
+    """Return the layers of a new overlay in `parent`, by the names that a user gives.
 
     Args:
         names: folders of layers or of overlays, or names of installed distributions that hold a layer. With none,
@@ -65,15 +61,13 @@ def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLa
     found = _found(entries, project, parent, problems)
     if problems:
         raise ConfigError(problems)
-    settings = frozenset(key for one in found for key in one.values)
-    repositories = [one.values.get("upstream", {}).get("repository", "") for one in found]
-    return BaseLayers(
-        entries=tuple(_relative(one, parent) if isinstance(one, Path) else {"distribution": one} for one in entries)
-        or None,
-        settings=settings,
-        repository=next(filter(None, reversed(repositories)), ""),
-        base=bases[0] if bases else None,
-    )
+    settings = frozenset[str]().union(*(one.values for one in found))
+    repository = ""
+    for one in found:
+        repository = one.values.get("upstream", {}).get("repository", "") or repository
+    named = [_relative(one, parent) if isinstance(one, Path) else {"distribution": one} for one in entries]
+    base = bases[0] if bases else None
+    return BaseLayers(entries=tuple(named) or None, settings=settings, repository=repository, base=base)
 
 
 SUFFIX = "choose a word of lower-case letters; with acme, the wheel is called PROJECT-acme"
@@ -81,7 +75,7 @@ _WHERE, _URL = "say where git has that commit", (("--repository", "URL"),)
 
 
 def missing(request: InitRequest, layered: BaseLayers) -> Iterator[Problem]:
-    """Yield what neither a request nor the layers say."""
+    """Yield what both a request and the layers lack."""
     if not request.suffix and "suffix" not in layered.settings:
         yield Problem(where="--suffix", what="missing", fix=SUFFIX, options=(("--suffix", "acme"),))
     if request.commit and not (request.repository or layered.repository):
@@ -116,5 +110,5 @@ def _base(folder: Path, project: str, problems: list[Problem]) -> Overlay | None
 
 
 def _relative(folder: Path, parent: Path) -> str:
-    """Return how an overlay in `parent` names a folder: with a slash, hence as a path."""
+    """Return a folder's path as an overlay in `parent` names it: always with a slash, so that it reads as a path."""
     return Path(os.path.relpath(folder, parent.resolve() / "overlay")).as_posix()

@@ -30,27 +30,31 @@ def find_example(modules: Iterable[tuple[str, bytes]]) -> ExampleOperation | Non
     Args:
         modules: repository path and bytes of upstream's modules; the first that serves is taken.
     """
-    candidates = (one for path, content in modules if not _PRIVATE.search(path) for one in _wrappers(path, content))
-    for number, (example, content) in enumerate(candidates):
-        if number == _TRIED:
-            break
-        if _applies(example, content):
-            return example
+    number = 0
+    for path, content in modules:
+        if _PRIVATE.search(path):
+            continue
+        for example in _wrappers(path, content):
+            if number == _TRIED:
+                return None
+            number += 1
+            if _applies(example, content):
+                return example
     return None
 
 
-def _wrappers(path: str, content: bytes) -> Iterator[tuple[ExampleOperation, bytes]]:
+def _wrappers(path: str, content: bytes) -> Iterator[ExampleOperation]:
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
         return
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not node.decorator_list:
-            yield ExampleOperation(path=path, symbol=node.name, text=_wrapper(node)), content
+            yield ExampleOperation(path=path, symbol=node.name, text=_wrapper(node))
 
 
 def _wrapper(node: ast.FunctionDef) -> str:
-    """Return a merge module that wraps a function; annotations and what upstream does stay upstream's."""
+    """Return a merge module that wraps a function, without its annotations, and calls it."""
     for argument in ast.walk(node.args):
         if isinstance(argument, ast.arg):
             argument.annotation = None
@@ -64,10 +68,12 @@ def _wrapper(node: ast.FunctionDef) -> str:
 
 def _passed(arguments: ast.arguments) -> Iterator[str]:
     """Yield the arguments of a call that passes all parameters on."""
-    yield from (one.arg for one in (*arguments.posonlyargs, *arguments.args))
+    for one in (*arguments.posonlyargs, *arguments.args):
+        yield one.arg
     if arguments.vararg:
         yield f"*{arguments.vararg.arg}"
-    yield from (f"{one.arg}={one.arg}" for one in arguments.kwonlyargs)
+    for one in arguments.kwonlyargs:
+        yield f"{one.arg}={one.arg}"
     if arguments.kwarg:
         yield f"**{arguments.kwarg.arg}"
 

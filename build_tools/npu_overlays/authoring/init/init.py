@@ -27,52 +27,45 @@ from npu_overlays.tree import SourceTree
 
 @dataclass(frozen=True, kw_only=True)
 class CreatedOverlay:
-    """A new overlay.
-
-    Args:
-        overlay: the overlay.
-        files: the names of its files.
-        example: whether the configuration ends with a first change.
-        offer: what the pinned release has beside the pinned file.
-        asking: modules of upstream's that look for their files where the companion has none.
-    """
+    """A new overlay."""
 
     overlay: Overlay
+    # The names of its files.
     files: tuple[str, ...]
+    # Whether the configuration ends with a first change.
     example: bool
+    # The files of the release beside the pinned one.
     offer: Alternatives
+    # Modules of upstream's that look for their files in metadata, where the companion has none.
     asking: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class StagedOverlay:
-    """A new overlay that is not in its place yet.
+    """A new overlay that is not in its place yet."""
 
-    Args:
-        stage: the folder that will take that place.
-        overlay: what it is to be, there.
-        tree: its upstream.
-        files: the files it has so far.
-        offer: what the pinned release has beside the pinned file.
-    """
-
+    # The folder that will take that place.
     stage: Path
+    # The overlay as it will be there.
     overlay: Overlay
+    # Its upstream.
     tree: SourceTree
+    # The texts of its files so far.
     files: Mapping[str, str]
+    # The files of the release beside the pinned one.
     offer: Alternatives
 
 
 @contextmanager
 def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[StagedOverlay]:
-    """Give a new overlay that changes nothing, for as long as something may be added to it; then it takes its place.
+    """Give a new overlay that changes nothing; the block may add to it, and then it takes its place.
 
     Raises:
         OverlayError: upstream cannot be had, or no honest wheel can be made of it, or the folder is there already;
             nothing is written then, nor where the block fails.
     """
     start = initial_settings(request, layered)
-    # What a layer says of the commit's licences need not hold for a release.
+    # The licence files that a layer names of the commit need not be in a release.
     own_licences = "license-files" not in layered.settings or not start.pin.commit
     start = replace(start, license_files=() if own_licences else None)
     label = f"-{request.label}" if request.label else ""
@@ -113,7 +106,7 @@ def write_overlay(request: InitRequest, layered: BaseLayers) -> CreatedOverlay:
 
 
 def _tree(overlay: Overlay, request: InitRequest) -> SourceTree:
-    """Return the tree of which the wheel is made; raises `OverlayError` where that cannot be an honest one."""
+    """Return upstream's tree; raises `OverlayError` where no honest wheel can be made of it."""
     try:
         tree = acquire(overlay, request.choice.mode_for(overlay), request.choice.clone(request.project))
         check_shape(overlay, tree)
@@ -125,9 +118,10 @@ def _tree(overlay: Overlay, request: InitRequest) -> SourceTree:
 
 
 def _known(request: InitRequest, layered: BaseLayers) -> dict[str, str]:
-    """Return what is known of a pin that is taken over: the lock, which knows what of the commit the archives lack.
+    """Return the files that go on holding for a pin that is taken over.
 
-    And what its tests saw, since the operations are the same there.
+    These are the lock, which knows the files of the commit that the archives lack, and the operations that tests ran,
+    which are the same there.
     """
     if layered.base is None or request.commit or request.release or request.archive or request.packages:
         return {}
@@ -136,7 +130,7 @@ def _known(request: InitRequest, layered: BaseLayers) -> dict[str, str]:
 
 
 def _example(overlay: Overlay, tree: SourceTree) -> ExampleOperation | None:
-    """Return a first change, to a module that is not compiled; what lies near the top is what people know."""
+    """Return a first change to a module that is not compiled; modules near the top come first, as people know them."""
     places = {path: overlay.pin.place(path) for path in tree.entries}
     compiled = {module_name(place) for place in places.values() if place.endswith(EXTENSIONS)}
     modules = {path: module_name(place) for path, place in places.items() if place.endswith(".py")}

@@ -22,7 +22,7 @@ from npu_overlays.source.unpacked import list_files
 
 
 def initial_settings(request: InitRequest, layered: BaseLayers) -> InitialSettings:
-    """Return what the configuration is to say; what the layers say is left to them.
+    """Return what the configuration of a new overlay has to say beside its layers.
 
     Raises:
         SourceError: the release or commit cannot be had.
@@ -79,11 +79,11 @@ def _of_commit(request: InitRequest, layered: BaseLayers) -> Pin:
 def _with_packages(
     request: InitRequest, layered: BaseLayers, pin: Pin, found: Mapping[str, str], files: Iterable[str]
 ) -> Pin:
-    """Return a pin with what it ships: as it was asked for, else nothing where the layers say it, else as found.
+    """Return a pin with the packages of the request, else none where the layers name them, else those found.
 
     Args:
         request: what was asked for.
-        layered: what the layers say.
+        layered: the layers.
         pin: the pin.
         found: paths, and the name by which each is imported where the path does not show it.
         files: all paths, for messages.

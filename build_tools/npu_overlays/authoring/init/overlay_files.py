@@ -42,24 +42,21 @@ _IGNORED = "wheels/\n__pycache__/\n.npu-overlays-*\n"
 
 @dataclass(frozen=True, kw_only=True)
 class InitialSettings:
-    """What the configuration of a new overlay says.
+    """What the configuration of a new overlay says."""
 
-    Args:
-        pin: what is pinned; without packages where the layers say these.
-        layers: what it is made of, as it is written there; None to say nothing of it.
-        suffix: empty where the layers say it.
-        label: tells overlays on one pin apart, or empty.
-        license_files: upstream's licence files; None where the layers say them.
-        not_built: what upstream compiles or installs besides, and the wheel may lack.
-        offer: what the pinned release has beside the pinned file.
-    """
-
+    # Without packages where the layers name these.
     pin: Pin
+    # As a configuration names them; None to leave them out.
     layers: tuple[str | Mapping[str, str], ...] | None = None
+    # Empty where the layers have it.
     suffix: str = ""
+    # Tells overlays on one pin apart; empty for none.
     label: str = ""
+    # Upstream's licence files; None where the layers name them.
     license_files: tuple[str, ...] | None = None
+    # What upstream compiles or installs elsewhere, and the wheel may lack.
     not_built: tuple[str, ...] = ()
+    # The files of the release beside the pinned one.
     offer: Alternatives = field(default_factory=Alternatives)
 
 
@@ -126,7 +123,7 @@ def readme(overlay: Overlay, found: Alternatives = _NOTHING) -> str:
 
     Args:
         overlay: the overlay.
-        found: what the pinned release has beside the pinned file, where that is known.
+        found: the files of the release beside the pinned one, where these are known.
     """
     pin, folder = overlay.pin, overlay.folder.name
     upstream = f"commit {pin.commit} of {pin.repository}" if pin.commit else f"{pin.project} {pin.archives[0].version}"
@@ -144,22 +141,24 @@ def ignored(folder: Path) -> str:
 
 
 def _layers(layers: Iterable[str | Mapping[str, str]]) -> str:
-    entries = (
-        json.dumps(one) if isinstance(one, str) else f"{{ distribution = {json.dumps(one['distribution'])} }}"
-        for one in layers
-    )
+    entries: list[str] = []
+    for one in layers:
+        entries.append(json.dumps(one) if isinstance(one, str) else _inline({"distribution": one["distribution"]}))
     return f"[{', '.join(entries)}]"
 
 
 def _packages(pin: Pin) -> str:
     imports = dict(pin.imports)
-    entries = (
-        f"{{ path = {json.dumps(path)}, import = {json.dumps(imports[path].replace('/', '.'))} }}"
-        if path in imports
-        else json.dumps(path)
-        for path in pin.packages
-    )
+    entries: list[str] = []
+    for path in pin.packages:
+        is_renamed = path in imports
+        name = imports[path].replace("/", ".") if is_renamed else ""
+        entries.append(_inline({"path": path, "import": name}) if is_renamed else json.dumps(path))
     return f"[{', '.join(entries)}]"
+
+
+def _inline(values: Mapping[str, str]) -> str:
+    return f"{{ {', '.join(f'{key} = {json.dumps(value)}' for key, value in values.items())} }}"
 
 
 def _list(texts: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from npu_overlays.overlay.tables import parse_toml
 
 
 def check_name(project: str, files: Mapping[str, bytes]) -> None:
-    """Refuse a tree that says of itself that it is of another project; raises `UsageError`."""
+    """Refuse a tree that names another project as its own; raises `UsageError`."""
     file, name = stated_name(files)
     if name and canonicalize_name(name) != project:
         what = f"is not what this repository holds: {file} says that its project is called {name}"
@@ -37,8 +37,11 @@ def _of_pyproject(text: str) -> str:
     values = parse_toml(text.encode())
     tool = values.get("tool")
     tables = (values.get("project"), tool.get("poetry") if isinstance(tool, dict) else None)
-    names = (table.get("name") for table in tables if isinstance(table, dict))
-    return next((name for name in names if isinstance(name, str) and name), "")
+    for table in tables:
+        name = table.get("name") if isinstance(table, dict) else None
+        if isinstance(name, str) and name:
+            return name
+    return ""
 
 
 def _of_setup_cfg(text: str) -> str:
@@ -56,10 +59,13 @@ def _of_setup_py(text: str) -> str:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return ""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setup")]
-    given = (word.value for call in calls for word in call.keywords if word.arg == "name")
-    texts = (value.value for value in given if isinstance(value, ast.Constant))
-    return next((text for text in texts if isinstance(text, str)), "")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setup"):
+            for word in node.keywords:
+                value = word.value.value if isinstance(word.value, ast.Constant) else None
+                if word.arg == "name" and isinstance(value, str):
+                    return value
+    return ""
 
 
 _READERS: dict[str, Callable[[str], str]] = {

@@ -27,40 +27,35 @@ _TAG = re.compile(r"(?![-./])(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)|[./]$))[^\x00-\x2
 
 @dataclass(frozen=True, kw_only=True)
 class InitRequest:
-    """What a new overlay is to be.
+    """What a new overlay should be."""
 
-    Args:
-        name: upstream's distribution name, as it was typed.
-        release: version of the release to pin; empty for the newest.
-        archive: name of the release's file to pin; empty for the best.
-        commit: the commit to pin instead, by its id or by a tag.
-        repository: where that is had.
-        suffix: what the wheel's name adds to upstream's; empty where its layers are to say it.
-        label: tells overlays on one pin apart.
-        layers: layers, or an overlay on whose pin and layers to start.
-        packages: what is shipped, and as what each is imported where its path does not say so; empty to find out.
-        not_built: what of upstream is not built or left out.
-        named: paths in the repository that will be changed, which show where packages of a release lie there.
-        parent: the folder to write into.
-        folder: the folder to write; None for one in `parent` that is called after what is pinned.
-        choice: where upstream is to come from.
-        elsewhere: how the user chooses another place, where the folder is there already.
-    """
-
+    # Upstream's distribution name, as it was typed.
     name: str
+    # The version of the release to pin; empty for the newest.
     release: str = ""
+    # The name of the release's file to pin; empty for the best.
     archive: str = ""
+    # The commit to pin instead, by its id or by a tag, and where git has it.
     commit: str = ""
     repository: str = ""
+    # What the wheel's name adds to upstream's; empty where the layers have it.
     suffix: str = ""
+    # Tells overlays on one pin apart.
     label: str = ""
+    # Layers, or an overlay whose pin and layers it takes over.
     layers: tuple[str, ...] = ()
+    # The paths that are shipped, each with its import name where the path does not show it; empty to find out.
     packages: tuple[tuple[str, str], ...] = ()
+    # What of upstream is not built, or left out.
     not_built: tuple[str, ...] = ()
+    # Paths in the repository that will be changed, which show where packages of a release are there.
     named: tuple[str, ...] = ()
+    # The folder to write into, and the folder to write; None for one that is named after the pin.
     parent: Path
     folder: Path | None = None
+    # Where upstream should come from.
     choice: Choice
+    # How the user chooses another place, if the folder exists already.
     elsewhere: str = "name another folder, behind PROJECT"
 
     @property
@@ -76,7 +71,7 @@ class InitRequest:
 
 
 def faults(request: InitRequest) -> Iterator[Problem]:
-    """Yield everything that is wrong with a request by itself."""
+    """Yield all mistakes in a request that show without upstream."""
     try:
         canonicalize_name(request.name, validate=True)
     except InvalidName:
@@ -93,7 +88,7 @@ def faults(request: InitRequest) -> Iterator[Problem]:
 
 
 def presence(folder: Path, fix: str) -> Iterator[Problem]:
-    """Yield a problem, with what to do, where a folder holds something already, which would be written over."""
+    """Yield a problem where a folder holds something already, which would be overwritten."""
     if folder.is_dir() and not folder.is_symlink():
         if any(folder.iterdir()):
             yield Problem(where=str(folder), what="is there already, and not empty", fix=fix)
@@ -102,12 +97,15 @@ def presence(folder: Path, fix: str) -> Iterator[Problem]:
 
 
 def _word_faults(request: InitRequest) -> list[Problem]:
-    """Return what is wrong with the words that become part of names, by the rules of configurations."""
+    """Return the mistakes in the words that become part of names, by the rules of configurations."""
     words = {"suffix": request.suffix, "label": request.label}
     table = Table(words, where="", key="", problems=[])
     check_words(table, words, "choose another word, acme say")
-    found = ((f"--{one.where[2:]}", one) for one in table.problems)
-    return [Problem(where=where, what=one.what, fix=one.fix, options=((where, "acme"),)) for where, one in found]
+    found: list[Problem] = []
+    for one in table.problems:
+        option = f"--{one.where[2:]}"
+        found.append(Problem(where=option, what=one.what, fix=one.fix, options=((option, "acme"),)))
+    return found
 
 
 def _pin_faults(request: InitRequest) -> Iterator[Problem]:

@@ -35,7 +35,8 @@ def of_wheel(files: Collection[str], named: Iterable[str]) -> dict[str, str]:
     known = [unit if unit in files else f"{unit}/" for unit in units]
     roots: Counter[str] = Counter()
     for path in named:
-        for start in (f"/{path}".find(f"/{unit}") for unit in known):
+        for unit in known:
+            start = f"/{path}".find(f"/{unit}")
             if start >= 0 and path[start:] in files:
                 roots[path[:start]] += 1
     found = below(roots.most_common(1)[0][0] if roots else "", units)
@@ -54,8 +55,10 @@ def of_source(files: Mapping[str, bytes], project: str) -> dict[str, str]:
     """
     if listed := [path for path in files if _TOP_LEVEL.fullmatch(path)]:
         beside = listed[0].rpartition("/")[0].rpartition("/")[0]
-        names = files[listed[0]].decode("utf-8", "replace").split()
-        return {path: name for one in names for path, name in _places_of(files, one, beside).items()}
+        found: dict[str, str] = {}
+        for name in files[listed[0]].decode("utf-8", "replace").split():
+            found |= _places_of(files, name, beside)
+        return found
     modules = [path for path in files if path.endswith(".py")]
     if units := _units(path for path in modules if path.startswith(_SOURCE_ROOT)):
         return below("", sorted(units))
@@ -86,11 +89,11 @@ def _units(paths: Iterable[str]) -> set[str]:
     """Return the topmost folders that hold a file themselves, and the files around which there is none."""
     files = list(paths)
     holding = {path.rpartition("/")[0] for path in files} - {"", _SOURCE_ROOT.rstrip("/")}
-    return {next((folder for folder in _folders(path) if folder in holding), path) for path in files}
-
-
-def _folders(path: str) -> list[str]:
-    return [path[:end] for end, character in enumerate(path) if character == "/"]
+    found: set[str] = set()
+    for path in files:
+        folders = [path[:end] for end, character in enumerate(path) if character == "/"]
+        found.add(next(filter(holding.__contains__, folders), path))
+    return found
 
 
 def _plain(name: str) -> str:

@@ -23,23 +23,25 @@ from npu_overlays.scratch import scratch
 def refuse_installed(files: Sequence[LayerFile]) -> None:
     """Raise `UsageError` where files of a layer change that an installed distribution holds."""
     roots = [Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib")]
-    layers = {file.layer.folder: file.layer for file in files}
-    installed = [layer for layer in layers.values() if any(layer.folder.resolve().is_relative_to(one) for one in roots)]
     what = "would have to be changed where it is installed"
     fix = "change it where it is made, or leave out what it says (tool.overlay.drop) and say it in the pin"
-    if installed:
-        raise UsageError(Problem(where=f"{one.name} ({one.folder})", what=what, fix=fix) for one in installed)
+    problems: dict[Path, Problem] = {}
+    for layer in (file.layer for file in files):
+        if any(map(layer.folder.resolve().is_relative_to, roots)):
+            problems[layer.folder] = Problem(where=f"{layer.name} ({layer.folder})", what=what, fix=fix)
+    if problems:
+        raise UsageError(problems.values())
 
 
 @contextmanager
 def staged(overlay: Overlay, files: Sequence[LayerFile]) -> Iterator[Overlay]:
-    """Give an overlay with some files otherwise, read from a copy in which its layers lie as they do in an sdist.
+    """Give an overlay with changed files, read from a copy that is arranged as an sdist is.
 
-    Errors raised while it is looked at name the layers themselves: the copy is gone by then.
+    Errors that the block raises name the layers themselves: the copy is gone by then.
 
     Args:
-        overlay: as it is.
-        files: what is to be otherwise.
+        overlay: the overlay as it is.
+        files: the changed files of its layers.
     """
     with tempfile.TemporaryDirectory(prefix="npu-overlays-refresh-") as place:
         folders = _copied(Path(place), overlay)
