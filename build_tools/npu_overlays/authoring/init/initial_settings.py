@@ -9,9 +9,8 @@ from npu_overlays import source
 from npu_overlays.authoring.init.alternatives import alternatives
 from npu_overlays.authoring.init.base_layers import BaseLayers
 from npu_overlays.authoring.init.overlay_files import InitialSettings
-from npu_overlays.authoring.init.project_name import check_name
+from npu_overlays.authoring.init.project_layout import check_name, of_source, of_wheel
 from npu_overlays.authoring.init.request import InitRequest
-from npu_overlays.authoring.init.shipped_paths import of_source, of_wheel
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.overlay.compiled import BINARY, names
 from npu_overlays.pin import Pin, home_of

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
+from npu_overlays.authoring.refresh.hunks import Hunk, hunks
 from npu_overlays.authoring.refresh.undone_edits import UndoneEdits, made, undone
 from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.project import TextEdit
@@ -15,8 +14,6 @@ from npu_overlays.overlay.said import SourcedEdit
 # More than this is a patch.
 _MOST_PLACES = 3
 _MOST_LINES = 12
-# Lines `first` to `behind` of a text, and lines `start` to `end` of another that replace them.
-_Hunk: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,14 +83,11 @@ def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
         old, new = now.decode().splitlines(keepends=True), wanted.decode().splitlines(keepends=True)
     except UnicodeDecodeError:
         return ()
-    hunks: list[_Hunk] = []
-    for tag, first, behind, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag != "equal":
-            hunks.append((first, behind, start, end))
-    if len(hunks) > _MOST_PLACES:
+    changed = list(hunks(old, new))
+    if len(changed) > _MOST_PLACES:
         return ()
     found: list[tuple[str, str]] = []
-    for hunk in hunks:
+    for hunk in changed:
         pair = _unique(now.decode(), old, new, hunk)
         if pair is None or not all(map(_is_printable, pair)):
             return ()
@@ -119,7 +113,7 @@ def _repeats_keys(path: str, edits: Sequence[TextEdit], now: bytes) -> bool:
     return False
 
 
-def _unique(text: str, old: Sequence[str], new: Sequence[str], hunk: _Hunk) -> tuple[str, str] | None:
+def _unique(text: str, old: Sequence[str], new: Sequence[str], hunk: Hunk) -> tuple[str, str] | None:
     """Return the text of some lines and what replaces it, with as many lines around it as make it occur once."""
     first, behind, start, end = hunk
     while behind - first <= _MOST_LINES:

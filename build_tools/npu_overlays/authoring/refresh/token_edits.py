@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from npu_overlays.authoring.refresh.hunks import Hunk, common, hunks
 from npu_overlays.errors import MergeError
 from npu_overlays.model.logical_lines import Layout, layout_of
 from npu_overlays.model.passages import Passage
@@ -18,16 +17,6 @@ _SMALL = 24
 _MOST_LINES = 12
 # The numbers of tokens that a find has on either side of those that change, in the order in which they are tried.
 _BESIDE = (2, 4, 1, 0)
-
-
-@dataclass(frozen=True)
-class _Hunk:
-    """Lines `first` to `behind` of the text before, and lines `start` to `end` of the text after that replace them."""
-
-    first: int
-    behind: int
-    start: int
-    end: int
 
 
 def substitutions(before: str, after: str) -> Iterator[tuple[Edit, ...]]:
@@ -44,14 +33,12 @@ def substitutions(before: str, after: str) -> Iterator[tuple[Edit, ...]]:
     except MergeError:
         return
     old, new = lines_of(before), lines_of(after)
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    hunks: list[_Hunk] = []
-    for _, *lines in matcher.get_opcodes():
-        hunk = _Hunk(*lines)
+    changed: list[Hunk] = []
+    for hunk in hunks(old, new):
         if _code(old[hunk.first : hunk.behind]) != _code(new[hunk.start : hunk.end]):
-            hunks.append(hunk)
+            changed.append(hunk)
     for narrow in (True, False):
-        edits = _edits(passage, old, new, hunks, narrow=narrow)
+        edits = _edits(passage, old, new, changed, narrow=narrow)
         exchanged = sum(len(layout_of(edit.find).tokens) * edit.count for edit in edits)
         if edits and exchanged <= max(_SMALL, _SHARE * len(passage.layout.tokens)):
             yield edits
@@ -62,11 +49,11 @@ def _code(lines: Sequence[str]) -> list[str]:
 
 
 def _edits(
-    passage: Passage, old: Sequence[str], new: Sequence[str], hunks: Sequence[_Hunk], *, narrow: bool
+    passage: Passage, old: Sequence[str], new: Sequence[str], changed: Sequence[Hunk], *, narrow: bool
 ) -> tuple[Edit, ...]:
     """Return one edit for each place, or for places with the same edit; empty where one cannot be told from others."""
     found: list[tuple[str, str]] = []
-    widened = _apart([_anchored(old, one) for one in hunks])
+    widened = _apart([_anchored(old, one) for one in changed])
     for hunk in widened:
         pair = (_within_line(passage, old, new, hunk) if narrow else None) or _lines(passage, old, new, hunk, widened)
         if pair is None:
@@ -75,7 +62,7 @@ def _edits(
     return tuple(Edit(find=find, replace=text, count=found.count((find, text))) for find, text in dict.fromkeys(found))
 
 
-def _anchored(old: Sequence[str], hunk: _Hunk) -> _Hunk:
+def _anchored(old: Sequence[str], hunk: Hunk) -> Hunk:
     """Return a hunk with a line beside it where it finds no code: the one below, or else the one above."""
     first, behind, start, end = hunk.first, hunk.behind, hunk.start, hunk.end
     while not _code(old[first:behind]):
@@ -85,21 +72,21 @@ def _anchored(old: Sequence[str], hunk: _Hunk) -> _Hunk:
             first, start = first - 1, start - 1
         else:
             break
-    return _Hunk(first, behind, start, end)
+    return Hunk(first, behind, start, end)
 
 
-def _apart(hunks: Sequence[_Hunk]) -> list[_Hunk]:
+def _apart(changed: Sequence[Hunk]) -> list[Hunk]:
     """Return hunks, with those that touch one line joined."""
-    joined: list[_Hunk] = []
-    for one in hunks:
+    joined: list[Hunk] = []
+    for one in changed:
         if joined and one.first < joined[-1].behind:
             last = joined.pop()
-            one = _Hunk(last.first, max(one.behind, last.behind), last.start, max(one.end, last.end))  # noqa: PLW2901  # it grows
+            one = Hunk(last.first, max(one.behind, last.behind), last.start, max(one.end, last.end))  # noqa: PLW2901  # it grows
         joined.append(one)
     return joined
 
 
-def _within_line(passage: Passage, old: Sequence[str], new: Sequence[str], hunk: _Hunk) -> tuple[str, str] | None:
+def _within_line(passage: Passage, old: Sequence[str], new: Sequence[str], hunk: Hunk) -> tuple[str, str] | None:
     """Return a substitution within one line; None where more than a line changes, or the part occurs elsewhere too."""
     if (hunk.behind - hunk.first, hunk.end - hunk.start) != (1, 1):
         return None
@@ -112,12 +99,6 @@ def _within_line(passage: Passage, old: Sequence[str], new: Sequence[str], hunk:
         if find and len(passage.occurrences(layout_of(find))) == _count(old, new, find, text):
             return find, text
     return None
-
-
-def common(one: Sequence[object], other: Sequence[object]) -> int:
-    """Return how many equal items two sequences begin with."""
-    pairs = zip(one, other, strict=False)
-    return next((number for number, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _part(layout: Layout, first: int, behind: int) -> str:
@@ -134,7 +115,7 @@ def _count(old: Sequence[str], new: Sequence[str], find: str, text: str) -> int:
 
 
 def _lines(
-    passage: Passage, old: Sequence[str], new: Sequence[str], hunk: _Hunk, others: Sequence[_Hunk]
+    passage: Passage, old: Sequence[str], new: Sequence[str], hunk: Hunk, others: Sequence[Hunk]
 ) -> tuple[str, str] | None:
     """Return a substitution of whole lines, with as many around them as tell the place from all others."""
     first, behind, start, end = hunk.first, hunk.behind, hunk.start, hunk.end

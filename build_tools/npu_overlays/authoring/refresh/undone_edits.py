@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TypeAlias
 
-from npu_overlays.authoring.refresh.token_edits import common
+from npu_overlays.authoring.refresh.hunks import Hunk, common, hunks
 from npu_overlays.overlay.project import TextEdit
-
-# A range of one text, and the range of another that replaces it.
-_Hunk: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,23 +64,23 @@ def _spans(state: bytes, one: TextEdit, now: bytes, wanted: bytes) -> list[tuple
     head, tail = parts[0], parts[-1]
     if one.count == 1 and len(wanted) >= len(head + tail) and wanted.startswith(head) and wanted.endswith(tail):
         return [(len(head), len(wanted) - len(tail))]
-    hunks = list(_hunks(now, wanted))
+    changed = list(_changed(now, wanted))
     found: list[tuple[int, int]] = []
     for border in accumulate(len(part) + length for part in parts[:-1]):
-        start, end = _place(hunks, border - length, last=False), _place(hunks, border, last=True)
+        start, end = _place(changed, border - length, last=False), _place(changed, border, last=True)
         if start is None or end is None:
             return []
         found.append((start, end))
     return found
 
 
-def _place(hunks: Iterable[_Hunk], border: int, *, last: bool) -> int | None:
+def _place(changed: Iterable[Hunk], border: int, *, last: bool) -> int | None:
     """Return where a border of a replacement is in the wanted text; None where it is inside a hunk.
 
     Text that was added right at a border belongs to the replacement.
     """
     shift = 0
-    for first, behind, _, end in hunks:
+    for first, behind, _, end in changed:
         if border < first or (border == first and (first < behind or not last)):
             break
         if border < behind:
@@ -94,31 +89,26 @@ def _place(hunks: Iterable[_Hunk], border: int, *, last: bool) -> int | None:
     return border + shift
 
 
-def _hunks(now: bytes, wanted: bytes) -> Iterator[_Hunk]:
+def _changed(now: bytes, wanted: bytes) -> Iterator[Hunk]:
     """Yield what differs between two texts; where as many lines replace others, each line by itself."""
     old, new = now.splitlines(keepends=True), wanted.splitlines(keepends=True)
     at, to = ([0, *accumulate(map(len, lines))] for lines in (old, new))
-    for first, behind, start, end in _differing(old, new):
+    for first, behind, start, end in hunks(old, new):
         if behind - first == end - start:
             for number in range(behind - first):
                 line, other = first + number, start + number
-                for hunk in _differing(old[line], new[other]):
+                for hunk in hunks(old[line], new[other]):
                     yield _moved(hunk, at[line], to[other])
         else:
             block = _trimmed(now[at[first] : at[behind]], wanted[to[start] : to[end]])
             yield _moved(block, at[first], to[start])
 
 
-def _differing(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterator[_Hunk]:
-    codes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    yield from (code[1:] for code in codes if code[0] != "equal")
-
-
-def _trimmed(old: bytes, new: bytes) -> _Hunk:
+def _trimmed(old: bytes, new: bytes) -> Hunk:
     head = common(old, new)
     tail = common(old[head:][::-1], new[head:][::-1])
-    return head, len(old) - tail, head, len(new) - tail
+    return Hunk(head, len(old) - tail, head, len(new) - tail)
 
 
-def _moved(hunk: _Hunk, at: int, to: int) -> _Hunk:
-    return hunk[0] + at, hunk[1] + at, hunk[2] + to, hunk[3] + to
+def _moved(hunk: Hunk, at: int, to: int) -> Hunk:
+    return Hunk(hunk.first + at, hunk.behind + at, hunk.start + to, hunk.end + to)
