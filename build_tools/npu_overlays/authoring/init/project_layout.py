@@ -1,4 +1,4 @@
-"""Project layout: upstream's files → the name they give their project, and the folders and modules that a wheel holds."""
+"""Project layout: upstream's files → the project's name, and the folders and modules that a wheel holds."""
 
 from __future__ import annotations
 

@@ -81,6 +81,20 @@ def test_what_is_moved_to_another_file_does_not_take_the_operations_on_it_along(
     assert ("C.ours", None) in [(one.symbol, one.wanted) for one in found.operations]
 
 
+def test_renamed_and_reformatted_class_keeps_the_operations_on_it(tmp_path: Path) -> None:
+    """None of its lines is as it was, and most of its code is."""
+    upstream = (
+        b"NAME = 1\n\n\nclass C:\n    def theirs(self, values): return [value * 2 for value in values if value]\n"
+    )
+    wanted = (
+        b"NAME = 2\n\n\nclass D:\n    def theirs(\n        self,\n        values,\n    ):\n        return [\n"
+        b"            value * 2\n            for value in values\n            if value\n        ]\n"
+        b"    def ours(self): return None\n"
+    )
+    with pytest.raises(MergeError, match=r"for `C\.ours` \(\S*tree/pkg/m.py:\d+: Ours\.\)"):
+        plan(tmp_path, upstream, wanted, MEMBER)
+
+
 def test_a_module_in_another_encoding_is_operated_on_or_patched_in_it(tmp_path: Path) -> None:
     wanted = LATIN.replace("é", "è").encode("latin-1")
     found = plan(tmp_path / "operation", LATIN.encode("latin-1"), wanted)
