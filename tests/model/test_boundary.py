@@ -14,6 +14,7 @@ AS_WRITTEN = {
     "level": {
         "authoring/writer/marker_imports.py",
         "changes/meanings.py",
+        "contracts/own_metadata.py",
         "merging/gate/references.py",
         "merging/imports.py",
         "overlay/reading/parsed.py",

@@ -114,10 +114,12 @@ class _Reader:
         """Note the patches that lie where no set has them."""
         for path in self.left:
             parts = path.relative_to(self.root).parts
-            has_series = len(parts) >= _DEPTH and any(self.root.joinpath(*parts[:2]).rglob(SERIES))
-            if path.suffix == ".patch" and not has_series:
+            if path.suffix == ".patch" and not (len(parts) >= _DEPTH and self._has_series(*parts[:2])):
                 what = "lies elsewhere than the patches of one state"
                 self.problems.append(Problem(where=str(path), what=what, fix=_LAYOUT))
+
+    def _has_series(self, project: str, revision: str) -> bool:
+        return any((self.root / project / revision).rglob(SERIES))
 
     def _series(self, series: Path) -> Iterator[tuple[Path, int | None]]:
         """Yield the patches that a quilt series lists, and how many folders stand before their paths."""
