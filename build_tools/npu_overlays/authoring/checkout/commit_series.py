@@ -73,7 +73,7 @@ def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: b
 
 def _applied(subject: Subject, units: Sequence[Unit], latest: Sequence[Unit], *, notices: bool) -> PatchedTree | None:
     """Return the files that the latest units change, as all units leave them; None where these cannot be applied."""
-    paths = frozenset(path for unit in latest for path in unit.paths)
+    paths = frozenset[str]().union(*(unit.paths for unit in latest))
     try:
         part = about(only(subject.content, units), paths)
         tree = apply_part(part, subject.tree, absent=subject.absent, notices=notices)

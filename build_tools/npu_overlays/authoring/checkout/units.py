@@ -70,7 +70,9 @@ def units_of(content: Content) -> tuple[Unit, ...]:
 
 def only(content: Content, units: Iterable[Unit]) -> Content:
     """Return content with nothing but these units, in its own order."""
-    kept = {id(item) for unit in units for item in unit.items}
+    kept: set[int] = set()
+    for unit in units:
+        kept.update(map(id, unit.items))
 
     def is_kept(item: Item) -> bool:
         return id(item) in kept
@@ -177,7 +179,9 @@ def choose(units: Sequence[Unit], names: Iterable[str], *, overlay: str) -> tupl
         if not meant:
             problems.append(_unknown(name, units, overlay))
         elif len(meant) > 1 and is_symbol:
-            targets = [target for unit in meant for target in unit.targets if target.endswith(f":{name}")]
+            targets: list[str] = []
+            for unit in meant:
+                targets += [target for target in unit.targets if target.endswith(f":{name}")]
             what = f"{len(meant)} operations are called so: {listing(targets)}"
             fix, options = "name one with its path", ((name, targets[0]),)
             problems.append(Problem(where=name, what=what, fix=fix, options=options))

@@ -104,7 +104,8 @@ class _Reader:
         else:
             entries = [(path, None) for path in self.left if path.parent == folder and path.suffix == ".patch"]
         taken = [(path, strip) for path, strip in entries if self._is_sound(path)]
-        self.left = [path for path in self.left if path not in {path for path, _ in entries}]
+        named = {path for path, _ in entries}
+        self.left = [path for path in self.left if path not in named]
         if not entries:
             return None
         self.problems += _no_names(folder.parent.name)

@@ -39,15 +39,16 @@ def derive(subject: EditedModule) -> DerivedModule:
         return found
     exchanged = exchanged_imports(now.tree, wanted.tree)
     changes = _changes(subject, exchanged, upstream, now, wanted)
-    renamed = _renamed(changes, subject.operations, now, wanted)
+    whole, renamed = _renamed(changes, subject.operations, now, wanted)
     if renamed:
         # One definition renamed is not one that goes and one that comes: a patch has to rename it.
         apart = [one for one in changes if one.wanted and one.wanted.action == "added" and not one.known]
-        changes = [one for one in changes if one.symbol not in renamed and one not in apart]
+        changes = [one for one in changes if one.symbol not in whole and one not in apart]
     attempts = [Attempt(subject=subject, changes=fewer, exchanged=exchanged) for fewer in _ever_fewer(changes)]
     known = upstream.definitions.keys()
-    found = None if renamed else _first(attempts, known)
-    return found or _without_some(attempts, known, {one.symbol for listed in renamed.values() for one in listed})
+    if not renamed and (found := _first(attempts, known)):
+        return found
+    return _without_some(attempts, known, renamed)
 
 
 def _first(attempts: Iterable[Attempt], known: Set[str]) -> DerivedModule | None:
@@ -59,15 +60,17 @@ def _first(attempts: Iterable[Attempt], known: Set[str]) -> DerivedModule | None
 
 def _renamed(
     changes: Sequence[OperationChange], operations: Sequence[Operation], now: Module, wanted: Module
-) -> Mapping[str, tuple[Operation, ...]]:
-    """Return the definitions that go as a whole although operations in them are still wanted, with these."""
+) -> tuple[Set[str], Set[str]]:
+    """Return the definitions that go as a whole although operations in them are still wanted, and these operations."""
     whole = [one.symbol for one in changes if any(_inside(one.wanted, operations))]
     new = new_in(now, wanted) if whole else []
-    found: dict[str, tuple[Operation, ...]] = {}
+    definitions: set[str] = set()
+    symbols: set[str] = set()
     for symbol in whole:
         if kept := still_wanted(symbol, operations, now, new):
-            found[symbol] = kept
-    return found
+            definitions.add(symbol)
+            symbols.update(one.symbol for one in kept)
+    return definitions, symbols
 
 
 def _without_some(attempts: Sequence[Attempt], known: Set[str], wanted: Set[str]) -> DerivedModule:
