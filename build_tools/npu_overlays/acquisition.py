@@ -6,6 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable
 from email.parser import HeaderParser
+from functools import partial
 from pathlib import Path
 
 from npu_overlays import source
@@ -17,7 +18,7 @@ from npu_overlays.overlay.import_paths import check_imports
 from npu_overlays.overlay.left_out import check_left_out, check_named
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.overlay.tables import parse_toml
+from npu_overlays.overlay.tables import parse_toml, place_in
 from npu_overlays.progress import step
 from npu_overlays.tree import SourceTree
 from npu_summary.changes import SCHEMES
@@ -41,7 +42,7 @@ def acquire(overlay: Overlay, mode: source.Mode, clone: Path | None, *, read: bo
     # First: a package that is a submodule by now holds no files of the commit either.
     if links := [path for path in tree.links if overlay.pin.place(path)]:
         what = f"a shipped package holds symbolic links or submodules: {', '.join(sorted(links))}"
-        where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages"
+        where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages")
         raise MergeError(Problem(where=where, what=what, fix="a wheel cannot hold them; ship other packages"))
     _check_shipped(overlay, tree)
     return tree
@@ -59,19 +60,20 @@ def absent(overlay: Overlay, tree: SourceTree) -> list[tuple[str, str]]:
 def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
     """Refuse packages and licence files upstream does not hold."""
     pin = overlay.pin
-    where = f"{overlay.folder / CONFIG_FILE}: tool.overlay"
+    where = partial(place_in, overlay.folder / CONFIG_FILE)
+    packages = where("tool.overlay.packages")
     holder = "the commit" if pin.commit else tree.source.archive
     problems = [
-        Problem(where=f"{where}.{key}", what=f"{holder} holds no `{path}`", fix="correct the path")
+        Problem(where=where(f"tool.overlay.{key}"), what=f"{holder} holds no `{path}`", fix="correct the path")
         for key, path in absent(overlay, tree)
     ]
     problems += [
-        Problem(where=f"{where}.packages", what=f"`{path}` is no module", fix="name folders and .py files only")
+        Problem(where=packages, what=f"`{path}` is no module", fix="name folders and .py files only")
         for path in pin.packages
         if path in tree and not path.endswith(".py") and not tree.wheel
     ]
     problems += [
-        Problem(where=f"{where}.packages", what=f"`{path}` cannot be shipped", fix=f"name {' or '.join(_KINDS)}")
+        Problem(where=packages, what=f"`{path}` cannot be shipped", fix=f"name {' or '.join(_KINDS)}")
         for path in pin.packages
         if f"{path}/".startswith(f"{SCHEMES}/") and not f"{path}/".startswith(tuple(f"{kind}/" for kind in _KINDS))
     ]

@@ -12,6 +12,7 @@ from npu_overlays.authoring.checkout.commit_series import CommitSeries, OverlayC
 from npu_overlays.authoring.checkout.folder import refuse_present
 from npu_overlays.authoring.checkout.repository import Repository
 from npu_overlays.errors import OutputError, Problem
+from npu_overlays.overlay.operations import joined_reasons
 from npu_overlays.pipeline import Subject
 from npu_overlays.reproducible import writing
 from npu_overlays.scratch import scratch
@@ -88,9 +89,8 @@ def _slug(commit: OverlayCommit) -> str:
 def _header(commit: OverlayCommit) -> str:
     """Return what stands above the diff: the reasons in the fields that a patch of an overlay has."""
     first = commit.units[0]
-    reasons = dict.fromkeys(" ".join(unit.reason.why.split()) for unit in commit.units)
     fields = {
-        "Why": " ".join(reasons),
+        "Why": joined_reasons(unit.reason.why for unit in commit.units),
         "Forwarded": first.reason.forwarded,
         "Drop-when": first.reason.drop_when,
         "Since": first.bounds.since,

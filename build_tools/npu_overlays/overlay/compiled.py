@@ -20,7 +20,7 @@ from packaging.utils import parse_wheel_filename
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.overlay.tables import parse_toml
+from npu_overlays.overlay.tables import parse_toml, place_in
 from npu_overlays.tree import SourceTree
 
 PURE = "py3-none-any"
@@ -79,7 +79,7 @@ def check_compiled(overlay: Overlay, tree: SourceTree) -> None:
     told = {path: why for path, why in signs.items() if not any(names(glob, path) for glob in overlay.not_built)}
     if not told:
         return
-    where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built"
+    where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.not-built")
     listed = [f"{path} {why}" for path, why in [*told.items()][:_SHOWN]]
     rest = f"; {len(told)} in all" if len(told) > _SHOWN else ""
     what = f"the wheel would lack what upstream's build makes: {'; '.join(listed)}{rest}"

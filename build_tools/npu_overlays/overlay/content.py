@@ -163,7 +163,8 @@ class _Dropping:
         for layer, drop in self.drops:
             if (layer.name, drop.name) not in self._used:
                 what = f"`{drop.name}` drops nothing of the layers below"
-                yield Problem(where=layer.where("drop"), what=what, fix="delete the entry, or mend its name")
+                where = layer.where(f"drop[{layer.drops.index(drop) + 1}]")
+                yield Problem(where=where, what=what, fix="delete the entry, or mend its name")
 
 
 def _clashes(content: Content) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ import sys
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.tables import place_in
 from npu_overlays.tree import SourceTree
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_][\w.]*)", re.MULTILINE)
@@ -28,7 +29,7 @@ def check_imports(overlay: Overlay, tree: SourceTree) -> None:
         if not _reached(used, dotted) and _reached(used, short) and short not in sys.stdlib_module_names:
             what = f"{top} would be installed as `{dotted}`, and its modules import `{short}`"
             fix = f'write {{ path = "{top}", import = "{short}" }} instead of "{top}"'
-            where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages"
+            where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages")
             problems.append(Problem(where=where, what=what, fix=fix))
     if problems:
         raise MergeError(problems)

@@ -14,6 +14,7 @@ from npu_overlays.archives import HEADERS
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.compiled import names
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.tables import place_in
 from npu_overlays.tree import SourceTree
 from npu_summary.changes import SCHEMES
 
@@ -50,7 +51,7 @@ def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[Source
     )
     what = f"upstream also installs {shown}, which nobody would have any more where this wheel is installed"
     fix = _fix(overlay, left, whole=bool(tree.wheel) and not overlay.pin.commit)
-    raise MergeError(Problem(where=f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages", what=what, fix=fix))
+    raise MergeError(Problem(where=place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages"), what=what, fix=fix))
 
 
 def _fix(overlay: Overlay, left: list[str], *, whole: bool) -> str:
@@ -91,7 +92,10 @@ def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
     held = {path for tree in seen for path in (*tree.entries, *tree.beside, *_top_modules(overlay, tree))}
     idle = [glob for glob in overlay.own_not_built if not any(_is_named(glob, path) for path in held)]
     if idle:
-        where, fix = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built", "delete the entry, or mend its name"
+        where, fix = (
+            place_in(overlay.folder / CONFIG_FILE, "tool.overlay.not-built"),
+            "delete the entry, or mend its name",
+        )
         raise MergeError(Problem(where=where, what=f"`{glob}` names nothing upstream has", fix=fix) for glob in idle)
 
 

@@ -60,13 +60,13 @@ def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: b
         after = _applied(subject, units[: number + 1], waiting, notices=notices)
         if after is None:
             continue
-        changes = {path: content for path, content in after.changed.items() if content != state.after(path)}
+        changes = {path: content for path, content in after.changed.items() if _differs(path, state, after)}
         if changes:
             executable = frozenset(filter(after.is_executable, changes))
             commits.append(OverlayCommit(units=tuple(waiting), changes=changes, executable=executable))
-        state = state.changed_by(after.changed, after.executable)
+        state = _joined(state, after)
         waiting = []
-    if waiting or not _is_same(state, whole):
+    if waiting or any(_differs(path, state, whole) for path in {*state.changed, *whole.changed}):
         raise AssertionError(waiting)  # pragma: no cover  # the last step applies all, as `whole` does
     return CommitSeries(commits=tuple(commits), tree=whole)
 
@@ -83,8 +83,10 @@ def _applied(subject: Subject, units: Sequence[Unit], latest: Sequence[Unit], *,
     return PatchedTree(upstream=subject.tree, changed=changed, executable=tree.executable & paths)
 
 
-def _is_same(one: PatchedTree, other: PatchedTree) -> bool:
-    paths = {*one.changed, *other.changed}
-    return all(
-        (one.after(path), one.is_executable(path)) == (other.after(path), other.is_executable(path)) for path in paths
-    )
+def _joined(state: PatchedTree, after: PatchedTree) -> PatchedTree:
+    executable = (state.executable - after.changed.keys()) | after.executable
+    return PatchedTree(upstream=state.upstream, changed={**state.changed, **after.changed}, executable=executable)
+
+
+def _differs(path: str, one: PatchedTree, other: PatchedTree) -> bool:
+    return (one.after(path), one.is_executable(path)) != (other.after(path), other.is_executable(path))

@@ -12,9 +12,9 @@ from npu_overlays.authoring.import_patches.patch_folder import InputPatch
 from npu_overlays.changes.compare import FileChange, compare_file
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merging.patches import ambiguities, apply_as_git_does, placed_otherwise
-from npu_overlays.overlay.patches import PatchFile, parsed_patch, reason_mistakes, stated_reason
+from npu_overlays.overlay.patches import PatchFile, parsed_patch, stated_reason
 from npu_overlays.overlay.said import OverlayFile
-from npu_overlays.overlay.sections import Section, parts
+from npu_overlays.overlay.sections import Section, diff_of, parts
 from npu_overlays.pin import Pin
 from npu_overlays.proc import ProcessError
 from npu_overlays.tree import PatchedTree, SourceTree
@@ -142,8 +142,7 @@ class _Applier:
         held = [section for section in listed if self._is_held(section, strip)]
         if len(held) < len(listed):
             self._leave_out(one.file, [section for section in listed if section not in held], strip)
-            content = above + b"".join(section.text for section in held)
-            one = replace(one, file=replace(one.file, content=content))
+            one = replace(one, file=_with_sections(one.file, above, listed, held))
         if not held and listed:
             return
         patch = parsed_patch(one.file, strip)[0]
@@ -180,7 +179,7 @@ class _Applier:
         if problems:
             self._note(patch, problems)
             return
-        after = self._state.changed_by(made.changed, made.executable)
+        after = self._state.changed_by(made.changed, made.modes)
         shipped = all(map(self._pin.place, made.changed))
         remade = ambiguous or not shipped or not _is_git_patch(patch)
         self.taken.append(
@@ -216,6 +215,18 @@ class _Applier:
         return bool(held) and (not is_wheel or section.makes_file or any(map(self._exists, held)))
 
 
+def _with_sections(file: OverlayFile, above: bytes, listed: Sequence[Section], held: Sequence[Section]) -> OverlayFile:
+    """Return a patch with some of its sections only; its lines keep their numbers in the file."""
+    line = above.count(b"\n") + 1
+    lines = [*range(1, line)]
+    for section in listed:
+        if section in held:
+            lines += range(line, line + len(section.lines))
+        line += len(section.lines)
+    content = above + b"".join(section.text for section in held)
+    return replace(file, content=content, lines=tuple(map(file.line, lines)))
+
+
 def _names(section: Section, strip: int) -> list[str]:
     found = (name.decode("utf-8", errors="replace") for name in section.paths(strip) if name)
     return list(dict.fromkeys(found))
@@ -249,9 +260,8 @@ def _mistakes(file: OverlayFile, strip: int | None) -> Iterator[Problem]:
         fix = "make it with git diff --no-color" if coloured else "make it with git diff, or delete it"
         yield Problem(where=file.file, what=what, fix=fix)
         return
-    patch, mistakes = parsed_patch(file, strip)
-    for what, fix in (*mistakes, *reason_mistakes(patch.reason)):
-        yield Problem(where=file.file, what=what, fix=fix)
+    for mistake in parsed_patch(file, strip)[1]:
+        yield mistake.problem(file)
 
 
 def given_by_git(taken: Iterable[AppliedPatch], tree: SourceTree) -> Mapping[str, tuple[bytes, bool]]:
@@ -265,7 +275,7 @@ def given_by_git(taken: Iterable[AppliedPatch], tree: SourceTree) -> Mapping[str
         tree.unpack(root)
         for one in taken:
             try:
-                git.apply(one.file.content, root, f"-p{one.patch.strip}")
+                git.apply(diff_of(one.file.content), root, f"-p{one.patch.strip}")
             except ProcessError as error:
                 what, fix = f"git does not apply it: {error.output}", "make it anew on the commit"
                 raise MergeError(Problem(where=one.file.file, what=what, fix=fix)) from error

@@ -29,9 +29,9 @@ from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, load_content, needs_version
-from npu_overlays.overlay.mails import letter
 from npu_overlays.overlay.operations import ACTIONS, Grounds
 from npu_overlays.overlay.said import OverlayFile
+from npu_overlays.overlay.sections import letter
 from npu_overlays.pipeline import Subject
 from npu_overlays.tree import PatchedTree
 

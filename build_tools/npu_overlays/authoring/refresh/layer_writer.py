@@ -141,7 +141,7 @@ class LayerWriter:
     def _known_patch(self, patch: PatchChange, known: OverlayFile) -> None:
         layer, path = self._layer(known.holder)
         mailbox = self._files.read(layer, path) or known.content
-        own = dict(mails(mailbox))[known.mail]
+        own = next(one.content for one in mails(mailbox) if one.number == known.mail)
         earlier = self._before(known)
         is_idle = earlier.after(patch.path) == patch.after
         diff = b"" if is_idle else _patch_between(earlier, patch)

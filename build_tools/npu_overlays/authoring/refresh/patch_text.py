@@ -13,7 +13,7 @@ from npu_overlays.merging.patches import apply_patch
 from npu_overlays.overlay.operations import Grounds
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.overlay.said import OverlayFile
-from npu_overlays.overlay.sections import sections
+from npu_overlays.overlay.sections import letter, sections
 from npu_overlays.tree import PatchedTree
 
 # Numbers of context lines; more where a patch with fewer fits in several places.
@@ -76,7 +76,8 @@ def with_section(file: OverlayFile, path: str, diff: bytes) -> bytes | None:
         diff: the new section; empty for none.
     """
     strip = read_patch(file).strip
-    head, *parts = _HEADER.split(file.content)
+    head = letter(file.content)
+    _, *parts = _HEADER.split(file.content[len(head) :])
     kept = [diff if _touches(part, path, strip) else part for part in parts]
     return head + b"".join(kept) if any(kept) else None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import Bounds
-from npu_overlays.overlay.operations import Grounds, Operation, Reason
+from npu_overlays.overlay.operations import Grounds, Operation, Reason, joined_reasons
 
 
 def joined(parts: Sequence[Grounds], bounds: Bounds, drop_when: str) -> Grounds:
@@ -17,17 +17,13 @@ def joined(parts: Sequence[Grounds], bounds: Bounds, drop_when: str) -> Grounds:
         bounds: the versions for which the one change is that takes their place.
         drop_when: when that can go.
     """
-    why = dict.fromkeys(one.reason.why for one in parts)
-    forwarded = dict.fromkeys(one.reason.forwarded for one in parts)
+    why = joined_reasons(one.reason.why for one in parts)
+    forwarded = " ".join(dict.fromkeys(one.reason.forwarded for one in parts if one.reason.forwarded))
     accepted: list[Acceptance] = []
     for part in parts:
         accepted += part.accept
-    reason = Reason(why=_listed(why), forwarded=_listed(forwarded), drop_when=drop_when)
+    reason = Reason(why=why, forwarded=forwarded, drop_when=drop_when)
     return Grounds(reason=reason, bounds=bounds, accept=tuple(_by_kind(accepted)))
-
-
-def _listed(texts: Iterable[str]) -> str:
-    return " ".join(filter(None, texts))
 
 
 def handed_on(new: Grounds, gone: Sequence[Operation]) -> Grounds:

@@ -14,6 +14,7 @@ from npu_overlays.authoring.refresh.edited_files import EditedFile, edited_files
 from npu_overlays.authoring.refresh.equivalence import unlike
 from npu_overlays.authoring.refresh.layer_files import LayerFile
 from npu_overlays.authoring.refresh.layer_writer import LayerWriter, layer_named
+from npu_overlays.authoring.refresh.overlay_places import naming_places
 from npu_overlays.authoring.refresh.placement import put_in_place, refuse_installed, staged
 from npu_overlays.authoring.refresh.plan import RefreshPlan
 from npu_overlays.authoring.refresh.planner import Planner
@@ -25,6 +26,7 @@ from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
+from npu_overlays.overlay.project import Layer
 from npu_overlays.pipeline import Subject
 from npu_overlays.progress import step
 from npu_overlays.tree import PatchedTree
@@ -75,6 +77,13 @@ def refresh(subject: Subject, folder: Path, explain: Explain, options: RefreshOp
     """
     layer = layer_named(subject, options.into)
     checkout = find_checkout(folder, subject.content)
+    with naming_places(subject.content):
+        return _refreshed(subject, checkout, layer, explain, options)
+
+
+def _refreshed(
+    subject: Subject, checkout: Checkout, layer: Layer, explain: Explain, options: RefreshOptions
+) -> RefreshResult:
     marked = apply_part(subject.content, subject.tree, absent=subject.absent)
     edited = edited_files(checkout, subject.content.overlay, marked)
     step(f"deriving what gives {plural(len(edited), 'file')}")
