@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from npu_overlays.authoring.refresh.hunks import hunks
+from npu_overlays.authoring.refresh.replaced_ranges import replaced_ranges
 from npu_overlays.merging.authorship import Authorship
 from npu_overlays.merging.results import MergedModule
 from npu_overlays.model.encodings import as_declared, as_utf8
@@ -35,7 +35,7 @@ def _underlay(upstream: bytes, merged: MergedModule, wanted: bytes, nearest: _Ne
     starts = line_starts(old)
     parts: list[bytes] = []
     position = 0
-    for first, behind, start, end in hunks(old, new):
+    for first, behind, start, end in replaced_ranges(old, new):
         place = _place(merged.authorship, starts[first], starts[behind], nearest)
         if place is None or place[0] < position:
             return None

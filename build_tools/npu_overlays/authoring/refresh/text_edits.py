@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from npu_overlays.authoring.refresh.hunks import Hunk, hunks
+from npu_overlays.authoring.refresh.replaced_ranges import ReplacedRange, replaced_ranges
 from npu_overlays.authoring.refresh.undone_edits import UndoneEdits, made, undone
 from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.project import TextEdit
@@ -83,7 +83,7 @@ def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
         old, new = now.decode().splitlines(keepends=True), wanted.decode().splitlines(keepends=True)
     except UnicodeDecodeError:
         return ()
-    changed = list(hunks(old, new))
+    changed = list(replaced_ranges(old, new))
     if len(changed) > _MOST_PLACES:
         return ()
     found: list[tuple[str, str]] = []
@@ -113,7 +113,7 @@ def _repeats_keys(path: str, edits: Sequence[TextEdit], now: bytes) -> bool:
     return False
 
 
-def _unique(text: str, old: Sequence[str], new: Sequence[str], hunk: Hunk) -> tuple[str, str] | None:
+def _unique(text: str, old: Sequence[str], new: Sequence[str], hunk: ReplacedRange) -> tuple[str, str] | None:
     """Return the text of some lines and what replaces it, with as many lines around it as make it occur once."""
     first, behind, start, end = hunk
     while behind - first <= _MOST_LINES:

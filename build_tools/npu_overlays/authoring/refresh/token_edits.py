@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from npu_overlays.authoring.refresh.hunks import Hunk, common, hunks
+from npu_overlays.authoring.refresh.replaced_ranges import ReplacedRange, common, replaced_ranges
 from npu_overlays.errors import MergeError
 from npu_overlays.model.logical_lines import Layout, layout_of
 from npu_overlays.model.passages import Passage
@@ -33,8 +33,8 @@ def substitutions(before: str, after: str) -> Iterator[tuple[Edit, ...]]:
     except MergeError:
         return
     old, new = lines_of(before), lines_of(after)
-    changed: list[Hunk] = []
-    for hunk in hunks(old, new):
+    changed: list[ReplacedRange] = []
+    for hunk in replaced_ranges(old, new):
         if _code(old[hunk.first : hunk.behind]) != _code(new[hunk.start : hunk.end]):
             changed.append(hunk)
     for narrow in (True, False):
@@ -49,7 +49,7 @@ def _code(lines: Sequence[str]) -> list[str]:
 
 
 def _edits(
-    passage: Passage, old: Sequence[str], new: Sequence[str], changed: Sequence[Hunk], *, narrow: bool
+    passage: Passage, old: Sequence[str], new: Sequence[str], changed: Sequence[ReplacedRange], *, narrow: bool
 ) -> tuple[Edit, ...]:
     """Return one edit for each place, or for places with the same edit; empty where one cannot be told from others."""
     found: list[tuple[str, str]] = []
@@ -62,7 +62,7 @@ def _edits(
     return tuple(Edit(find=find, replace=text, count=found.count((find, text))) for find, text in dict.fromkeys(found))
 
 
-def _anchored(old: Sequence[str], hunk: Hunk) -> Hunk:
+def _anchored(old: Sequence[str], hunk: ReplacedRange) -> ReplacedRange:
     """Return a hunk with a line beside it where it finds no code: the one below, or else the one above."""
     first, behind, start, end = hunk.first, hunk.behind, hunk.start, hunk.end
     while not _code(old[first:behind]):
@@ -72,21 +72,23 @@ def _anchored(old: Sequence[str], hunk: Hunk) -> Hunk:
             first, start = first - 1, start - 1
         else:
             break
-    return Hunk(first, behind, start, end)
+    return ReplacedRange(first, behind, start, end)
 
 
-def _apart(changed: Sequence[Hunk]) -> list[Hunk]:
+def _apart(changed: Sequence[ReplacedRange]) -> list[ReplacedRange]:
     """Return hunks, with those that touch one line joined."""
-    joined: list[Hunk] = []
+    joined: list[ReplacedRange] = []
     for one in changed:
         if joined and one.first < joined[-1].behind:
             last = joined.pop()
-            one = Hunk(last.first, max(one.behind, last.behind), last.start, max(one.end, last.end))  # noqa: PLW2901  # it grows
+            one = ReplacedRange(last.first, max(one.behind, last.behind), last.start, max(one.end, last.end))  # noqa: PLW2901  # it grows
         joined.append(one)
     return joined
 
 
-def _within_line(passage: Passage, old: Sequence[str], new: Sequence[str], hunk: Hunk) -> tuple[str, str] | None:
+def _within_line(
+    passage: Passage, old: Sequence[str], new: Sequence[str], hunk: ReplacedRange
+) -> tuple[str, str] | None:
     """Return a substitution within one line; None where more than a line changes, or the part occurs elsewhere too."""
     if (hunk.behind - hunk.first, hunk.end - hunk.start) != (1, 1):
         return None
@@ -115,7 +117,7 @@ def _count(old: Sequence[str], new: Sequence[str], find: str, text: str) -> int:
 
 
 def _lines(
-    passage: Passage, old: Sequence[str], new: Sequence[str], hunk: Hunk, others: Sequence[Hunk]
+    passage: Passage, old: Sequence[str], new: Sequence[str], hunk: ReplacedRange, others: Sequence[ReplacedRange]
 ) -> tuple[str, str] | None:
     """Return a substitution of whole lines, with as many around them as tell the place from all others."""
     first, behind, start, end = hunk.first, hunk.behind, hunk.start, hunk.end

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from npu_overlays.authoring.refresh.hunks import Hunk, common, hunks
+from npu_overlays.authoring.refresh.replaced_ranges import ReplacedRange, common, replaced_ranges
 from npu_overlays.overlay.project import TextEdit
 
 
@@ -74,7 +74,7 @@ def _spans(state: bytes, one: TextEdit, now: bytes, wanted: bytes) -> list[tuple
     return found
 
 
-def _place(changed: Iterable[Hunk], border: int, *, last: bool) -> int | None:
+def _place(changed: Iterable[ReplacedRange], border: int, *, last: bool) -> int | None:
     """Return where a border of a replacement is in the wanted text; None where it is inside a hunk.
 
     Text that was added right at a border belongs to the replacement.
@@ -89,26 +89,26 @@ def _place(changed: Iterable[Hunk], border: int, *, last: bool) -> int | None:
     return border + shift
 
 
-def _changed(now: bytes, wanted: bytes) -> Iterator[Hunk]:
+def _changed(now: bytes, wanted: bytes) -> Iterator[ReplacedRange]:
     """Yield what differs between two texts; where as many lines replace others, each line by itself."""
     old, new = now.splitlines(keepends=True), wanted.splitlines(keepends=True)
     at, to = ([0, *accumulate(map(len, lines))] for lines in (old, new))
-    for first, behind, start, end in hunks(old, new):
+    for first, behind, start, end in replaced_ranges(old, new):
         if behind - first == end - start:
             for number in range(behind - first):
                 line, other = first + number, start + number
-                for hunk in hunks(old[line], new[other]):
+                for hunk in replaced_ranges(old[line], new[other]):
                     yield _moved(hunk, at[line], to[other])
         else:
             block = _trimmed(now[at[first] : at[behind]], wanted[to[start] : to[end]])
             yield _moved(block, at[first], to[start])
 
 
-def _trimmed(old: bytes, new: bytes) -> Hunk:
+def _trimmed(old: bytes, new: bytes) -> ReplacedRange:
     head = common(old, new)
     tail = common(old[head:][::-1], new[head:][::-1])
-    return Hunk(head, len(old) - tail, head, len(new) - tail)
+    return ReplacedRange(head, len(old) - tail, head, len(new) - tail)
 
 
-def _moved(hunk: Hunk, at: int, to: int) -> Hunk:
-    return Hunk(hunk.first + at, hunk.behind + at, hunk.start + to, hunk.end + to)
+def _moved(hunk: ReplacedRange, at: int, to: int) -> ReplacedRange:
+    return ReplacedRange(hunk.first + at, hunk.behind + at, hunk.start + to, hunk.end + to)

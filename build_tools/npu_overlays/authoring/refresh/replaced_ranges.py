@@ -1,4 +1,4 @@
-"""Hunks: two sequences → the ranges in which they differ."""
+"""Replaced ranges: two sequences → the ranges in which they differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 
-class Hunk(NamedTuple):
+class ReplacedRange(NamedTuple):
     """Items `first` to `behind` of one sequence, and items `start` to `end` of another that replace them."""
 
     first: int
@@ -16,11 +16,11 @@ class Hunk(NamedTuple):
     end: int
 
 
-def hunks(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterator[Hunk]:
+def replaced_ranges(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterator[ReplacedRange]:
     """Yield the ranges in which two sequences differ, in their order."""
     for tag, *ranges in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag != "equal":
-            yield Hunk(*ranges)
+            yield ReplacedRange(*ranges)
 
 
 def common(one: Sequence[object], other: Sequence[object]) -> int:
