@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from language.overlays import load, write
-from npu_overlays.checkout.ending import Ending
-from npu_overlays.checkout.needing import needed
-from npu_overlays.checkout.reducing import smallest
-from npu_overlays.checkout.units import units_of
-from npu_overlays.checkout.workplace import Workplace
+from npu_overlays.authoring.bisect.bisect import smallest
+from npu_overlays.authoring.bisect.dependencies import needed
+from npu_overlays.authoring.bisect.trial import RunResult
+from npu_overlays.authoring.bisect.workspace import Workspace
+from npu_overlays.authoring.checkout.units import units_of
 from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree
 from support.environment import Done
 from support.overlays import edit
@@ -98,8 +98,8 @@ PYTEST = "FAILED tests/test_a.py::test_a - AssertionError: {}\n{} failed, 3 pass
 def test_a_part_ends_as_the_whole_does_where_its_last_lines_are_said_there_too(
     part: str, whole: str, is_like: bool
 ) -> None:
-    assert Ending(code=1, output=part).is_like(Ending(code=1, output=whole)) is is_like
-    assert not Ending(code=1, output=part).is_like(Ending(code=2, output=part))
+    assert RunResult(code=1, output=part).is_like(RunResult(code=1, output=whole)) is is_like
+    assert not RunResult(code=1, output=part).is_like(RunResult(code=2, output=part))
 
 
 READS = """
@@ -270,7 +270,7 @@ def test_whatever_was_done_in_a_folder_it_holds_a_tree_and_nothing_else(tmp_path
     (tmp_path / "beside").mkdir()
     (tmp_path / "beside" / "c").write_bytes(b"stays")
     folder = tmp_path / "folder"
-    place = Workplace(folder)
+    place = Workspace(folder)
     for after in (tree(), tree(), tree(a=b"other", e=b"e"), tree(a=None), tree()):
         place.hold(after)
         expected = {path: (after.after(path), path == "b/d") for path in after.paths()}

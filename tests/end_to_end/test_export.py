@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.checkout.messages import message
-from npu_overlays.checkout.units import Unit
+from npu_overlays.authoring.checkout.commit_messages import message
+from npu_overlays.authoring.checkout.units import Unit
 from npu_overlays.overlay.operations import Reason
 from support.environment import Environment
 from support.overlays import edit

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from npu_overlays.authoring.init.overlay_files import InitialSettings, configuration
+from npu_overlays.authoring.refresh.equivalence import same_program
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.lookup import overlay_folders
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.refreshing.meaning import same_program
-from npu_overlays.starting.project import Start, configuration
 from support.wheelhouse import PROJECT
 
 from .test_checkout import files
@@ -57,7 +57,7 @@ def test_from_upstream_and_the_edited_tree_alone_comes_an_overlay_that_gives_it(
     bare = tmp_path / "bare" / "overlays" / overlay.name
     bare.mkdir(parents=True)
     pin = replace(overlay.pin, archives=() if overlay.pin.commit else overlay.pin.archives)
-    start = Start(pin=pin, suffix="bare", license_files=overlay.license_files, not_built=overlay.not_built)
+    start = InitialSettings(pin=pin, suffix="bare", license_files=overlay.license_files, not_built=overlay.not_built)
     (bare / "pyproject.toml").write_text(configuration(start), "utf-8")
     cli("checkout", overlay.name, "work", cwd=tmp_path / "bare")
     work, again = tmp_path / "bare" / "work", tmp_path / "bare" / "again"

@@ -18,14 +18,14 @@ AS_WRITTEN = {
         "merge/import_merge.py",
         "overlay/reading/parsed.py",
         "overlay/reading/vocabulary.py",
-        "refreshing/outline.py",
+        "authoring/refresh/equivalence.py",
     },
     "bases": {
         "checks/risk_lint/statement_diff.py",
         "overlay/reading/marks.py",
         "contracts/read_places.py",
-        "refreshing/differing.py",
-        "refreshing/outline.py",
+        "authoring/refresh/differences.py",
+        "authoring/refresh/equivalence.py",
     },
 }
 

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st
 
 from language.pairs import source_tree
-from npu_overlays.migrating.applying import check_same, given_by_git, take
-from npu_overlays.migrating.forming import Former, Kind
-from npu_overlays.migrating.layout import InputPatch
+from npu_overlays.authoring.import_patches.applied_patches import check_same, given_by_git, take
+from npu_overlays.authoring.import_patches.forms import FormBuilder, FormKind
+from npu_overlays.authoring.import_patches.patch_folder import InputPatch
+from npu_overlays.authoring.init.alternatives import Alternatives
+from npu_overlays.authoring.init.init import StagedOverlay
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.said import OverlayFile
-from npu_overlays.starting.offer import Offer
-from npu_overlays.starting.writing import Begun
 from support.overlays import write_overlay
 
 from .often import examples
@@ -31,7 +31,7 @@ thorough = settings(
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 MODULE, TEXT = "pkg/a.py", "pkg/a.yaml"
-FORMS: tuple[Kind, ...] = ("patches", "operations")
+FORMS: tuple[FormKind, ...] = ("patches", "operations")
 _LINES = st.lists(st.sampled_from(["a: 1", "b: 2", "- c", "", "é"]), max_size=8)
 _TEXTS = st.builds(lambda lines, end: ("\n".join(lines) + end).encode(), _LINES, st.sampled_from(["", "\n", "\r\n"]))
 
@@ -84,8 +84,8 @@ def test_what_git_says_of_edits_is_given_by_an_overlay(content: bytes, text: byt
         assert {path: one for path, one in given_now.items() if one is not None} == {
             path: one for path, one in after.items() if one is not None
         }
-        begun = Begun(stage=overlay.folder, overlay=overlay, tree=tree, files={}, offer=Offer())
-        former = Former(begun, taken)
+        begun = StagedOverlay(stage=overlay.folder, overlay=overlay, tree=tree, files={}, offer=Alternatives())
+        former = FormBuilder(begun, taken)
         for form in FORMS:
             event(f"{form}: {'as it stands' if not former.prove(former.files(form, _why)).otherwise else 'alike'}")
         event(", ".join(sorted(former.counts())))

@@ -7,15 +7,15 @@ import dataclasses
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
+from npu_overlays.authoring.refresh.attempt import DerivedModule, EditedModule
+from npu_overlays.authoring.refresh.equivalence import same_program
+from npu_overlays.authoring.refresh.module_derivation import derive
 from npu_overlays.authoring.writer.merge_module_text import Written, blank, rewritten
 from npu_overlays.merge.module_deletion import each_deletion
 from npu_overlays.merge.module_merge import merge
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
-from npu_overlays.refreshing.attempting import Derived, Subject
-from npu_overlays.refreshing.deriving import derive
-from npu_overlays.refreshing.meaning import same_program
 
 from .generated import modules
 from .often import examples
@@ -52,7 +52,7 @@ def edits(draw: st.DrawFn, content: bytes) -> bytes:
     return bom + text.encode()
 
 
-def explained(derived: Derived) -> Derived:
+def explained(derived: DerivedModule) -> DerivedModule:
     """Return changes of which the new have a reason."""
     changes = tuple(
         dataclasses.replace(one, wanted=dataclasses.replace(one.wanted, reason=Reason(why="w"))) if one.wanted else one
@@ -61,7 +61,9 @@ def explained(derived: Derived) -> Derived:
     return dataclasses.replace(derived, changes=changes)
 
 
-def written(content: bytes | None, derived: Derived, order: list[str]) -> tuple[bytes | None, tuple[Operation, ...]]:
+def written(
+    content: bytes | None, derived: DerivedModule, order: list[str]
+) -> tuple[bytes | None, tuple[Operation, ...]]:
     """Return the overlay file with changes written into it, and the operations that are read of it."""
     known = [Written(known=one.known, wanted=one.wanted) for one in derived.changes if one.known]
     new = [one.wanted for one in derived.changes if one.wanted and not one.known]
@@ -93,7 +95,9 @@ def test_what_is_derived_gives_what_was_edited_and_so_it_does_of_an_overlay(
         wanted = data.draw(edits(now).filter(_valid))
         known = Module(PATH, upstream).definitions.keys()
         assume(not same_program(now, wanted, known))
-        derived = explained(derive(Subject(path=PATH, upstream=upstream, operations=listed, now=now, wanted=wanted)))
+        derived = explained(
+            derive(EditedModule(path=PATH, upstream=upstream, operations=listed, now=now, wanted=wanted))
+        )
         event("patch" if derived.before is not None else "operations alone")
         for change in derived.changes:
             event(f"{change.known and change.known.action} -> {change.wanted and change.wanted.action}")
@@ -109,7 +113,7 @@ def test_what_is_derived_gives_what_was_edited_and_so_it_does_of_an_overlay(
 def test_what_stands_inside_a_string_stays_where_it_is() -> None:
     upstream = b"class A: x = f'''\n{y}\n'''\n"
     wanted = b"class A: x = f'''\n{y}\n  z\n'''\n"
-    derived = explained(derive(Subject(path=PATH, upstream=upstream, operations=(), now=upstream, wanted=wanted)))
+    derived = explained(derive(EditedModule(path=PATH, upstream=upstream, operations=(), now=upstream, wanted=wanted)))
     _, listed = written(None, derived, ["A"])
     assert [one.action for one in listed] == ["replaced"]
     assert given_by(upstream, listed) == wanted

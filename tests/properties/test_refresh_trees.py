@@ -12,6 +12,12 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from npu_overlays.authoring.refresh.edited_files import EditedFile
+from npu_overlays.authoring.refresh.equivalence import same_program
+from npu_overlays.authoring.refresh.layer_files import LayerFile
+from npu_overlays.authoring.refresh.layer_writer import LayerWriter, layer_named
+from npu_overlays.authoring.refresh.placement import put_in_place
+from npu_overlays.authoring.refresh.planner import Planner
 from npu_overlays.changes.reconciliation import declarations, reconcile
 from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.checks.patched_tree import apply_overlay
@@ -23,12 +29,6 @@ from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
 from npu_overlays.pipeline import Subject
-from npu_overlays.refreshing.edited import Edited
-from npu_overlays.refreshing.files import LayerFile
-from npu_overlays.refreshing.meaning import same_program
-from npu_overlays.refreshing.placing import put_in_place
-from npu_overlays.refreshing.planning import Planner
-from npu_overlays.refreshing.writing import Writer, layer_named
 from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 Files = Mapping[str, bytes]
@@ -194,10 +194,10 @@ def refreshed(root: Path, wanted: Files) -> tuple[LayerFile, ...]:
     marked = apply_part(one.content, one.tree)
     now = contents(marked)
     paths = sorted(path for path in {*now, *wanted} if now.get(path) != wanted.get(path))
-    plan = Planner(one, marked).plan(tuple(Edited(path=path, content=wanted.get(path)) for path in paths))
+    plan = Planner(one, marked).plan(tuple(EditedFile(path=path, content=wanted.get(path)) for path in paths))
     patches = dataclasses.replace(one.content, operations=(), edits=(), files=())
     said = Grounds(reason=Reason(why="w"))
-    files = Writer(one, layer_named(one, ""), lambda *_: said).write(plan, apply_part(patches, one.tree))
+    files = LayerWriter(one, layer_named(one, ""), lambda *_: said).write(plan, apply_part(patches, one.tree))
     put_in_place(files)
     return files
 

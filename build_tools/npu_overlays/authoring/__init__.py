@@ -1,1 +1,1 @@
-"""Authoring: what makes overlays, or follows upstream with them, beside what builds them."""
+"""Authoring: makes overlays and changes them, with a driver for each command and one matcher and writer for all."""

@@ -122,14 +122,14 @@ class Matcher:
     def _threshold(self, path: str, symbol: str, before: Definition) -> float:
         """Return how alike code under another name must be: short code the same, and unique in its old module."""
         own, module = self._shape(path, symbol, self._base), self._base.module(path)
-        if own is None or module is None or own.total() >= _TELLING:
+        if own is None or module is None:
             return ENOUGH
-        if before.kind == "attribute":
-            return _NEVER
-        for name in symbols(module):
-            if name != symbol and self._shape(path, name, self._base) == own:
-                return _NEVER
-        return 1.0
+        least = _least_likeness(own, before)
+        if least == 1.0:
+            for name in symbols(module):
+                if name != symbol and self._shape(path, name, self._base) == own:
+                    return _NEVER
+        return least
 
     def _searched(self, path: str, symbol: str, now: Snapshot) -> Iterator[tuple[str, Module]]:
         """Yield the modules to search: the own one, and those of the same package that define the name."""
@@ -182,6 +182,25 @@ class Matcher:
         for name, known in before.definitions.items():
             if len(known) == 1 and (after is None or name not in after.definitions):
                 yield known[0]
+
+
+def is_alike_elsewhere(module: Module, before: Definition, other: Module, after: Definition) -> bool:
+    """Return whether a definition may be what another one was under another name, or in another file.
+
+    Unlike a match this does not need the same parameters, nor that nothing else is as alike.
+    """
+    if before.kind != after.kind:
+        return False
+    one, another = token_pairs(module, before), token_pairs(other, after)
+    keeps_name = before.kind != "attribute" and leaf_of(before.name) == leaf_of(after.name)
+    return likeness(one, another) >= (ENOUGH if keeps_name else _least_likeness(one, before))
+
+
+def _least_likeness(code: TokenPairs, definition: Definition) -> float:
+    """Return how alike code under another name must be: short code the same, and a short value never is enough."""
+    if code.total() >= _TELLING:
+        return ENOUGH
+    return _NEVER if definition.kind == "attribute" else 1.0
 
 
 def _symbols(snapshot: Snapshot, path: str) -> frozenset[str]:

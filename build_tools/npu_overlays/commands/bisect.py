@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from npu_overlays.checkout.bisecting import bisect
+from npu_overlays.authoring.bisect.bisect import bisect
 from npu_overlays.commands.command import Command, Selection, add_json, add_one
 from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
@@ -16,7 +16,7 @@ from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
-    from npu_overlays.checkout.bisecting import Bisected
+    from npu_overlays.authoring.bisect.bisect import BisectResult
     from npu_overlays.console import Console
 
 _DESCRIPTION = """\
@@ -83,7 +83,7 @@ def _ended(code: int) -> str:
     return f"exits with {code}" if code >= 0 else f"is ended by signal {-code}"
 
 
-def _as_json(name: str, found: Bisected, options: Options) -> dict[str, object]:
+def _as_json(name: str, found: BisectResult, options: Options) -> dict[str, object]:
     return {
         "overlay": name,
         "command": list(options.words),

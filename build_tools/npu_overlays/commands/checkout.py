@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.checkout.folder import check_out, refuse_present
-from npu_overlays.checkout.repository import BRANCH, UPSTREAM
+from npu_overlays.authoring.checkout.folder import check_out, refuse_present
+from npu_overlays.authoring.checkout.repository import BRANCH, UPSTREAM
 from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
 from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
@@ -18,8 +18,8 @@ from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
-    from npu_overlays.checkout.folder import Checkout
-    from npu_overlays.checkout.series import Series
+    from npu_overlays.authoring.checkout.commit_series import CommitSeries
+    from npu_overlays.authoring.checkout.folder import Checkout
     from npu_overlays.console import Console
 
 _DESCRIPTION = """\
@@ -73,7 +73,7 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _as_json(found: Checkout, made: Series) -> dict[str, object]:
+def _as_json(found: Checkout, made: CommitSeries) -> dict[str, object]:
     commits = [{"units": units_as_json(one.units), "paths": sorted(one.changes)} for one in made.commits]
     return {
         "overlay": found.overlay,

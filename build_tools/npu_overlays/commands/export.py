@@ -6,11 +6,10 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.checkout.choosing import choose
-from npu_overlays.checkout.exporting import Style, export
-from npu_overlays.checkout.folder import refuse_present
-from npu_overlays.checkout.series import Series, series
-from npu_overlays.checkout.units import Unit, only, units_of
+from npu_overlays.authoring.checkout.commit_series import CommitSeries, series
+from npu_overlays.authoring.checkout.folder import refuse_present
+from npu_overlays.authoring.checkout.units import Unit, choose, only, units_of
+from npu_overlays.authoring.export import Style, export
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
 from npu_overlays.commands.selection import select
@@ -86,7 +85,7 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _series(found: Subject, chosen: tuple[Unit, ...], options: Options) -> Series:
+def _series(found: Subject, chosen: tuple[Unit, ...], options: Options) -> CommitSeries:
     try:
         return series(found, chosen, notices=options.notices)
     except MergeError as error:

@@ -7,16 +7,16 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from npu_overlays.authoring.import_patches.forms import FormKind
+from npu_overlays.authoring.import_patches.import_patches import ImportedPatchSet, ImportOptions, ImportResult, migrate
+from npu_overlays.authoring.import_patches.ledger_comparison import LedgerComparison
+from npu_overlays.authoring.import_patches.report import KINDS, as_json, notices, unsound
+from npu_overlays.authoring.init.request import InitRequest
 from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder, one_line, package
 from npu_overlays.commands.notes import as_typed
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, OverlayError
-from npu_overlays.migrating.comparing import Comparison
-from npu_overlays.migrating.forming import Kind
-from npu_overlays.migrating.migrate import Asked, Migrated, Outcome, migrate
-from npu_overlays.migrating.report import KINDS, as_json, notices, unsound
-from npu_overlays.starting.request import Request
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
@@ -69,8 +69,8 @@ class Options:
     folder: Path  # of the patches
     summary: Path | None  # the hand-written summary, or None
     only: list[str]  # the sets that are meant; empty for all
-    kind: Kind  # the form in which the patches are kept
-    request: Request  # what is said of the new overlays
+    kind: FormKind  # the form in which the patches are kept
+    request: InitRequest  # what is said of the new overlays
     root: Path  # the folder of overlays
     why: str  # the reason of all that has none; empty to ask
     only_shipped: bool  # whether hunks for files that no wheel has are left out
@@ -120,7 +120,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _check(parsed: argparse.Namespace) -> None:
     """Collect what is said of the new overlays."""
     root: Path = parsed.root
-    parsed.request = Request(
+    parsed.request = InitRequest(
         name="",
         repository=parsed.repository,
         suffix=parsed.suffix,
@@ -135,7 +135,7 @@ def _check(parsed: argparse.Namespace) -> None:
 
 def _run(options: Options, console: Console) -> int:
     outcome = migrate(
-        Asked(
+        ImportOptions(
             folder=options.folder,
             summary=options.summary,
             only=tuple(options.only),
@@ -154,7 +154,7 @@ def _run(options: Options, console: Console) -> int:
     return MergeError.exit_code if any(unsound(one, options.kind) for one in outcome.migrated) else 0
 
 
-def _report(console: Console, outcome: Outcome, options: Options) -> None:
+def _report(console: Console, outcome: ImportResult, options: Options) -> None:
     for path in outcome.passed_over:
         what = "is in no series" if path.suffix in (".patch", ".diff") else "is no *.patch"
         console.notice(f"{path}: {what}, and was passed over")
@@ -164,7 +164,7 @@ def _report(console: Console, outcome: Outcome, options: Options) -> None:
         _report_comparison(console, outcome.comparison, options)
 
 
-def _report_one(console: Console, one: Migrated, options: Options) -> None:
+def _report_one(console: Console, one: ImportedPatchSet, options: Options) -> None:
     console.notices(f"{one.patches.name}: {notice}" for notice in notices(one, options.kind))
     number = plural(len(one.patches.patches), "patch file")
     written = "would be written" if options.dry_run else "written"
@@ -179,7 +179,7 @@ def _report_one(console: Console, one: Migrated, options: Options) -> None:
         console.line(f"  next: npu-overlays lock {shlex.quote(as_typed(one.overlay.folder))}")
 
 
-def _proof_line(one: Migrated, kind: Kind) -> str:
+def _proof_line(one: ImportedPatchSet, kind: FormKind) -> str:
     """Return in a line whether a form of a set of patches was proven, and what it consists of."""
     proven = one.proven[kind]
     if isinstance(proven, OverlayError):
@@ -195,7 +195,7 @@ def _proof_line(one: Migrated, kind: Kind) -> str:
     return f"the same program in each module, the same bytes elsewhere: {of_what}"
 
 
-def _report_comparison(console: Console, comparison: Comparison, options: Options) -> None:
+def _report_comparison(console: Console, comparison: LedgerComparison, options: Options) -> None:
     right = plural(comparison.right, "entry", "entries")
     console.line("")
     console.line(

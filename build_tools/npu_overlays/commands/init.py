@@ -9,6 +9,10 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from npu_overlays.authoring.init.alternatives import sentences
+from npu_overlays.authoring.init.base_layers import BaseLayers, missing, read_base_layers
+from npu_overlays.authoring.init.init import CreatedOverlay, write_overlay
+from npu_overlays.authoring.init.request import InitRequest, faults
 from npu_overlays.choice import choice_from
 from npu_overlays.commands.command import Command, add_json, folder, package
 from npu_overlays.commands.notes import archives_as_json, as_typed, pinned
@@ -16,10 +20,6 @@ from npu_overlays.console import Console
 from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.overlay.project import CONFIG_FILE
 from npu_overlays.progress import about
-from npu_overlays.starting.layered import Layered, missing, read_layered
-from npu_overlays.starting.offer import sentences
-from npu_overlays.starting.request import Request, faults
-from npu_overlays.starting.writing import Started, write_overlay
 
 _DESCRIPTION = """\
 Start an overlay of any project: a folder that is an ordinary Python project.
@@ -52,7 +52,7 @@ examples:
 class Options:
     """What was asked for: the new overlay, and whether the report is JSON."""
 
-    request: Request
+    request: InitRequest
     json: bool
 
 
@@ -96,7 +96,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _check(parsed: argparse.Namespace) -> None:
     """Collect what is said of the new overlay."""
     root: Path = parsed.root
-    parsed.request = Request(
+    parsed.request = InitRequest(
         name=parsed.project,
         release=parsed.release or "",
         archive=parsed.archive or "",
@@ -114,10 +114,10 @@ def _check(parsed: argparse.Namespace) -> None:
 
 
 def _run(options: Options, console: Console) -> int:
-    request, layered = options.request, Layered()
+    request, layered = options.request, BaseLayers()
     problems: list[Problem] = []
     try:
-        layered = read_layered(request.layers, request.project, request.parent)
+        layered = read_base_layers(request.layers, request.project, request.parent)
     except ConfigError as error:
         problems += error.problems
     if not (request.suffix or problems or options.json or "suffix" in layered.settings):
@@ -143,7 +143,7 @@ def _ask(project: str) -> str:
     return sys.stdin.readline().strip()
 
 
-def _report(console: Console, started: Started) -> None:
+def _report(console: Console, started: CreatedOverlay) -> None:
     overlay, pin = started.overlay, started.overlay.pin
     console.line(f"{overlay.folder}", style="green")
     console.line(f"  pins {f'commit {pin.commit}' if pin.commit else pinned(pin)}")
@@ -162,7 +162,7 @@ def _report(console: Console, started: Started) -> None:
         console.line(f"  npu-overlays {command} {shlex.quote(name)}")
 
 
-def _as_json(started: Started) -> dict[str, object]:
+def _as_json(started: CreatedOverlay) -> dict[str, object]:
     overlay = started.overlay
     return {
         "overlay": overlay.name,

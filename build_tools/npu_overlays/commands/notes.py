@@ -12,7 +12,7 @@ from npu_summary.outline import count
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
-    from npu_overlays.checkout.units import Unit
+    from npu_overlays.authoring.checkout.units import Unit
     from npu_overlays.pin import Pin
     from npu_overlays.publish.index_update import UpdatedIndex
 

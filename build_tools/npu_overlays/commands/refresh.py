@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npu_overlays.authoring.refresh.layer_files import LayerFile
+from npu_overlays.authoring.refresh.refresh import EDITED, RefreshOptions, RefreshResult, bring_up_to_date, refresh
 from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder, one_line
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.selection import find_named, select
@@ -18,8 +20,6 @@ from npu_overlays.overlay.lookup import pins_on
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline import subject
 from npu_overlays.progress import about
-from npu_overlays.refreshing.files import LayerFile
-from npu_overlays.refreshing.refresh import EDITED, Manner, Refreshed, bring_up_to_date, refresh
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _run(options: Options, console: Console) -> int:
             subject(overlay, choice),
             options.folder,
             lambda new: reasons(new, options.why, ask=not options.json),
-            Manner(into=options.into, as_patch=options.as_patch, dry_run=options.dry_run),
+            RefreshOptions(into=options.into, as_patch=options.as_patch, dry_run=options.dry_run),
         )
         if done.files and not options.dry_run:
             with undisguised("the overlay was refreshed, and the work tree is as you left it"):
@@ -99,7 +99,7 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _outcomes(done: Refreshed) -> list[dict[str, str]]:
+def _outcomes(done: RefreshResult) -> list[dict[str, str]]:
     """Return how each part of the overlay was written before, and how it is now; empty where it is not."""
     plan = done.plan
     rows: list[tuple[str, str, str]] = []
@@ -114,7 +114,7 @@ def _outcomes(done: Refreshed) -> list[dict[str, str]]:
     return [{"target": target, "before": before, "after": after} for target, before, after in rows]
 
 
-def _report(console: Console, done: Refreshed, options: Options, overlay: Overlay) -> None:
+def _report(console: Console, done: RefreshResult, options: Options, overlay: Overlay) -> None:
     name = overlay.name
     otherwise = "comments, blank lines, or the places of imports and additions come out otherwise"
     console.notices(f"{path}: {otherwise}" for path in done.plan.layouts)
@@ -160,7 +160,7 @@ def others_made_of(files: Iterable[LayerFile], overlay: Overlay) -> list[tuple[s
     return found
 
 
-def _as_json(done: Refreshed, options: Options) -> dict[str, object]:
+def _as_json(done: RefreshResult, options: Options) -> dict[str, object]:
     return {
         "overlay": done.checkout.overlay,
         "folder": str(done.checkout.folder),

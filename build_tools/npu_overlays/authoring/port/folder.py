@@ -14,11 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import tomli_w
-import tomlkit
 from packaging.version import Version
-from tomlkit.items import AoT
 
+from npu_overlays.authoring.init.overlay_files import readme, staged
+from npu_overlays.authoring.writer.pin_settings import with_entries, with_pin
 from npu_overlays.contracts.lockfile import load_lock, stated_version
 from npu_overlays.errors import ConfigError, Problem, UsageError, listing
 from npu_overlays.overlay.bounds import SINCE_UNTIL
@@ -29,7 +28,6 @@ from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit
 from npu_overlays.overlay.tables import load_toml
 from npu_overlays.pin import Pin
 from npu_overlays.reproducible import remove, write_atomically
-from npu_overlays.starting.project import readme, staged
 from npu_overlays.tree import SourceTree
 
 
@@ -83,38 +81,13 @@ def begin(old: Overlay, wanted: Overlay, state: PortState, tree: SourceTree) -> 
             is_upstreams = own.is_file() and name in tree and tree.read(name) == own.read_bytes()
             if own.is_file() and not is_upstreams:
                 (stage / name).write_bytes(own.read_bytes())
-        (stage / CONFIG_FILE).write_text(_configuration(old, wanted), "utf-8")
+        text = (old.folder / CONFIG_FILE).read_text("utf-8")
+        (stage / CONFIG_FILE).write_text(with_pin(text, old, wanted), "utf-8")
         state.write(stage, _digests(stage))
     overlay = load_overlay(folder)
     write_atomically(folder / "README.md", readme(overlay).encode())
     state.write(folder, _digests(folder))
     return overlay
-
-
-def _configuration(old: Overlay, wanted: Overlay) -> str:
-    """Return the old overlay's configuration with the new pin, and what it ships if that is less; the rest is kept."""
-    document = tomlkit.parse((old.folder / CONFIG_FILE).read_text("utf-8"))
-    table: Any = document["tool"]["overlay"]  # tomlkit's containers
-    pin, upstream = wanted.pin, table["upstream"]
-    own = {"commit": pin.commit, "tag": pin.tag, "archive": list(map(vars, pin.archives))}
-    for key, value in own.items():
-        if value:
-            upstream[key] = value
-        elif key in upstream:
-            del upstream[key]
-    table.pop("revision", None)
-    # Tomlkit puts new keys into the gaps of deleted and dotted ones; parsed anew, they come last.
-    document = tomlkit.parse(tomlkit.dumps(document))
-    table = document["tool"]["overlay"]
-    if pin.packages != old.pin.packages:
-        imports, packages = dict(pin.imports), list[Any]()
-        for path in pin.packages:
-            name = imports.get(path, "").removesuffix(".py").replace("/", ".")
-            packages.append({"path": path, "import": name} if path in imports else path)
-        table["packages"] = packages
-    if wanted.license_files != old.license_files:
-        table["license-files"] = list(wanted.license_files)
-    return tomlkit.dumps(document)
 
 
 def read_state(folder: Path) -> PortState:
@@ -240,24 +213,5 @@ def _add_settings(file: Path, drops: Mapping[str, str], edits: Sequence[tuple[st
         bounds = {key: getattr(edit.bounds, key) for key in SINCE_UNTIL}
         stated.append(entry | {key: bound for key, bound in bounds.items() if bound})
     if dropped or stated:
-        text = _with_entries(file.read_text("utf-8"), "drop", dropped)
-        write_atomically(file, _with_entries(text, "edit", stated).encode())
-
-
-def _with_entries(text: str, key: str, entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return a configuration with tables added to a list, in the form in which that list is written."""
-    if not entries:
-        return text
-    document = tomlkit.parse(text)
-    table: Any = document["tool"]["overlay"]  # tomlkit's containers
-    if key in table and not isinstance(table[key], AoT):
-        for entry in entries:
-            inline = tomlkit.inline_table()
-            inline.update(entry)
-            table[key].append(inline)
-        return tomlkit.dumps(document)
-    # One table after the other: short ones would be written inline, below a header that is there already.
-    tables = [f"{text.rstrip()}\n"]
-    for entry in entries:
-        tables.append(f"[[tool.overlay.{key}]]\n{tomli_w.dumps(entry, multiline_strings=True)}")
-    return "\n".join(tables)
+        text = with_entries(file.read_text("utf-8"), "drop", dropped)
+        write_atomically(file, with_entries(text, "edit", stated).encode())

@@ -24,8 +24,10 @@ class Markers:
     """
 
     def __init__(self, tree: ast.Module) -> None:
-        nodes = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == MARKERS_MODULE]
-        given = {bound_name(node, alias): alias.name for node in nodes for alias in node.names if alias.name != "*"}
+        given: dict[str, str] = {}
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom) and node.module == MARKERS_MODULE:
+                given |= {bound_name(node, alias): alias.name for alias in node.names if alias.name != "*"}
         self._markers = {name: name for name in MARKERS} | given
         self._names = {marker: name for name, marker in given.items()}
 
@@ -60,7 +62,9 @@ def with_imports(text: Module, wanted: Iterable[Operation]) -> bytes:
     """
     nodes = [node for node in text.tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     bound = bound_imports(text.tree)
-    missing = {one.name: one for operation in wanted for one in operation.imports if not _is_bound(one, bound)}
+    missing: dict[str, ImportedName] = {}
+    for operation in wanted:
+        missing |= {one.name: one for one in operation.imports if not _is_bound(one, bound)}
     used = _used(text)
     unbound = [name for name in MARKERS if name in used and name not in bound]
     splices: list[Splice] = []

@@ -58,7 +58,9 @@ def rewritten(  # noqa: PLR0913  # the module, what changes in it, and how that 
         statements: those of new operations that are written already, by symbol, at column 0.
     """
     text = Module(path, content)
-    splices = [one for each in written for one in _exchanged(text, each)]
+    splices: list[Splice] = []
+    for each in written:
+        splices += _exchanged(text, each)
     text = Module(path, splice(text.content, splices, newline=text.newline))
     for operation in new:
         insertion = _inserted(text, operation, order, (statements or {}).get(operation.symbol, ""))

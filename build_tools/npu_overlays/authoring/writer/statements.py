@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from npu_overlays.model.code_blocks import names_in, reindent
 from npu_overlays.model.selectors import selecting_decorators, selector
@@ -44,7 +45,7 @@ def statement(  # noqa: PLR0913  # what it says, and what of it is written alrea
     keywords = [_below(beside.pop(name, ()), f"{name}={value}") for name, value in arguments.items()]
     values = [_below(beside.pop(one, ()), one) for one in _values(operation, leaf)]
     mark = _call(marker, [*values, *keywords], _before(operation, leaf))
-    above = "".join(f"{line}\n" for lines in beside.values() for line in lines)
+    above = "".join(f"{line}\n" for line in chain.from_iterable(beside.values()))
     return f"{above}{mark}\n{_marked(operation, leaf, stub)}"
 
 
@@ -102,7 +103,7 @@ def _arguments(operation: Operation) -> Iterator[tuple[str, str]]:
 def where(operation: Operation) -> str:
     """Return the argument that selects one of several definitions; empty if decorators select it, or none has to."""
     tree = ast.parse(operation.text) if operation.kind == "function" else ast.Module(body=[], type_ignores=[])
-    known = {text for node in tree.body for text in selecting_decorators(node)}
+    known = set(chain.from_iterable(map(selecting_decorators, tree.body)))
     texts = [literal(text) for text in selector(operation.symbol) if text not in known]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
@@ -111,7 +112,7 @@ def uses(operation: Operation) -> list[str]:
     """Return what the edits put in that is imported: linters do not see it there."""
     if operation.action != "edited":
         return []
-    put_in = {name for edit in operation.edits for name in names_in(edit.replace)}
+    put_in = frozenset[str]().union(*(names_in(edit.replace) for edit in operation.edits))
     return [one.name for one in operation.imports if one.name in put_in]
 
 

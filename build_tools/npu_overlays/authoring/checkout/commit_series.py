@@ -1,0 +1,92 @@
+"""Commit series: an overlay and its upstream → the commits from one to the other, one for each unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from npu_overlays.authoring.checkout.commit_messages import message
+from npu_overlays.authoring.checkout.units import Unit, about, only, units_of
+from npu_overlays.errors import MergeError
+from npu_overlays.merge.apply import apply_part
+from npu_overlays.pipeline import Subject
+from npu_overlays.tree import PatchedTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlayCommit:
+    """One step from upstream to what an overlay gives."""
+
+    # What it applies: one unit, or several, the earlier of which cannot be applied without the later.
+    units: tuple[Unit, ...]
+    # The files it changes, with their new content; None where it deletes one.
+    changes: Mapping[str, bytes | None] = field(repr=False)
+    # Those of them that are executable afterwards.
+    executable: frozenset[str] = frozenset()
+
+    @property
+    def message(self) -> str:
+        """Its message."""
+        return message(self.units)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitSeries:
+    """Commits on top of upstream, and the tree they lead to."""
+
+    commits: tuple[OverlayCommit, ...]
+    tree: PatchedTree = field(repr=False)
+
+
+def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: bool = True) -> CommitSeries:
+    """Return one commit for each unit of an overlay, in the order in which a build applies them.
+
+    Args:
+        subject: the overlay and its upstream.
+        chosen: the units to apply, instead of all.
+        notices: whether comments mark the changed places, as in a wheel.
+
+    Raises:
+        MergeError: a unit does not fit upstream.
+    """
+    units = units_of(subject.content) if chosen is None else tuple(chosen)
+    whole = apply_part(only(subject.content, units), subject.tree, absent=subject.absent, notices=notices)
+    state = PatchedTree(upstream=subject.tree)
+    commits: list[OverlayCommit] = []
+    waiting: list[Unit] = []
+    for number, unit in enumerate(units):
+        waiting.append(unit)
+        # A unit that needs a later one, as a wrapper that names a new parameter, is committed with that.
+        after = _applied(subject, units[: number + 1], waiting, notices=notices)
+        if after is None:
+            continue
+        changes = {path: content for path, content in after.changed.items() if _differs(path, state, after)}
+        if changes:
+            executable = frozenset(filter(after.is_executable, changes))
+            commits.append(OverlayCommit(units=tuple(waiting), changes=changes, executable=executable))
+        state = _joined(state, after)
+        waiting = []
+    if waiting or any(_differs(path, state, whole) for path in {*state.changed, *whole.changed}):
+        raise AssertionError(waiting)  # pragma: no cover  # the last step applies all, as `whole` does
+    return CommitSeries(commits=tuple(commits), tree=whole)
+
+
+def _applied(subject: Subject, units: Sequence[Unit], latest: Sequence[Unit], *, notices: bool) -> PatchedTree | None:
+    """Return the files that the latest units change, as all units leave them; None where these cannot be applied."""
+    paths = frozenset[str]().union(*(unit.paths for unit in latest))
+    try:
+        part = about(only(subject.content, units), paths)
+        tree = apply_part(part, subject.tree, absent=subject.absent, notices=notices)
+    except MergeError:
+        return None
+    changed = {path: content for path, content in tree.changed.items() if path in paths}
+    return PatchedTree(upstream=subject.tree, changed=changed, executable=tree.executable & paths)
+
+
+def _joined(state: PatchedTree, after: PatchedTree) -> PatchedTree:
+    executable = (state.executable - after.changed.keys()) | after.executable
+    return PatchedTree(upstream=state.upstream, changed={**state.changed, **after.changed}, executable=executable)
+
+
+def _differs(path: str, one: PatchedTree, other: PatchedTree) -> bool:
+    return (one.after(path), one.is_executable(path)) != (other.after(path), other.is_executable(path))

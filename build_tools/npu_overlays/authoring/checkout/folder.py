@@ -1,0 +1,164 @@
+"""Folder: an overlay → a checkout in a new folder, written as a whole, and the record of its origin."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.authoring.checkout.commit_series import CommitSeries, series
+from npu_overlays.authoring.checkout.repository import Repository, write
+from npu_overlays.authoring.checkout.work_tree_state import refuse_unsettled
+from npu_overlays.errors import OutputError, Problem, UsageError
+from npu_overlays.interrupts import held
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.inputs import LICENCE_FILES, LOCK_FILE, inputs_digest
+from npu_overlays.pipeline import Subject
+from npu_overlays.progress import step
+from npu_overlays.reproducible import writing
+from npu_overlays.scratch import scratch
+from npu_summary.plurals import plural
+
+# The keys of the repository's own configuration that record what it was made of.
+_NAME, _DIGEST, _BASE, _HEAD = (f"npu-overlays.{key}" for key in ("overlay", "digest", "upstream", "head"))
+# The digest that the overlay will have once a refresh has written what was edited there.
+_NEXT = "npu-overlays.next"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkout:
+    """A work tree made of an overlay."""
+
+    folder: Path
+    # The overlay's name, and the digest of all that decides what it gives.
+    overlay: str
+    digest: str
+    # Upstream's commit in the repository, and the last commit of the overlay's.
+    base: str
+    head: str
+
+
+def check_out(subject: Subject, folder: Path) -> tuple[Checkout, CommitSeries]:
+    """Make a checkout of an overlay.
+
+    Args:
+        subject: the overlay and its upstream.
+        folder: where; it may be there, as an empty folder.
+
+    Raises:
+        UsageError: something is there already.
+        MergeError: the overlay does not fit upstream.
+        OutputError: it cannot be written.
+    """
+    refuse_present(folder)
+    made = series(subject)
+    step(f"writing {plural(len(made.commits), 'commit')}")
+    with writing(folder.parent, option="DIR"):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with scratch(folder.parent) as place:
+            stage = place / "checkout"
+            stage.mkdir()
+            base, head = write(stage, subject, made)
+            found = Checkout(
+                folder=folder,
+                overlay=subject.content.overlay.name,
+                digest=digest_of(subject.content),
+                base=base,
+                head=head,
+            )
+            note(stage, found)
+            with held(f"{folder} is written"):
+                _move(stage, folder)
+    return found, made
+
+
+def refuse_present(folder: Path) -> None:
+    """Raise `UsageError` where a folder is there and not empty, or is something else."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        what = "is there, and is no folder"
+    elif folder.is_dir() and any(folder.iterdir()):
+        what = "is not empty"
+    else:
+        return
+    fix, options = "name a folder that is not there yet", ((str(folder), str(another(folder))),)
+    raise UsageError(Problem(where=str(folder), what=what, fix=fix, options=options))
+
+
+def another(folder: Path) -> Path:
+    """Return a folder beside one that is there, which is not there yet."""
+    names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(one for one in names if not one.exists())
+
+
+def digest_of(content: Content) -> str:
+    """Return the digest of all that decides what an overlay gives; its lock and licences do not."""
+    return inputs_digest(content.inputs, without=(LOCK_FILE, *LICENCE_FILES))
+
+
+def note(folder: Path, found: Checkout) -> None:
+    """Record in a repository what it was made of."""
+    repository = Repository(folder)
+    for key, value in ((_NAME, found.overlay), (_DIGEST, found.digest), (_BASE, found.base), (_HEAD, found.head)):
+        repository.git("config", key, value)
+
+
+def note_next(folder: Path, digest: str) -> None:
+    """Record the digest that the overlay will have with what was edited: the work tree is not behind it then."""
+    Repository(folder).git("config", _NEXT, digest)
+
+
+def find_checkout(folder: Path, content: Content) -> Checkout:
+    """Return the checkout in a folder.
+
+    Args:
+        folder: its work tree.
+        content: of the overlay it is to be of, as that is now.
+
+    Raises:
+        UsageError: there is none, it is of another overlay, the overlay was changed since it was made, or its work tree
+            is in a state from which it cannot be brought back.
+    """
+    overlay = content.overlay.name
+    new = shlex.quote(str(another(folder) if folder.exists() else folder))
+    again = f"make one with `npu-overlays checkout {overlay} {new}`"
+    known = _noted(folder)
+    if known.keys() - {_NEXT} != {_NAME, _DIGEST, _BASE, _HEAD}:
+        what = "is no checkout of an overlay" if folder.is_dir() else "there is no such folder"
+        raise UsageError(Problem(where=str(folder), what=what, fix=again))
+    found = Checkout(folder=folder, overlay=known[_NAME], digest=known[_DIGEST], base=known[_BASE], head=known[_HEAD])
+    if found.overlay != overlay:
+        what, fix = f"is a checkout of {found.overlay}, not of {overlay}", f"{again}, or name {found.overlay}"
+        raise UsageError(Problem(where=str(folder), what=what, fix=fix, options=((overlay, found.overlay),)))
+    if digest_of(content) not in {found.digest, known.get(_NEXT)}:
+        what = f"{overlay} was changed since this checkout was made"
+        difference = f"git -C {shlex.quote(str(folder))} diff --binary {found.head[:12]}"
+        fix = f"{again}, and bring your changes there: `{difference} | git -C {new} apply`"
+        raise UsageError(Problem(where=str(folder), what=what, fix=fix))
+    refuse_unsettled(folder, found.head)
+    return found
+
+
+def _noted(folder: Path) -> Mapping[str, str]:
+    if not (folder / ".git").is_dir():
+        return {}
+    try:
+        raw = Repository(folder).git("config", "--local", "--null", "--get-regexp", r"^npu-overlays\.")
+    except OutputError:
+        return {}
+    found: dict[str, str] = {}
+    for entry in raw.decode(errors="replace").split("\0"):
+        key, _, found[key] = entry.partition("\n")
+    found.pop("", None)
+    return found
+
+
+def _move(made: Path, folder: Path) -> None:
+    try:
+        made.rename(folder)  # in the place of an empty folder, too
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise
+        raise OutputError(Problem(where=str(folder), what="is there already", fix="name another folder")) from error

@@ -1,0 +1,199 @@
+"""Units: the content of an overlay → its parts as an author wrote them, and content with only some of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from npu_overlays.errors import Problem, UsageError, listing
+from npu_overlays.overlay.bounds import ALWAYS, Bounds
+from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.operations import Operation, Reason
+from npu_overlays.overlay.patches import read_patch
+from npu_overlays.overlay.said import OverlayFile, SourcedEdit, file_reason
+
+Item: TypeAlias = Operation | OverlayFile | SourcedEdit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """One part of an overlay, as its author wrote it: a shared definition is one unit, whatever its targets."""
+
+    # That of an operation, or ``patch``, ``edit``, ``file``.
+    action: str
+    # What it changes, ``path:Symbol`` or ``path``, and in which files.
+    targets: tuple[str, ...]
+    paths: tuple[str, ...]
+    # The overlay's file that states it, as messages name it, and the layer of that.
+    file: str
+    layer: str
+    reason: Reason
+    # To which versions of upstream it applies.
+    bounds: Bounds = ALWAYS
+    # The parts of the content it stands for.
+    items: tuple[Item, ...] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """What a person calls it: the first target, or for a patch its file."""
+        return self.file.rpartition("/patches/")[2] if self.action == "patch" else self.targets[0]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Everything it can be called: its targets, their symbols alone, the paths, the file of a patch."""
+        symbols = (target.partition(":")[2] for target in self.targets)
+        return frozenset([self.name, *self.targets, *symbols, *self.paths])
+
+
+def units_of(content: Content) -> tuple[Unit, ...]:
+    """Return all units of some content, in the order in which a build applies them.
+
+    Raises:
+        MergeError: a patch cannot be read.
+    """
+    edits: dict[Hashable, list[SourcedEdit]] = {}
+    for edit in content.edits:
+        edits.setdefault((edit.layer, edit.edit), []).append(edit)
+    operations: dict[Hashable, list[Operation]] = {}
+    for one in content.operations:
+        operations.setdefault((one.layer, one.where), []).append(one)
+    return (
+        *map(_patch, content.patches),
+        *map(_edit, edits.values()),
+        *map(_file, content.files),
+        *map(_operation, operations.values()),
+    )
+
+
+def only(content: Content, units: Iterable[Unit]) -> Content:
+    """Return content with nothing but these units, in its own order."""
+    kept: set[int] = set()
+    for unit in units:
+        kept.update(map(id, unit.items))
+
+    def is_kept(item: Item) -> bool:
+        return id(item) in kept
+
+    return dataclasses.replace(
+        content,
+        operations=tuple(filter(is_kept, content.operations)),
+        files=tuple(filter(is_kept, content.files)),
+        patches=tuple(filter(is_kept, content.patches)),
+        edits=tuple(filter(is_kept, content.edits)),
+    )
+
+
+def about(content: Content, paths: frozenset[str]) -> Content:
+    """Return content with only what changes these files; a patch of one of them brings all patches with it."""
+    patched = any(paths & set(read_patch(file).paths) for file in content.patches)
+
+    def changes_them(item: Item) -> bool:
+        return item.path in paths
+
+    return dataclasses.replace(
+        content,
+        operations=tuple(filter(changes_them, content.operations)),
+        files=tuple(filter(changes_them, content.files)),
+        patches=content.patches if patched else (),
+        edits=tuple(filter(changes_them, content.edits)),
+    )
+
+
+def _patch(file: OverlayFile) -> Unit:
+    patch = read_patch(file)
+    return Unit(
+        action="patch",
+        targets=patch.paths,
+        paths=patch.paths,
+        file=file.file,
+        layer=file.layer,
+        reason=patch.reason,
+        bounds=file.bounds,
+        items=(file,),
+    )
+
+
+def _edit(edits: Sequence[SourcedEdit]) -> Unit:
+    first, paths = edits[0], tuple(edit.path for edit in edits)
+    return Unit(
+        action="edit",
+        targets=paths,
+        paths=paths,
+        file=first.where.partition(": ")[0],
+        layer=first.layer,
+        reason=Reason(why=first.edit.why),
+        bounds=first.bounds,
+        items=tuple(edits),
+    )
+
+
+def _file(file: OverlayFile) -> Unit:
+    return Unit(
+        action="file",
+        targets=(file.path,),
+        paths=(file.path,),
+        file=file.file,
+        layer=file.layer,
+        reason=Reason(why=file_reason(file)),
+        bounds=file.bounds,
+        items=(file,),
+    )
+
+
+def _operation(operations: Sequence[Operation]) -> Unit:
+    first = operations[0]
+    symbols = ("*",) if first.emptying else tuple(one.symbol for one in operations)
+    paths = tuple(dict.fromkeys(one.path for one in operations))
+    targets = tuple(f"{one.path}:{symbol}" for one, symbol in zip(operations, symbols, strict=False))
+    return Unit(
+        action=first.action,
+        targets=targets,
+        paths=paths,
+        file=first.file,
+        layer=first.layer,
+        reason=first.reason,
+        bounds=first.bounds,
+        items=tuple(operations),
+    )
+
+
+def choose(units: Sequence[Unit], names: Iterable[str], *, overlay: str) -> tuple[Unit, ...]:
+    """Return the units that a user's names mean, in their own order.
+
+    Args:
+        units: of an overlay.
+        names: targets (``path:Symbol``), symbols, paths or names of patches.
+        overlay: its name, for messages.
+
+    Raises:
+        UsageError: with every name that means nothing, and every symbol that stands for several operations.
+    """
+    chosen: list[Unit] = []
+    problems: list[Problem] = []
+    for name in dict.fromkeys(names):
+        meant = [unit for unit in units if name in unit.names]
+        is_symbol = all(name not in unit.paths for unit in meant)
+        if not meant:
+            problems.append(_unknown(name, units, overlay))
+        elif len(meant) > 1 and is_symbol:
+            targets: list[str] = []
+            for unit in meant:
+                targets += [target for target in unit.targets if target.endswith(f":{name}")]
+            what = f"{len(meant)} operations are called so: {listing(targets)}"
+            fix, options = "name one with its path", ((name, targets[0]),)
+            problems.append(Problem(where=name, what=what, fix=fix, options=options))
+        chosen += meant
+    if problems:
+        raise UsageError(problems)
+    return tuple(unit for unit in units if unit in chosen)
+
+
+def _unknown(name: str, units: Iterable[Unit], overlay: str) -> Problem:
+    known = frozenset().union(*(unit.names for unit in units))
+    near = difflib.get_close_matches(name, sorted(known), n=1)
+    fix = f"nearest: {near[0]}" if near else f"see `npu-overlays show {overlay}`"
+    options = tuple((name, one) for one in near)
+    return Problem(where=name, what="the overlay has no such operation, file or patch", fix=fix, options=options)

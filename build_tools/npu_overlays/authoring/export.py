@@ -1,0 +1,99 @@
+"""Export: a series of commits → patches that lead from upstream to the same tree, as files."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from npu_overlays.authoring.checkout.commit_series import CommitSeries, OverlayCommit
+from npu_overlays.authoring.checkout.folder import refuse_present
+from npu_overlays.authoring.checkout.repository import Repository
+from npu_overlays.errors import OutputError, Problem
+from npu_overlays.overlay.operations import joined_reasons
+from npu_overlays.pipeline import Subject
+from npu_overlays.reproducible import writing
+from npu_overlays.scratch import scratch
+
+Style = Literal["git-am", "patch-dir"]
+# With these a patch does not depend on the machine, and any file can be in it.
+_DIFF = ("--full-index", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+_MAIL = ("--no-signature", "--zero-commit", "--no-stat", "--no-attach", "--no-base", "--no-cover-letter")
+_NAME = 60
+
+
+def export(subject: Subject, made: CommitSeries, folder: Path, style: Style) -> list[Path]:
+    """Write one patch for each commit.
+
+    Args:
+        subject: the overlay and its upstream.
+        made: the commits.
+        folder: where; it may be there, as an empty folder.
+        style: ``git-am``, mails as ``git am`` takes them; or ``patch-dir``, what lies in an overlay's ``patches/``.
+
+    Returns:
+        The files, in the order in which they are to be applied.
+
+    Raises:
+        UsageError: something is there already.
+        OutputError: they cannot be written.
+    """
+    refuse_present(folder)
+    with tempfile.TemporaryDirectory(prefix="npu-overlays-export-") as place:
+        repository = Repository(Path(place))
+        base = repository.start(subject)
+        head = repository.commit(subject, base, made.commits)
+        made_as = _mails if style == "git-am" else _plain
+        patches = dict(made_as(repository, base, head, made))
+    with writing(folder.parent, option="--out"):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with scratch(folder.parent) as room:
+            stage = room / "patches"
+            stage.mkdir()
+            for name, content in patches.items():
+                (stage / name).write_bytes(content)
+            _move(stage, folder)
+    return [folder / name for name in patches]
+
+
+def _move(stage: Path, folder: Path) -> None:
+    try:
+        stage.rename(folder)
+    except OSError as error:
+        what, fix = f"cannot be written: {error.strerror}", "name another folder with --out"
+        raise OutputError(Problem(where=str(folder), what=what, fix=fix)) from error
+
+
+def _mails(repository: Repository, base: str, head: str, made: CommitSeries) -> Iterator[tuple[str, bytes]]:
+    if not made.commits:
+        return
+    repository.git("format-patch", "--quiet", *_DIFF, *_MAIL, "--output-directory=.git/mails", f"{base}..{head}")
+    for file in sorted((repository.folder / ".git" / "mails").iterdir()):
+        yield file.name, file.read_bytes()
+
+
+def _plain(repository: Repository, base: str, head: str, made: CommitSeries) -> Iterator[tuple[str, bytes]]:
+    ids = repository.line("rev-list", "--reverse", f"{base}..{head}").split()
+    for number, (commit, one) in enumerate(zip(ids, made.commits, strict=True), start=1):
+        diff = repository.git("diff", *_DIFF, f"{commit}^", commit)
+        yield f"{number:04}-{_slug(one)}.patch", _header(one).encode() + b"\n" + diff
+
+
+def _slug(commit: OverlayCommit) -> str:
+    title = commit.message.partition("\n")[0]
+    return re.sub(r"[^A-Za-z0-9._]+", "-", title)[:_NAME].strip("-.")
+
+
+def _header(commit: OverlayCommit) -> str:
+    """Return what stands above the diff: the reasons in the fields that a patch of an overlay has."""
+    first = commit.units[0]
+    fields = {
+        "Why": joined_reasons(unit.reason.why for unit in commit.units),
+        "Forwarded": first.reason.forwarded,
+        "Drop-when": first.reason.drop_when,
+        "Since": first.bounds.since,
+        "Until": first.bounds.until,
+    }
+    return "".join(f"{name}: {' '.join(value.split())}\n" for name, value in fields.items() if value)

@@ -1,0 +1,201 @@
+"""Forms: patches that were applied → the files of an overlay that give the same tree, as patches or as operations."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from npu_overlays.acquisition import upstream_metadata
+from npu_overlays.authoring.import_patches.applied_patches import AppliedPatch, explained
+from npu_overlays.authoring.import_patches.stated_reasons import StatedReasons, grounds_of
+from npu_overlays.authoring.init.init import StagedOverlay
+from npu_overlays.authoring.refresh.edited_files import EditedFile
+from npu_overlays.authoring.refresh.equivalence import unlike
+from npu_overlays.authoring.refresh.layer_writer import LayerWriter, layer_named
+from npu_overlays.authoring.refresh.patch_text import patch_between
+from npu_overlays.authoring.refresh.plan import RefreshPlan
+from npu_overlays.authoring.refresh.planner import Planner
+from npu_overlays.changes.patch_series import ineffective
+from npu_overlays.changes.reconciliation import declarations, reconcile
+from npu_overlays.changes.tree_comparison import compare_trees
+from npu_overlays.checks.patched_tree import apply_overlay
+from npu_overlays.errors import MergeError, OverlayError, Problem, listing
+from npu_overlays.merge.apply import apply_part
+from npu_overlays.merge.module_deletion import written_out
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.content import Content, load_content, needs_version
+from npu_overlays.overlay.operations import ACTIONS, Grounds
+from npu_overlays.overlay.said import OverlayFile
+from npu_overlays.overlay.sections import letter
+from npu_overlays.pipeline import Subject
+from npu_overlays.tree import PatchedTree
+
+FormKind = Literal["patches", "operations"]
+# Lines that other programs write between a letter and the names of a file.
+_NO_LETTER = re.compile(rb"^(?:Index: .*|=+|diff .*)\n", re.MULTILINE)
+Why = Callable[[str, str], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormFile:
+    """A file of an overlay."""
+
+    path: str
+    content: bytes
+    executable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProvenForm:
+    """A form that gives the same tree as the patches."""
+
+    # Modules that are the same program, with other comments, blank lines or places of imports.
+    otherwise: tuple[str, ...]
+    # Problems for which a build refuses the tree, and its other messages.
+    unsound: tuple[Problem, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+class FormBuilder:
+    """Makes the files of an overlay.
+
+    Args:
+        new: the overlay, which changes nothing yet.
+        taken: the patches, applied one after the other.
+    """
+
+    def __init__(self, new: StagedOverlay, taken: Sequence[AppliedPatch]) -> None:
+        self._new = new
+        self._taken = taken
+        self._upstream = PatchedTree(upstream=new.tree)
+        self._wanted = taken[-1].after if taken else self._upstream
+        self._plan: RefreshPlan | None = None
+        self._stated = StatedReasons(taken)
+
+    def files(self, kind: FormKind, why: Why) -> tuple[FormFile, ...]:
+        """Return the files of one form; raises `MergeError` where it cannot give the tree.
+
+        Args:
+            kind: which form.
+            why: returns the reason of a change that has none, by action and target.
+        """
+        return tuple(self._patches(why) if kind == "patches" else self._operations(why))
+
+    def unexplained(self, kind: FormKind) -> Iterator[tuple[str, str]]:
+        """Yield what needs a reason: the action, and its target."""
+        if kind == "patches":
+            for one in self._taken:
+                if not grounds_of(one).reason.why:
+                    yield "patch", one.file.path
+        else:
+            for action, target in self.plan.unexplained():
+                if not self._stated.of(target).reason.why:
+                    yield action, target
+
+    def counts(self) -> dict[str, int]:
+        """Return how many operations of each action, files, edits and patches the form as operations has."""
+        plan = self.plan
+        actions = Counter(one.wanted.action for one in plan.operations if one.wanted)
+        counted: dict[str, int] = {action: actions[action] for action in ACTIONS}
+        counted |= {"files": len(plan.files), "edits": len(plan.edits), "patches": len(plan.patches)}
+        return {name: number for name, number in counted.items() if number}
+
+    def prove(self, files: Iterable[FormFile]) -> ProvenForm:
+        """Return what a form's files give, proven to be the patches' tree; raises `OverlayError` where it is not."""
+        with tempfile.TemporaryDirectory(prefix="npu-overlays-import-") as place:
+            folder = Path(place) / "overlay"
+            shutil.copytree(self._new.stage, folder)
+            content = write(folder, files, self._new)
+            tree = apply_part(content, self._new.tree, notices=False)
+            if wrong := [*unlike(tree, self.edited, besides=self._upstream), *self._modes(tree)]:
+                bounded = [Path(one.file.file).name for one in self._taken if one.file.bounds]
+                bounds = f"see that Since and Until of {listing(bounded)} hold for the version that is pinned; "
+                fix = f"{bounds if bounded else ''}make smaller patches, or report this"
+                raise MergeError([Problem(where=path, what="would come out otherwise", fix=fix) for path in wrong])
+            touched = sorted({*tree.changed, *(one.path for one in self.edited)})
+            otherwise = tuple(path for path in touched if tree.after(path) != self._wanted.after(path))
+            return _tried(content, self._new, otherwise)
+
+    @property
+    def edited(self) -> tuple[EditedFile, ...]:
+        """The files that the patches change, as they leave them."""
+        wanted = self._wanted
+        found: list[EditedFile] = []
+        for path in sorted(wanted.changed):
+            content = wanted.after(path)
+            if self._new.overlay.pin.place(path) and content != wanted.before(path):
+                found.append(EditedFile(path=path, content=content, executable=wanted.is_executable(path)))
+        return tuple(found)
+
+    @property
+    def plan(self) -> RefreshPlan:
+        """What the form as operations is made of; raises `MergeError` where nothing gives a file."""
+        if self._plan is None:
+            self._plan = Planner(self._subject(), self._upstream).plan(self.edited)
+        return self._plan
+
+    def _subject(self) -> Subject:
+        content = load_content(load_overlay(self._new.stage), "")
+        return Subject(content=content, tree=self._new.tree, absent=frozenset())
+
+    def _patches(self, why: Why) -> Iterator[FormFile]:
+        for one in self._taken:
+            file = one.file if grounds_of(one).reason.why else explained(one.file, why("patch", one.file.path))
+            content = self._remade(one, file) if one.remade else file.content
+            if content:
+                yield FormFile(path=f"patches/{file.path}", content=content)
+
+    def _remade(self, one: AppliedPatch, file: OverlayFile) -> bytes:
+        """Return a patch in git's form that changes shipped files in the same way; empty where it changes none."""
+        shipped = [path for path in one.paths if self._new.overlay.pin.place(path)]
+        after = {path: (one.after.after(path), one.after.is_executable(path)) for path in shipped}
+        above = _NO_LETTER.sub(b"", letter(file.content)).rstrip(b"\n")
+        return above + b"\n\n" + patch_between(one.before, after) if after else b""
+
+    def _operations(self, why: Why) -> Iterator[FormFile]:
+        subject = self._subject()
+        writer = LayerWriter(
+            subject, layer_named(subject, ""), lambda action, target: self._grounds(action, target, why)
+        )
+        for file in writer.write(self.plan, self._upstream):
+            if file.content is not None:
+                yield FormFile(path=file.path, content=file.content, executable=file.executable)
+
+    def _grounds(self, action: str, target: str, why: Why) -> Grounds:
+        """Return the grounds that patches give for a change, with a person's reason where they give none."""
+        said = self._stated.of(target)
+        if said.reason.why or action == "file":
+            return said
+        return replace(said, reason=replace(said.reason, why=why(action, target)))
+
+    def _modes(self, tree: PatchedTree) -> list[str]:
+        known = (path for path in tree.paths() if path in self._wanted.changed)
+        return [path for path in known if tree.is_executable(path) != self._wanted.is_executable(path)]
+
+
+def write(folder: Path, files: Iterable[FormFile], new: StagedOverlay) -> Content:
+    """Write files of an overlay into its folder, and return the content it has then; raises `OverlayError`."""
+    for file in files:
+        path = folder / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.content)
+        path.chmod(0o755 if file.executable else 0o644)
+    overlay = load_overlay(folder)
+    version = upstream_metadata(new.tree).version if needs_version(overlay) else ""
+    return written_out(load_content(overlay, version), new.tree)
+
+
+def _tried(content: Content, new: StagedOverlay, otherwise: tuple[str, ...]) -> ProvenForm:
+    """Return a form as proven, with the problems for which a build refuses its tree, or the build's messages."""
+    try:
+        applied = apply_overlay(content, new.tree)
+        reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=content.overlay.name)
+    except OverlayError as error:
+        return ProvenForm(otherwise=otherwise, unsound=error.problems)
+    return ProvenForm(otherwise=otherwise, notices=tuple(ineffective(applied.patched)))

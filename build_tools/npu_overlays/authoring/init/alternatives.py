@@ -1,0 +1,95 @@
+"""Alternatives: a release → how the file that is pinned differs from what pip takes here, and what others are for.
+
+A release may have a wheel for any platform beside compiled ones. The first can be built for everywhere; what pip takes
+is another program, as a rule a faster one, though nothing is patched in either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.tags import Tag
+from packaging.utils import parse_wheel_filename
+
+from npu_overlays.errors import listing
+from npu_overlays.overlay.compiled import BINARY
+from npu_overlays.progress import step
+from npu_overlays.source.releases import Release, find_release
+from npu_overlays.source.unpacked import list_files
+
+# What stands between the name of a system and a processor: the version of the system, or of its C library.
+_VERSION = re.compile(r"(_?\d+)+_(?=[a-z])")
+_SHOWN = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternatives:
+    """The files of a release beside the pinned one."""
+
+    # The file that pip takes here; empty where that is the pinned one, or there is none.
+    preferred: str = ""
+    # The paths that it installs and the pinned one does not.
+    more: tuple[str, ...] = ()
+    # The names of all other files of the release.
+    others: tuple[str, ...] = ()
+
+
+def alternatives(release: Release, files: Collection[str], *, cache: Path) -> Alternatives:
+    """Return the files of a release beside one of them; raises `OverlayError` where pip's choice cannot be had.
+
+    Args:
+        release: the release, and the file that is pinned.
+        files: what that file installs.
+        cache: the cache folder.
+    """
+    archive, preferred = release.archive, release.preferred
+    if preferred in ("", archive.file):
+        return Alternatives(others=release.others)
+    other = find_release(archive.distribution, archive.version, file=preferred, cache=cache, progress=step)
+    more = sorted(list_files(other.content, preferred).keys() - {*files})
+    return Alternatives(preferred=preferred, more=tuple(more), others=release.others)
+
+
+def sentences(found: Alternatives) -> Iterator[str]:
+    """Yield sentences about them for people."""
+    if found.preferred:
+        has = f", which also has {_kinds(found.more)}" if found.more else ""
+        yield f"pip takes {found.preferred} here{has}; --archive {found.preferred} pins that"
+    wheels = [name for name in found.others if name.endswith(".whl") and name != found.preferred]
+    if wheels:
+        count = "1 other wheel is" if len(wheels) == 1 else f"{len(wheels)} other wheels are"
+        yield f"{count} for {', '.join(_pythons(wheels))} on {', '.join(_platforms(wheels))}"
+
+
+def _kinds(paths: Iterable[str]) -> str:
+    kinds: dict[str, list[str]] = {"compiled": [], "other": []}
+    for path in paths:
+        kinds["compiled" if BINARY.search(path) else "other"].append(path)
+    texts: list[str] = []
+    for kind, some in kinds.items():
+        if some:
+            files = "file" if len(some) == 1 else "files"
+            texts.append(f"{len(some)} {kind} {files} ({listing(some, _SHOWN)})")
+    return " and ".join(texts)
+
+
+def _pythons(wheels: Iterable[str]) -> list[str]:
+    """Return the Pythons that wheels are for, those without a GIL with a ``t``."""
+    return sorted({f"{tag.interpreter}{'t' * tag.abi.endswith('t')}" for tag in _tags(wheels)}, key=_natural)
+
+
+def _platforms(wheels: Iterable[str]) -> list[str]:
+    """Return the platforms that wheels are for, whatever the version of the system."""
+    return sorted({_VERSION.sub(" ", tag.platform, count=1) for tag in _tags(wheels)})
+
+
+def _tags(wheels: Iterable[str]) -> frozenset[Tag]:
+    return frozenset().union(*(parse_wheel_filename(name)[3] for name in wheels))
+
+
+def _natural(name: str) -> tuple[str, int, str]:
+    letters, digits, rest = re.findall(r"(\D*)(\d*)(.*)", name)[0]
+    return letters, int(digits or 0), rest

@@ -1,0 +1,147 @@
+"""Init: a request → the folder of a new overlay, tried against its upstream, written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from npu_overlays.acquisition import acquire, check_shape
+from npu_overlays.authoring.init.alternatives import Alternatives
+from npu_overlays.authoring.init.base_layers import BaseLayers
+from npu_overlays.authoring.init.example import ExampleOperation, find_example
+from npu_overlays.authoring.init.initial_settings import initial_settings
+from npu_overlays.authoring.init.overlay_files import comment, configuration, ignored, readme, staged, write_files
+from npu_overlays.authoring.init.request import InitRequest, presence
+from npu_overlays.contracts.own_metadata import own_metadata_readers
+from npu_overlays.contracts.runtime_coverage import FIRED_FILE
+from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
+from npu_overlays.model import model_of
+from npu_overlays.model.shipped_modules import EXTENSIONS, module_name
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.licences import licence_files
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.tree import SourceTree
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatedOverlay:
+    """A new overlay."""
+
+    overlay: Overlay
+    # The names of its files.
+    files: tuple[str, ...]
+    # Whether the configuration ends with a first change.
+    example: bool
+    # The files of the release beside the pinned one.
+    offer: Alternatives
+    # Modules of upstream's that look for their files in metadata, where the companion has none.
+    asking: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedOverlay:
+    """A new overlay that is not in its place yet."""
+
+    # The folder that will take that place.
+    stage: Path
+    # The overlay as it will be there.
+    overlay: Overlay
+    # Its upstream.
+    tree: SourceTree
+    # The texts of its files so far.
+    files: Mapping[str, str]
+    # The files of the release beside the pinned one.
+    offer: Alternatives
+
+
+@contextmanager
+def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[StagedOverlay]:
+    """Give a new overlay that changes nothing; the block may add to it, and then it takes its place.
+
+    Raises:
+        OverlayError: upstream cannot be had, or no honest wheel can be made of it, or the folder is there already;
+            nothing is written then, nor where the block fails.
+    """
+    start = initial_settings(request, layered)
+    # The licence files that a layer names of the commit need not be in a release.
+    own_licences = "license-files" not in layered.settings or not start.pin.commit
+    start = replace(start, license_files=() if own_licences else None)
+    label = f"-{request.label}" if request.label else ""
+    name = f"{request.project}@{start.pin.short}{label}"
+    folder = request.folder or request.parent / name
+    if problems := [*presence(folder, request.elsewhere), *_misnamed(folder, name)]:
+        raise UsageError(problems)
+    with staged(folder) as stage:
+        write_files(stage, {CONFIG_FILE: configuration(start)})
+        overlay = replace(load_overlay(stage), folder=folder)
+        tree = _tree(overlay, request)
+        if own_licences:
+            names = (name for name in licence_files(overlay, tree) if tree.licence(name) is not None)
+            start = replace(start, license_files=tuple(names))
+        files = {CONFIG_FILE: configuration(start), "README.md": readme(overlay, start.offer)}
+        files |= {".gitignore": ignored(folder)}
+        files = {name: content for name, content in files.items() if content}
+        write_files(stage, files)
+        overlay = replace(load_overlay(stage), folder=folder)
+        yield StagedOverlay(stage=stage, overlay=overlay, tree=tree, files=files, offer=start.offer)
+
+
+def _misnamed(folder: Path, name: str) -> Iterator[Problem]:
+    """Yield a problem where a folder is named after another pin than that of the overlay, whose name is given."""
+    if "@" in folder.name and folder.name != name:
+        what, fix = f"is called after a pin, and what is pinned is {name}", f"call it {name}, or a name without @"
+        options = ((str(folder), str(folder.with_name(name))),)
+        yield Problem(where=str(folder), what=what, fix=fix, options=options)
+
+
+def write_overlay(request: InitRequest, layered: BaseLayers) -> CreatedOverlay:
+    """Write a new overlay with a first change to its upstream in a comment; raises `OverlayError` as `begun` does."""
+    with staged_overlay(request, layered) as new:
+        more = _known(request, layered)
+        example = _example(new.overlay, new.tree)
+        if example:
+            first = comment(new.overlay.folder.name, example)
+            more |= {CONFIG_FILE: f"{new.files[CONFIG_FILE]}\n{first}"}
+        write_files(new.stage, more)
+        found = own_metadata_readers(model_of(new.overlay.pin, new.tree), request.project)
+        files = tuple({**new.files, **more})
+        return CreatedOverlay(
+            overlay=new.overlay, files=files, example=example is not None, offer=new.offer, asking=tuple(found)
+        )
+
+
+def _tree(overlay: Overlay, request: InitRequest) -> SourceTree:
+    """Return upstream's tree; raises `OverlayError` where no honest wheel can be made of it."""
+    try:
+        tree = acquire(overlay, request.choice.mode_for(overlay), request.choice.clone(request.project))
+        check_shape(overlay, tree)
+    except (ConfigError, MergeError) as error:
+        fix = "say what is shipped with --package, what may be missing with --not-built, or pin another --archive"
+        unwritten = Problem(where=str(overlay.folder), what="was not written", fix=fix)
+        raise type(error)((*error.problems, unwritten)) from error
+    return tree
+
+
+def _known(request: InitRequest, layered: BaseLayers) -> dict[str, str]:
+    """Return the files that go on holding for a pin that is taken over.
+
+    These are the lock, which knows the files of the commit that the archives lack, and the operations that tests ran,
+    which are the same there.
+    """
+    if layered.base is None or request.commit or request.release or request.archive or request.packages:
+        return {}
+    files = ((name, layered.base.folder / name) for name in (LOCK_FILE, FIRED_FILE))
+    return {name: file.read_text("utf-8") for name, file in files if file.is_file()}
+
+
+def _example(overlay: Overlay, tree: SourceTree) -> ExampleOperation | None:
+    """Return a first change to a module that is not compiled; modules near the top come first, as people know them."""
+    places = {path: overlay.pin.place(path) for path in tree.entries}
+    compiled = {module_name(place) for place in places.values() if place.endswith(EXTENSIONS)}
+    modules = {path: module_name(place) for path, place in places.items() if place.endswith(".py")}
+    paths = [path for path, name in modules.items() if name and name not in compiled]
+    paths.sort(key=lambda path: (path.count("/"), path))
+    return find_example((path, tree.read(path)) for path in paths)

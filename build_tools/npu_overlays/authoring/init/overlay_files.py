@@ -1,0 +1,177 @@
+"""Overlay files: the settings of a new overlay → the texts of its files."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from npu_overlays.authoring.init.alternatives import Alternatives, sentences
+from npu_overlays.authoring.init.example import ExampleOperation
+from npu_overlays.errors import OutputError, Problem
+from npu_overlays.interrupts import held
+from npu_overlays.overlay.configuration import BUILD_SYSTEM
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.pin import Pin
+from npu_overlays.reproducible import writing
+from npu_overlays.scratch import scratch
+
+_README = """\
+# {name}
+
+`{distribution}` is {upstream},
+with changes that are made when its wheel is built{layers}.
+{other}
+Changes stand in `tree/`, in files that have the paths of upstream's, each with its reason; `npu-overlays show {folder}`
+lists them.
+
+```bash
+npu-overlays lock {folder}     # after every change: what it depends on upstream
+npu-overlays check {folder}    # all that a build does, except writing the wheel
+npu-overlays build {folder}    # into wheels/
+pip install --find-links wheels {distribution}
+```
+"""
+_PRESENT = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+_NOTHING = Alternatives()
+_IGNORED = "wheels/\n__pycache__/\n.npu-overlays-*\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitialSettings:
+    """What the configuration of a new overlay says."""
+
+    # Without packages where the layers name these.
+    pin: Pin
+    # As a configuration names them; None to leave them out.
+    layers: tuple[str | Mapping[str, str], ...] | None = None
+    # Empty where the layers have it.
+    suffix: str = ""
+    # Tells overlays on one pin apart; empty for none.
+    label: str = ""
+    # Upstream's licence files; None where the layers name them.
+    license_files: tuple[str, ...] | None = None
+    # What upstream compiles or installs elsewhere, and the wheel may lack.
+    not_built: tuple[str, ...] = ()
+    # The files of the release beside the pinned one.
+    offer: Alternatives = field(default_factory=Alternatives)
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """Give a hidden folder beside the one to write, which takes its place at the end, as a whole.
+
+    Raises:
+        OutputError: the folder is there already by then, or cannot be written.
+    """
+    with writing(folder.parent):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with scratch(folder.parent) as made:
+            yield made
+            with held(f"{folder} is written"):
+                _move(made, folder)
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write the files of an overlay into a folder."""
+    for name, text in files.items():
+        (folder / name).write_text(text, "utf-8")
+
+
+def _move(made: Path, folder: Path) -> None:
+    made.chmod(0o755)
+    try:
+        made.rename(folder)
+    except OSError as error:
+        if error.errno not in _PRESENT:
+            raise
+        problem = Problem(where=str(folder), what="is there already", fix="name another folder, behind PROJECT")
+        raise OutputError(problem) from error
+
+
+def configuration(start: InitialSettings) -> str:
+    """Return the text of a ``pyproject.toml``."""
+    pin = start.pin
+    lines = [BUILD_SYSTEM, "[tool.overlay]", f"project = {json.dumps(pin.project)}"]
+    if start.suffix:
+        lines.append(f"suffix = {json.dumps(start.suffix)}  # the wheel is called {pin.project}-{start.suffix}")
+    lines += [f"label = {json.dumps(start.label)}  # part of the version"] if start.label else []
+    if start.layers is not None:
+        lines.append(f"layers = {_layers(start.layers)}  # what it is made of, lowest first; then what lies here")
+    lines += [f"packages = {_packages(pin)}  # what of upstream is shipped"] if pin.packages else []
+    lines += [f"license-files = {_list(start.license_files)}"] if start.license_files is not None else []
+    lines += [f"not-built = {_list(start.not_built)}"] if start.not_built else []
+    return "\n".join([*lines, "", *_upstream(pin)])
+
+
+def comment(name: str, example: ExampleOperation) -> str:
+    """Return a first change to write, in a comment: as a file of its own it would be a change."""
+    lines = [
+        f'A first change: what stands below, without its "# ", is tree/{example.path}. It wraps',
+        f"`{example.symbol}`; change what it does, then run `npu-overlays lock {name}`.",
+        "",
+        *example.text.splitlines(),
+    ]
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)
+
+
+def readme(overlay: Overlay, found: Alternatives = _NOTHING) -> str:
+    """Return the text of a ``README.md``.
+
+    Args:
+        overlay: the overlay.
+        found: the files of the release beside the pinned one, where these are known.
+    """
+    pin, folder = overlay.pin, overlay.folder.name
+    upstream = f"commit {pin.commit} of {pin.repository}" if pin.commit else f"{pin.project} {pin.archives[0].version}"
+    below = " and ".join(layer.name for layer in overlay.layers)
+    layers = f", on top of the layer{'s' if len(overlay.layers) > 1 else ''} {below}" if below else ""
+    names = {"name": overlay.name, "distribution": overlay.distribution, "folder": folder}
+    pinned = f"It is made of `{pin.archives[0].file}`; " if found.preferred else ""
+    other = f"\n{pinned}{next(sentences(found))}.\n" if found.preferred else ""
+    return _README.format(**names, upstream=upstream, layers=layers, other=other)
+
+
+def ignored(folder: Path) -> str:
+    """Return the text of a ``.gitignore``, or an empty one where a repository holds the folder: it has its own."""
+    return "" if any((parent / ".git").exists() for parent in folder.parents) else _IGNORED
+
+
+def _layers(layers: Iterable[str | Mapping[str, str]]) -> str:
+    entries: list[str] = []
+    for one in layers:
+        entries.append(json.dumps(one) if isinstance(one, str) else _inline({"distribution": one["distribution"]}))
+    return f"[{', '.join(entries)}]"
+
+
+def _packages(pin: Pin) -> str:
+    imports = dict(pin.imports)
+    entries: list[str] = []
+    for path in pin.packages:
+        is_renamed = path in imports
+        name = imports[path].replace("/", ".") if is_renamed else ""
+        entries.append(_inline({"path": path, "import": name}) if is_renamed else json.dumps(path))
+    return f"[{', '.join(entries)}]"
+
+
+def _inline(values: Mapping[str, str]) -> str:
+    return f"{{ {', '.join(f'{key} = {json.dumps(value)}' for key, value in values.items())} }}"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return json.dumps(list(texts), ensure_ascii=False)
+
+
+def _upstream(pin: Pin) -> list[str]:
+    lines = []
+    if pin.commit:
+        known = {"repository": pin.repository, "mirrors": pin.mirrors, "commit": pin.commit, "tag": pin.tag}
+        texts = (f"{key} = {json.dumps(value)}" for key, value in known.items() if value)
+        lines += ["[tool.overlay.upstream]", *texts, ""]
+    for archive in pin.archives:
+        texts = (f"{key} = {json.dumps(text)}" for key, text in vars(archive).items())
+        lines += ["[[tool.overlay.upstream.archive]]", *texts, ""]
+    return lines

@@ -1,0 +1,1 @@
+"""Refresh: an edited work tree → the overlay that gives it."""

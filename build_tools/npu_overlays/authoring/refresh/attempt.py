@@ -1,0 +1,156 @@
+"""Attempt: a module and changes of its operations → the module they give, if that is what is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from npu_overlays.authoring.refresh.equivalence import same_program
+from npu_overlays.authoring.refresh.patch_underlay import underlays
+from npu_overlays.authoring.refresh.rebound_imports import rebound
+from npu_overlays.changes.reconciliation import reconcile
+from npu_overlays.changes.tree_comparison import compare_file, compare_trees
+from npu_overlays.errors import MergeError
+from npu_overlays.merge.authorship import kept
+from npu_overlays.merge.module_merge import merged_module
+from npu_overlays.merge.results import MergedModule
+from npu_overlays.overlay.operations import ImportedName, Operation
+from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationChange:
+    """The operation on a symbol that there is, and the one that there should be; None for none."""
+
+    symbol: str
+    known: Operation | None
+    wanted: Operation | None
+
+    @property
+    def target(self) -> str:
+        """The symbol with its file, ``path:Symbol``."""
+        one = self.wanted or self.known
+        return f"{one.path}:{self.symbol}" if one else self.symbol
+
+
+@dataclass(frozen=True, kw_only=True)
+class DerivedModule:
+    """What gives a wanted module."""
+
+    changes: tuple[OperationChange, ...]
+    # What a patch has to make of upstream's file first; None where it needs no patch.
+    before: bytes | None
+    # The module that operations and patch give, without notices.
+    result: bytes
+    # Operations that go although part of them is wanted: the patch contains that, too.
+    given_up: tuple[Operation, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditedModule:
+    """A module that was edited."""
+
+    path: str
+    # Its bytes before any operation.
+    upstream: bytes
+    operations: tuple[Operation, ...]
+    # What the operations give, and what is wanted, both without notices.
+    now: bytes
+    wanted: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """Changes of a module's operations that may give the wanted module."""
+
+    subject: EditedModule
+    # With the imports that operations have now.
+    changes: tuple[OperationChange, ...]
+    # The imports that the wanted module exchanges, and for which.
+    exchanged: Mapping[ImportedName, ImportedName] = field(default_factory=dict)
+
+    def result(self, known: Set[str]) -> DerivedModule | None:
+        """Return what gives the wanted module, with a patch below where it needs one; None where nothing does.
+
+        Args:
+            known: what upstream's module defines, by qualified name.
+        """
+        subject = self.subject
+        before = applied(subject.operations, self.changes)
+        operations = [rebound(one, self.exchanged) for one in before]
+        alone = merged(subject, operations)
+        if (
+            alone
+            and same_program(alone.content, subject.wanted, known)
+            and _is_declared(subject.path, subject.upstream, alone)
+        ):
+            return DerivedModule(changes=self._rebound_changes(), before=None, result=alone.content)
+        # Where the work tree exchanged an import of upstream's own, only the patch lets operations have the new one.
+        carrier = alone or merged(subject, before)
+        if carrier is None:
+            return None
+        for below in underlays(subject.upstream, carrier, subject.wanted):
+            if found := self._on_patch(below, operations, known):
+                return found
+        return None
+
+    def _on_patch(self, below: bytes, operations: Sequence[Operation], known: Set[str]) -> DerivedModule | None:
+        subject = self.subject
+        above = merged(subject, operations, below)
+        if (
+            above is None
+            or self._has_rivals(below)
+            or not same_program(above.content, subject.wanted, known)
+            or not _is_declared(subject.path, below, above)
+        ):
+            return None
+        return DerivedModule(changes=self._rebound_changes(), before=below, result=above.content)
+
+    def _has_rivals(self, below: bytes) -> bool:
+        """Return whether a patch would change members of what a change deletes: a build would call its work lost."""
+        deleted = tuple(f"{one.symbol}." for one in self.changes if one.wanted and one.wanted.action == "deleted")
+        difference = compare_file(self.subject.path, self.subject.upstream, below)
+        return difference is not None and any(one.symbol.startswith(deleted) for one in difference.symbols())
+
+    def _rebound_changes(self) -> tuple[OperationChange, ...]:
+        """Return the changes with exchanged imports, and those of operations of which only imports change."""
+        found: dict[str, OperationChange] = {}
+        for change in self.changes:
+            wanted = rebound(change.wanted, self.exchanged) if change.wanted else None
+            found[change.symbol] = replace(change, wanted=wanted)
+        for one in self.subject.operations:
+            if one.symbol not in found and (wanted := rebound(one, self.exchanged)) != one:
+                found[one.symbol] = OperationChange(symbol=one.symbol, known=one, wanted=wanted)
+        return tuple(found.values())
+
+
+def applied(operations: Sequence[Operation], changes: Sequence[OperationChange]) -> list[Operation]:
+    """Return operations with some exchanged in their places, and the new ones behind them."""
+    wanted = {one.symbol: one.wanted for one in changes}
+    everything = [wanted.pop(one.symbol, None) if one.symbol in wanted else one for one in operations]
+    return [one for one in (*everything, *wanted.values()) if one is not None]
+
+
+def merged(
+    subject: EditedModule, operations: Sequence[Operation], upstream: bytes | None = None
+) -> MergedModule | None:
+    """Return what operations make of a module, or of another text of upstream's; None where they do not fit."""
+    before = subject.upstream if upstream is None else upstream
+    if not operations:
+        return MergedModule(content=before, declared=(), authorship=kept(before))
+    try:
+        return merged_module(subject.path, before, operations, distribution="")
+    except MergeError:
+        return None
+
+
+def _is_declared(path: str, before: bytes, merged: MergedModule) -> bool:
+    """Return whether the operations declare exactly what differs, as a build will demand."""
+    entries = {path: FileEntry(blob=blob_id(before))}
+    upstream = SourceTree(entries=entries, content={path: before}, source=Source(kind="git", repository="", commit=""))
+    tree = PatchedTree(upstream=upstream, changed={path: merged.content})
+    try:
+        reconcile(tree, compare_trees(tree), merged.declared, overlay="")
+    except MergeError:
+        return False
+    return True

@@ -1,0 +1,98 @@
+"""Edited files: a checkout and what its overlay gives → the files that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.authoring.checkout.folder import Checkout
+from npu_overlays.authoring.checkout.repository import Repository
+from npu_overlays.errors import MergeError, Problem, listing
+from npu_overlays.overlay.inputs import is_ignored
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.tree import PatchedTree, blob_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditedFile:
+    """A file that was edited."""
+
+    path: str
+    # None where it was deleted.
+    content: bytes | None
+    executable: bool = False
+
+
+def edited_files(checkout: Checkout, overlay: Overlay, tree: PatchedTree) -> tuple[EditedFile, ...]:
+    """Return what differs between a work tree and what its overlay gives.
+
+    Files that upstream's .gitignore names are passed over, unless they were added to the index.
+
+    Args:
+        checkout: the work tree.
+        overlay: its overlay.
+        tree: what that gives.
+
+    Raises:
+        MergeError: files were changed to something that no wheel can hold.
+    """
+    found = tuple(_differing(checkout.folder, tree))
+    problems = [*_links(checkout.folder, found), *_unshipped(found, overlay), *_modes(found, tree)]
+    if problems:
+        raise MergeError(problems)
+    return found
+
+
+def passed_over(checkout: Checkout, overlay: Overlay) -> tuple[str, ...]:
+    """Return the files of a work tree that would be shipped if upstream's .gitignore did not name them."""
+    found: list[str] = []
+    for path in sorted(Repository(checkout.folder).files("--others", "--ignored", "--exclude-standard")):
+        if overlay.pin.place(path) and not is_ignored(checkout.folder / path, checkout.folder):
+            found.append(path)
+    return tuple(found)
+
+
+def nested(checkout: Checkout, overlay: Overlay) -> tuple[str, ...]:
+    """Return the folders of a work tree whose files would be shipped if they were not repositories of their own."""
+    return tuple(name for name in Repository(checkout.folder).nested() if overlay.pin.place(f"{name}__init__.py"))
+
+
+def _differing(folder: Path, tree: PatchedTree) -> Iterator[EditedFile]:
+    repository = Repository(folder)
+    present, left_out = repository.present(), repository.left_out()
+    for path in sorted({*present, *tree.paths()} - tree.upstream.links - left_out.keys()):
+        file = folder / path
+        content = file.read_bytes() if path in present and not file.is_symlink() else None
+        executable = content is not None and bool(file.stat().st_mode & 0o100)
+        other_mode = content is not None and executable != tree.is_executable(path)
+        if file.is_symlink() or content != tree.after(path) or other_mode:
+            yield EditedFile(path=path, content=content, executable=executable)
+    # Of a file that git was told to leave out of the work tree, the content in the index counts.
+    for path, (mode, blob) in left_out.items():
+        after = tree.after(path)
+        executable = mode == "100755"
+        same = after is not None and (blob_id(after), tree.is_executable(path)) == (blob, executable)
+        if not same and path not in tree.upstream.links:
+            yield EditedFile(path=path, content=repository.git("cat-file", "blob", blob), executable=executable)
+
+
+def _links(folder: Path, found: tuple[EditedFile, ...]) -> Iterator[Problem]:
+    for one in found:
+        if (folder / one.path).is_symlink():
+            yield Problem(where=one.path, what="is a symbolic link, which a wheel cannot hold", fix="put a file there")
+
+
+def _unshipped(found: tuple[EditedFile, ...], overlay: Overlay) -> Iterator[Problem]:
+    outside = [one.path for one in found if not overlay.pin.place(one.path)]
+    if outside:
+        what = f"lie in none of the overlay's packages and would not be shipped: {listing(outside)}"
+        fix = "git restore them, or delete what is new (git clean), or name it in .git/info/exclude"
+        yield Problem(where=overlay.name, what=what, fix=fix)
+
+
+def _modes(found: tuple[EditedFile, ...], tree: PatchedTree) -> Iterator[Problem]:
+    for one in found:
+        if one.path in tree.upstream and one.content is not None and one.executable != tree.is_executable(one.path):
+            what = "was made executable, or is so no more, which no overlay can say of a file of upstream's"
+            yield Problem(where=one.path, what=what, fix=f"chmod {'-' if one.executable else '+'}x {one.path}")

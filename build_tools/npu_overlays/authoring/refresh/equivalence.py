@@ -1,0 +1,212 @@
+"""Equivalence: whether two texts of a module are one program, wherever imports and additions stand."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from typing import TypeAlias
+
+from npu_overlays.authoring.refresh.edited_files import EditedFile
+from npu_overlays.authoring.refresh.statement_effects import (
+    IMPORTS,
+    NAMED,
+    VALUES,
+    acts,
+    bound_within,
+    names_read,
+    touched,
+)
+from npu_overlays.model.definitions import bound_name, stored_names
+from npu_overlays.model.module import Module
+from npu_overlays.tree import PatchedTree
+
+_BUILTIN = frozenset(dir(builtins))
+# What these return depends on every name that was bound before.
+_LISTING = frozenset({"dir", "globals", "locals", "vars"})
+
+# The statements whose order counts, those that may stand anywhere, and pairs of which the first must come first.
+_Outline: TypeAlias = tuple[list[object], list[str], list[tuple[str, str]]]
+
+
+def unlike(tree: PatchedTree, edited: Sequence[EditedFile], *, besides: PatchedTree) -> list[str]:
+    """Return the paths of files that a tree does not have as they should be.
+
+    Args:
+        tree: what an overlay gives.
+        edited: files as they should be: the same bytes, or for a module of upstream's, the same program.
+        besides: the tree that all other files should be like.
+    """
+    wrong = [one.path for one in edited if not _is_given(tree, one)]
+    paths = {*tree.changed, *besides.changed}.difference(one.path for one in edited)
+    return wrong + [path for path in sorted(paths) if tree.after(path) != besides.after(path)]
+
+
+def _is_given(tree: PatchedTree, one: EditedFile) -> bool:
+    after, before = tree.after(one.path), tree.before(one.path)
+    if after == one.content:
+        return True
+    if after is None or one.content is None or before is None or not one.path.endswith(".py"):
+        return False
+    return same_program(after, one.content, Module(one.path, before).definitions.keys())
+
+
+def same_program(one: bytes, other: bytes, known: Set[str]) -> bool:
+    """Return whether two modules are the same program.
+
+    Comments and layout do not count. What upstream's module does not define may stand anywhere, as an operation adds it
+    where it has to, and imports of Python's own modules anywhere among the imports around them. But the order of two
+    statements counts where both bind one name, one reads what the other binds, or one acts on what the other reads, as
+    a decorator that registers does; so does the order of a class's values, if the class may depend on it, and whether
+    another module is imported before or after something was done.
+
+    Args:
+        one: a module.
+        other: another.
+        known: what upstream's module defines, by qualified name.
+    """
+    return one == other or _outline(ast.parse(one).body, known) == _outline(ast.parse(other).body, known)
+
+
+def plain_imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the name and the statement of each import that stands in a module under no condition."""
+    for node in tree.body:
+        if _is_plain(node):
+            yield from _imported(node)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Item:
+    """A statement, or one name that an import of a module binds."""
+
+    # Its code, as a canonical text.
+    text: str
+    # The same, with an outline for the body of a class; None for an import of a module.
+    code: object
+    # Whether it may stand anywhere, except before or after those it must follow or precede.
+    free: bool
+    binds: frozenset[str]
+    # The names it reads when it runs, not only when it is called.
+    reads: frozenset[str] = frozenset()
+    # Those of them that it may change.
+    touches: frozenset[str] = frozenset()
+    # Whether it runs a module that may depend on what was done before; Python's own do not.
+    loads: bool = False
+    # Whether other modules may find something different once it has run.
+    acts: bool = False
+    # Whether it is a value of a class that may depend on the order of its values.
+    field: bool = False
+    # Whether it asks which names there are.
+    lists: bool = False
+
+    def has_order_with(self, other: _Item) -> bool:
+        """Return whether it matters which of the two stands first."""
+        bound = self.binds & (other.binds | other.reads) or other.binds & self.reads
+        touched = self.touches & other.reads or other.touches & self.reads
+        prepared = (self.acts and other.loads) or (other.acts and self.loads)
+        listed = (self.lists and other.binds) or (other.lists and self.binds)
+        return bool(bound or touched or prepared or listed or (self.field and other.field))
+
+
+def _outline(nodes: Iterable[ast.stmt], known: Set[str], parent: str = "", *, fields: bool = False) -> _Outline:
+    """Return the statements of a body as a value that is equal for bodies of one meaning.
+
+    Args:
+        nodes: the statements.
+        known: what upstream's module defines, by qualified name.
+        parent: the qualified name of the class they stand in, with a dot behind it.
+        fields: whether that class may depend on the order of its values.
+    """
+    items: list[_Item] = []
+    for node in nodes:
+        items += _items(node, known, parent, fields=fields)
+    numbers: Counter[str] = Counter()
+    names: list[str] = []
+    for item in items:
+        numbers[item.text] += 1
+        names.append(f"{item.text} {numbers[item.text]}")
+    pairs: list[tuple[str, str]] = []
+    for (name, one), (other_name, other) in combinations(zip(names, items, strict=True), 2):
+        if (one.free or other.free) and one.has_order_with(other):
+            pairs.append((name, other_name))
+    ordered = list(_in_order(item for item in items if not item.free))
+    return ordered, sorted(item.text for item in items if item.free), sorted(pairs)
+
+
+def _in_order(items: Iterable[_Item]) -> Iterator[object]:
+    """Yield the statements whose order counts; within a run of imports, Python's own modules may be swapped."""
+    for are_imports, several in groupby(items, key=lambda item: item.code is None):
+        run = list(several)
+        if are_imports:
+            # Of two that bind one name the first comes first.
+            yield [one.text for one in sorted(run, key=lambda one: sorted(one.binds))]
+            yield [one.text for one in run if one.loads]
+        else:
+            for one in run:
+                yield one.code
+
+
+def _items(node: ast.stmt, known: Set[str], parent: str, *, fields: bool) -> Iterator[_Item]:
+    if _is_plain(node) and not parent:
+        for name, text in _imported(node):
+            loads = text.split()[1].partition(".")[0] not in sys.stdlib_module_names
+            yield _Item(text=text, code=None, free=name not in known, binds=frozenset([name]), loads=loads)
+        return
+    names = list(_names_of(node))
+    free = bool(names) and known.isdisjoint(f"{parent}{name}" for name in names)
+    if isinstance(node, ast.ClassDef) and not free:
+        yield _class(node, known, parent)
+    elif not (parent and isinstance(node, ast.Pass)):  # which only holds a place
+        text, read = ast.dump(node), frozenset(names_read(node))
+        yield _Item(
+            text=text,
+            code=text,
+            free=free,
+            binds=frozenset(name.partition(".")[0] for name in names) or frozenset(bound_within(node)),
+            reads=read - _BUILTIN,
+            touches=frozenset(touched(node, within=parent)) - _BUILTIN,
+            acts=acts(node),
+            field=fields and isinstance(node, VALUES),
+            lists=bool(read & _LISTING),
+        )
+
+
+def _class(node: ast.ClassDef, known: Set[str], parent: str) -> _Item:
+    """Return a class of upstream's, whose members are compared one by one."""
+    head = [ast.dump(part) for part in (*node.bases, *node.keywords, *node.decorator_list)]
+    is_bare = not head or head == [ast.dump(ast.Name(id="object", ctx=ast.Load()))]
+    inner = _outline(node.body, known, f"{parent}{node.name}.", fields=not is_bare)
+    return _Item(
+        text=f"class {node.name}",
+        code=(node.name, head, inner),
+        free=False,
+        binds=frozenset([node.name]),
+        reads=frozenset(names_read(node)) - _BUILTIN,
+    )
+
+
+def _names_of(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a definition or an assignment binds."""
+    if isinstance(node, NAMED):
+        yield node.name
+    else:
+        yield from stored_names(node)
+
+
+def _is_plain(node: ast.stmt) -> bool:
+    """Return whether a statement of a module is an import that can stand elsewhere among the imports."""
+    future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    return isinstance(node, IMPORTS) and not future and all(alias.name != "*" for alias in node.names)
+
+
+def _imported(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Yield each name that an import binds, with the statement that binds it alone, as a merged import is written."""
+    if isinstance(node, IMPORTS):
+        source = f"from {'.' * node.level}{node.module or ''} " if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            as_name = f" as {alias.asname}" if alias.asname else ""
+            yield bound_name(node, alias), f"{source}import {alias.name}{as_name}"

@@ -1,0 +1,224 @@
+"""Layer writer: a plan → the files of the layers, with their new contents."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+
+from npu_overlays.authoring.refresh.attempt import OperationChange
+from npu_overlays.authoring.refresh.layer_files import LayerFile, LayerFiles
+from npu_overlays.authoring.refresh.patch_text import free_name, new_patch, patch_between, with_section
+from npu_overlays.authoring.refresh.plan import AddedFileChange, EditChange, PatchChange, RefreshPlan
+from npu_overlays.authoring.refresh.reasons import handed_on
+from npu_overlays.authoring.refresh.shared_definitions import by_place, shared
+from npu_overlays.authoring.writer.layer_settings import with_change, with_file, with_new, without_file
+from npu_overlays.authoring.writer.merge_module_text import Written, blank, rewritten
+from npu_overlays.errors import Problem, UsageError
+from npu_overlays.merge.actions.wraps import private_name
+from npu_overlays.merge.apply import apply_part
+from npu_overlays.model import classes_of
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen
+from npu_overlays.overlay.mails import mails, with_mail
+from npu_overlays.overlay.operations import Grounds, Operation, Reason
+from npu_overlays.overlay.project import FileSettings, Layer, TextEdit
+from npu_overlays.overlay.said import OverlayFile
+from npu_overlays.pipeline import Subject
+from npu_overlays.tree import PatchedTree
+
+Explain = Callable[[str, str], Grounds]
+
+
+class LayerWriter:
+    """Writes a plan into the files of layers, in memory.
+
+    Args:
+        subject: the overlay and its upstream.
+        into: the layer that takes what is new.
+        explain: returns the reason, bounds and acceptances of something new, given its action and target; of an added
+            file, which holds its reason, only bounds and acceptances.
+    """
+
+    def __init__(self, subject: Subject, into: Layer, explain: Explain) -> None:
+        self._subject = subject
+        self._layers = {layer.name: layer for layer in subject.content.overlay.chain}
+        self._into = into
+        self._explain = explain
+        self._files = LayerFiles()
+
+    def write(self, plan: RefreshPlan, patched: PatchedTree) -> tuple[LayerFile, ...]:
+        """Return the files to write; `patched` is upstream with the overlay's patches alone."""
+        self._operations(plan)
+        moved = plan.moved_files()
+        for file in plan.files:
+            self._added(file, moved.get(file.wanted.path))
+        # Taking out a mail changes the numbers of those behind it.
+        for patch in sorted(plan.patches, key=lambda one: -one.known.mail if one.known else 0):
+            if patch.known is None:
+                self._new_patch(patch, patched)
+            else:
+                self._known_patch(patch, patch.known)
+        self._known_edits(plan.edits)
+        for edit in plan.edits:
+            if edit.known is None:
+                self._new_edit(edit)
+        return tuple(self._files.changed.values())
+
+    def _layer(self, label: str) -> tuple[Layer, str]:
+        """Return the layer and the path inside it of a file, from the name that messages use for it."""
+        name, _, path = label.partition("/")
+        return self._layers[name], path
+
+    def _operations(self, plan: RefreshPlan) -> None:
+        written: dict[str, list[Written]] = {}
+        # By layer and path of the module.
+        new: dict[tuple[str, str], list[Operation]] = {}
+        for group in by_place(plan.operations):
+            known = group[0].known
+            if known is None:
+                operation = self._explained(group[0])
+                new.setdefault((self._layer_of(operation), operation.path), []).append(operation)
+                continue
+            kept, moved = shared(self._subject.content.operations, known, group)
+            written.setdefault(known.file, []).append(kept)
+            for operation in moved:
+                new.setdefault((known.layer, operation.path), []).append(operation)
+        for label, entries in written.items():
+            layer, path = self._layer(label)
+            target = path.removeprefix("tree/")
+            own = new.pop((layer.name, target), []) if path.startswith("tree/") else []
+            self._rewrite(layer, path, entries, own, plan.orders.get(target, []))
+        for (name, target), own in new.items():
+            self._rewrite(self._layers[name], f"tree/{target}", [], own, plan.orders.get(target, []))
+
+    def _explained(self, change: OperationChange) -> Operation:
+        assert change.wanted is not None  # noqa: S101  # every change has a known or a wanted operation
+        grounds = self._explain(change.wanted.action, f"{change.wanted.path}:{change.symbol}")
+        return dataclasses.replace(change.wanted, reason=grounds.reason, bounds=grounds.bounds, accept=grounds.accept)
+
+    def _layer_of(self, new: Operation) -> str:
+        """Return the name of the layer for something new: an original that left its wrapper stays beside that."""
+        wrapped = [one for one in self._subject.content.operations if one.action == "wrapped" and one.path == new.path]
+        if not wrapped:
+            return self._into.name
+        module = Module(new.path, self._subject.tree.read(new.path))
+        classes = classes_of(module)
+        for one in wrapped:
+            if new.symbol in [private_name(classes, module, known) for known in chosen(module, one.symbol)]:
+                return one.layer
+        return self._into.name
+
+    def _rewrite(
+        self, layer: Layer, path: str, written: Sequence[Written], new: Sequence[Operation], order: Sequence[str]
+    ) -> None:
+        content = self._files.read(layer, path) or blank(path)
+        self._files.write(layer, path, rewritten(layer.label(path), content, written, new, order))
+
+    def _added(self, file: AddedFileChange, moved: OverlayFile | None) -> None:
+        """Write an added file; `moved` is the one it was under another name, if any, whose layer keeps it."""
+        known = file.known or moved
+        layer = self._layers[known.layer] if known else self._into
+        path = file.wanted.path
+        self._files.write(layer, f"tree/{path}", file.wanted.content, executable=file.wanted.executable)
+        if file.known is None:
+            grounds = self._explain("file", path)
+            earlier = _settings_of(layer, moved.path) if moved else None
+            settings = earlier or FileSettings(path=path, bounds=grounds.bounds, accept=grounds.accept)
+            settings = dataclasses.replace(settings, path=path)
+            if settings.bounds or settings.accept:
+                self._settings(layer, lambda name, text: with_file(name, text, settings))
+        elif file.wanted.content is None and _settings_of(layer, path):
+            self._settings(layer, lambda name, text: without_file(name, text, path))
+
+    def _new_patch(self, patch: PatchChange, patched: PatchedTree) -> None:
+        names = {path.name for path in (self._into.folder / "patches").glob("*.patch")}
+        names |= {path.removeprefix("patches/") for _, path in self._files.changed}
+        diff = _patch_between(patched, patch)
+        grounds = handed_on(self._explain("patch", patch.path), patch.instead)
+        name = free_name(frozenset(names), patch.path)
+        self._files.write(self._into, f"patches/{name}", new_patch(grounds, diff))
+
+    def _known_patch(self, patch: PatchChange, known: OverlayFile) -> None:
+        layer, path = self._layer(known.holder)
+        mailbox = self._files.read(layer, path) or known.content
+        own = next(one.content for one in mails(mailbox) if one.number == known.mail)
+        earlier = self._before(known)
+        is_idle = earlier.after(patch.path) == patch.after
+        diff = b"" if is_idle else _patch_between(earlier, patch)
+        changed = with_section(dataclasses.replace(known, content=own), patch.path, diff)
+        self._files.write(layer, path, with_mail(mailbox, known.mail, changed or b"") or None)
+
+    def _before(self, known: OverlayFile) -> PatchedTree:
+        """Return upstream with the patches that are applied before a known one."""
+        content = self._subject.content
+        patches = content.patches[: content.patches.index(known)]
+        part = dataclasses.replace(content, operations=(), edits=(), files=(), patches=patches)
+        return apply_part(part, self._subject.tree, absent=self._subject.absent)
+
+    def _new_edit(self, change: EditChange) -> None:
+        grounds = self._explain("edit", change.path)
+        edit = TextEdit(
+            paths=(change.path,),
+            find=change.find,
+            replace=change.replace or "",
+            count=1,
+            why=_in_a_sentence(grounds.reason),
+            bounds=grounds.bounds,
+            accept=grounds.accept,
+        )
+        self._settings(self._into, lambda name, text: with_new(name, text, edit))
+
+    def _known_edits(self, changes: Iterable[EditChange]) -> None:
+        """Change substitutions in their places; of one for several files, those that differ get one of their own."""
+        paths: dict[tuple[str, TextEdit, str | None], tuple[str, ...]] = {}
+        for one in changes:
+            if one.known:
+                key = (one.known.layer, one.known.edit, one.replace)
+                paths[key] = (*paths.get(key, ()), one.path)
+        remaining: dict[tuple[str, TextEdit], TextEdit] = {}
+        for (layer, edit, put_in), some in paths.items():
+            now = remaining.get((layer, edit), edit)
+            self._known_edit(layer, now, some, put_in)
+            rest = tuple(path for path in now.paths if path not in some)
+            remaining[layer, edit] = dataclasses.replace(now, paths=rest)
+
+    def _known_edit(self, layer: str, edit: TextEdit, paths: tuple[str, ...], put_in: str | None) -> None:
+        def changed(name: str, text: str) -> str:
+            result, split = with_change(name, text, edit, paths, put_in)
+            return with_new(name, result, split) if split else result
+
+        self._settings(self._layers[layer], changed)
+
+    def _settings(self, layer: Layer, change: Callable[[str, str], str]) -> None:
+        name = layer.settings[0]
+        content = self._files.read(layer, name) or b""
+        self._files.write(layer, name, change(name, content.decode()).encode())
+
+
+def _settings_of(layer: Layer, path: str) -> FileSettings | None:
+    """Return a layer's settings of an added file, if it has any."""
+    return next((one for one in layer.files if one.path == path), None)
+
+
+def _patch_between(tree: PatchedTree, patch: PatchChange) -> bytes:
+    return patch_between(tree, {patch.path: (patch.after, tree.is_executable(patch.path))})
+
+
+def layer_named(subject: Subject, name: str) -> Layer:
+    """Return the layer that is to take what is new; raises `UsageError` for one the overlay is not made of."""
+    chain = subject.content.overlay.chain
+    found = next((layer for layer in chain if layer.name == (name or chain[-1].name)), None)
+    if found is None:
+        what = f"{subject.content.overlay.name} is not made of that layer"
+        fix, options = f"one of: {', '.join(one.name for one in chain)}", (("--into", chain[-1].name),)
+        raise UsageError(Problem(where=f"--into {name}", what=what, fix=fix, options=options))
+    return found
+
+
+def _in_a_sentence(reason: Reason) -> str:
+    """Return a reason as one text, for a change that has a single field for it."""
+    texts = [reason.why]
+    for name, text in (("forwarded", reason.forwarded), ("can go when", reason.drop_when)):
+        if text:
+            texts.append(f"({name}: {text})")
+    return " ".join(texts)

@@ -1,0 +1,188 @@
+"""Module derivation: an upstream module, its operations and the wanted text → the operations that give it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+
+from npu_overlays.authoring.refresh.attempt import (
+    Attempt,
+    DerivedModule,
+    EditedModule,
+    OperationChange,
+    applied,
+    merged,
+)
+from npu_overlays.authoring.refresh.differences import code, differing, text
+from npu_overlays.authoring.refresh.equivalence import plain_imports, same_program
+from npu_overlays.authoring.refresh.moved_operations import new_in, still_wanted
+from npu_overlays.authoring.refresh.proposals import SymbolStates, new_operation, only
+from npu_overlays.authoring.refresh.rebound_imports import exchanged_imports
+from npu_overlays.errors import MergeError
+from npu_overlays.merge.module_deletion import does_nothing, each_deletion
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, symbol_of
+from npu_overlays.overlay.operations import EVERYTHING, ImportedName, Operation
+
+
+def derive(subject: EditedModule) -> DerivedModule:
+    """Return the operations that give a module, and where they cannot, a patch below them.
+
+    Where a patch cannot be below an operation, because it would have to change the text that the operation gives, the
+    operation is given up: as few as possible, and the rest stay.
+
+    Raises:
+        MergeError: the wanted text is no Python, or neither operations nor a patch give it.
+    """
+    upstream, now, wanted = (Module(subject.path, one) for one in (subject.upstream, subject.now, subject.wanted))
+    if found := _emptied(subject, upstream, wanted):
+        return found
+    exchanged = exchanged_imports(now.tree, wanted.tree)
+    changes = _changes(subject, exchanged, upstream, now, wanted)
+    whole, renamed = _renamed(changes, subject.operations, now, wanted)
+    if renamed:
+        # One definition renamed is not one that goes and one that comes: a patch has to rename it.
+        apart = [one for one in changes if one.wanted and one.wanted.action == "added" and not one.known]
+        changes = [one for one in changes if one.symbol not in whole and one not in apart]
+    attempts = [Attempt(subject=subject, changes=fewer, exchanged=exchanged) for fewer in _ever_fewer(changes)]
+    known = upstream.definitions.keys()
+    if not renamed and (found := _first(attempts, known)):
+        return found
+    return _without_some(attempts, known, renamed)
+
+
+def _first(attempts: Iterable[Attempt], known: Set[str]) -> DerivedModule | None:
+    for attempt in attempts:
+        if found := attempt.result(known):
+            return found
+    return None
+
+
+def _renamed(
+    changes: Sequence[OperationChange], operations: Sequence[Operation], now: Module, wanted: Module
+) -> tuple[Set[str], Set[str]]:
+    """Return the definitions that go as a whole although operations in them are still wanted, and these operations."""
+    whole = [one.symbol for one in changes if any(_inside(one.wanted, operations))]
+    new = new_in(now, wanted) if whole else []
+    definitions: set[str] = set()
+    symbols: set[str] = set()
+    for symbol in whole:
+        if kept := still_wanted(symbol, operations, now, new):
+            definitions.add(symbol)
+            symbols.update(one.symbol for one in kept)
+    return definitions, symbols
+
+
+def _without_some(attempts: Sequence[Attempt], known: Set[str], wanted: Set[str]) -> DerivedModule:
+    """Return a patch in the place of operations, of as few as possible.
+
+    Args:
+        attempts: at the module with all of them.
+        known: what upstream's module defines, by qualified name.
+        wanted: symbols of operations whose code is wanted elsewhere in the module; these go.
+    """
+    subject = attempts[0].subject
+    gone = {one.symbol: one for one in subject.operations}
+    found = DerivedModule(changes=tuple(_removals(gone)), before=subject.wanted, result=subject.wanted)
+    for symbol in [one for one in gone if one not in wanted]:
+        fewer = {other: one for other, one in gone.items() if other != symbol}
+        if better := _first((_without(attempt, fewer) for attempt in attempts), known):
+            gone, found = fewer, better
+    # An operation that the work tree does not have any more is not given up.
+    left = {one.symbol for one in attempts[0].changes if one.wanted is None} - wanted
+    return dataclasses.replace(found, given_up=tuple(one for symbol, one in gone.items() if symbol not in left))
+
+
+def _without(attempt: Attempt, gone: Mapping[str, Operation]) -> Attempt:
+    """Return an attempt at the same with some operations taken out."""
+    kept = [one for one in attempt.changes if one.symbol not in gone]
+    return dataclasses.replace(attempt, changes=(*kept, *_removals(gone)))
+
+
+def _removals(gone: Mapping[str, Operation]) -> list[OperationChange]:
+    return [OperationChange(symbol=symbol, known=one, wanted=None) for symbol, one in gone.items()]
+
+
+def _emptied(subject: EditedModule, upstream: Module, wanted: Module) -> DerivedModule | None:
+    """Return what empties a module, if nothing is wanted of it that does anything; else None."""
+    working = [one for number, one in enumerate(wanted.tree.body) if not does_nothing(one, first=not number)]
+    if subject.operations or working:
+        return None
+    everything = new_operation(subject.path, EVERYTHING, "deleted", "attribute")
+    try:
+        deletions = list(each_deletion(everything, upstream))
+    except MergeError:
+        return None
+    made = merged(subject, deletions) if deletions else None
+    if made is None or not same_program(made.content, subject.wanted, upstream.definitions.keys()):
+        return None
+    change = OperationChange(symbol=EVERYTHING, known=None, wanted=everything)
+    return DerivedModule(changes=(change,), before=None, result=made.content)
+
+
+def _ever_fewer(changes: Sequence[OperationChange]) -> Iterable[tuple[OperationChange, ...]]:
+    """Return changes of which ever more are left to a patch below: none, additions, whatever is new, all."""
+    no_additions = tuple(one for one in changes if one.known or not one.wanted or one.wanted.action != "added")
+    nothing_new = tuple(one for one in changes if one.known)
+    return dict.fromkeys([tuple(changes), no_additions, nothing_new, ()])
+
+
+def _changes(
+    subject: EditedModule, exchanged: Mapping[ImportedName, ImportedName], upstream: Module, now: Module, wanted: Module
+) -> list[OperationChange]:
+    """Return the change of each symbol that differs from what the operations give, with the imports there are now."""
+    by_symbol = {_shortest(one, now, upstream): one for one in subject.operations}
+    imports = {name: ImportedName(name=name, statement=statement) for name, statement in plain_imports(wanted.tree)}
+    imports |= {one.name: one for one in exchanged}
+    changes: list[OperationChange] = []
+    for differs in differing(now, wanted, by_symbol):
+        known = by_symbol.get(differs)
+        symbol = known.symbol if known else differs
+        states = SymbolStates(
+            path=subject.path, symbol=symbol, upstream=upstream, wanted=wanted, known=known, imports=imports
+        )
+        found = _best(subject, states, applied(subject.operations, changes))
+        if found is not None:
+            changes.append(found)
+            for one in _inside(found.wanted, subject.operations):
+                changes.append(OperationChange(symbol=one.symbol, known=one, wanted=None))
+    return changes
+
+
+def _shortest(operation: Operation, *modules: Module) -> str:
+    """Return the symbol that `symbols` has for an operation's target, in the first module that defines it."""
+    for module in modules:
+        if one := only(module, operation.symbol):
+            return symbol_of(module, one)
+    return operation.symbol
+
+
+def _inside(whole: Operation | None, operations: Sequence[Operation]) -> Iterator[Operation]:
+    """Yield the operations on members of what another operation replaces, adds or deletes as a whole."""
+    if whole and whole.action != "edited":
+        yield from (one for one in operations if one.symbol.startswith(f"{whole.symbol}."))
+
+
+def _best(subject: EditedModule, states: SymbolStates, operations: Sequence[Operation]) -> OperationChange | None:
+    """Return the first proposal that gives the wanted text, or else the first that gives the wanted code."""
+    symbol, known = states.symbol, states.known
+    others = [one for one in operations if one.symbol != symbol]
+    theirs, wanted = only(states.upstream, symbol), only(states.wanted, symbol)
+    gone = not chosen(states.upstream, symbol) and not chosen(states.wanted, symbol)
+    if gone or (theirs and code(theirs) == code(wanted)):
+        # Comments alone are no change: a build would call the operation without effect.
+        return OperationChange(symbol=symbol, known=known, wanted=None) if known else None
+    fallback: OperationChange | None = None
+    for proposal in states.proposals():
+        inside = set(_inside(proposal, others))
+        result = merged(subject, [*(one for one in others if one not in inside), proposal])
+        if result is None:
+            continue
+        module = Module(subject.path, result.content)
+        made = only(module, symbol)
+        change = OperationChange(symbol=symbol, known=known, wanted=proposal)
+        if text(module, made) == text(states.wanted, wanted):
+            return change
+        if fallback is None and code(made) == code(wanted):
+            fallback = change
+    return fallback

@@ -1,0 +1,136 @@
+"""Placement: changed files of layers → a copy of the overlay to try them in, and the layers themselves."""
+
+from __future__ import annotations
+
+import shutil
+import sysconfig
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from npu_overlays.authoring.refresh.layer_files import LayerFile
+from npu_overlays.errors import OverlayError, Problem, UsageError
+from npu_overlays.interrupts import held
+from npu_overlays.overlay.configuration import load_overlay
+from npu_overlays.overlay.layers import BUNDLED_LAYERS
+from npu_overlays.overlay.project import BUNDLED, Layer, Overlay
+from npu_overlays.reproducible import writing
+from npu_overlays.scratch import scratch
+
+
+def refuse_installed(files: Sequence[LayerFile]) -> None:
+    """Raise `UsageError` where files of a layer change that an installed distribution holds."""
+    roots = [Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib")]
+    what = "would have to be changed where it is installed"
+    fix = "change it where it is made, or leave out what it says (tool.overlay.drop) and say it in the pin"
+    problems: dict[Path, Problem] = {}
+    for layer in (file.layer for file in files):
+        if any(map(layer.folder.resolve().is_relative_to, roots)):
+            problems[layer.folder] = Problem(where=f"{layer.name} ({layer.folder})", what=what, fix=fix)
+    if problems:
+        raise UsageError(problems.values())
+
+
+@contextmanager
+def staged(overlay: Overlay, files: Sequence[LayerFile]) -> Iterator[Overlay]:
+    """Give an overlay with changed files, read from a copy that is arranged as an sdist is.
+
+    Errors that the block raises name the layers themselves: the copy is gone by then.
+
+    Args:
+        overlay: the overlay as it is.
+        files: the changed files of its layers.
+    """
+    with tempfile.TemporaryDirectory(prefix="npu-overlays-refresh-") as place:
+        folders = _copied(Path(place), overlay)
+        for file in _in_order(files):
+            _write_file(folders[file.layer.name], file)
+        try:
+            yield load_overlay(folders[overlay.chain[-1].name])
+        except OverlayError as error:
+            # Those of other layers lie in that of the pin, and come first.
+            names = [(str(folders[layer.name]), str(layer.folder)) for layer in overlay.chain]
+            raise type(error)(_renamed(one, names) for one in error.problems) from error
+
+
+def _renamed(problem: Problem, names: Sequence[tuple[str, str]]) -> Problem:
+    where, what, fix = problem.where, problem.what, problem.fix
+    for copy, layer in names:
+        where, what, fix = (text.replace(copy, layer) for text in (where, what, fix))
+    return replace(problem, where=where, what=what, fix=fix)
+
+
+def _copied(place: Path, overlay: Overlay) -> dict[str, Path]:
+    """Copy the layers of an overlay into an empty folder, and return where each is, by name."""
+    folders: dict[str, Path] = {}
+    *layers, own = overlay.chain
+    folders[own.name] = place / overlay.folder.name
+    _copy(own, folders[own.name])
+    (folders[own.name] / BUNDLED / BUNDLED_LAYERS).mkdir(parents=True, exist_ok=True)
+    for number, layer in enumerate(layers):
+        folders[layer.name] = folders[own.name] / BUNDLED / BUNDLED_LAYERS / str(number) / layer.folder.name
+        _copy(layer, folders[layer.name])
+    return folders
+
+
+def _in_order(files: Sequence[LayerFile]) -> list[LayerFile]:
+    """Return files, those that go first: their folder may become a file."""
+    return sorted(files, key=lambda file: file.content is not None)
+
+
+def _copy(layer: Layer, folder: Path) -> None:
+    shutil.copytree(layer.folder, folder, ignore=shutil.ignore_patterns(".git", "wheels", BUNDLED))
+
+
+def _write_file(folder: Path, file: LayerFile) -> None:
+    path = folder / file.path
+    if file.content is None:
+        path.unlink(missing_ok=True)
+        _without_empty_folders(path.parent, folder)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(file.content)
+    path.chmod(0o755 if file.executable else 0o644)
+
+
+def put_in_place(files: Sequence[LayerFile]) -> None:
+    """Write the files of layers: all of them beside their places first, and then each into its own.
+
+    Raises:
+        OutputError: one cannot be written; as a rule none is then.
+    """
+    with ExitStack() as stack:
+        made = [(file, _beside(stack, file)) for file in _in_order(files)]
+        with held("the overlay was refreshed"):
+            for file, path in made:
+                _put_in_place(file, path)
+
+
+def _beside(stack: ExitStack, file: LayerFile) -> Path:
+    """Write a file into a scratch folder of its layer, and return it."""
+    with writing(file.layer.folder):
+        path = stack.enter_context(scratch(file.layer.folder)) / "file"
+        if file.content is not None:
+            path.write_bytes(file.content)
+            path.chmod(0o755 if file.executable else 0o644)
+    return path
+
+
+def _put_in_place(file: LayerFile, made: Path) -> None:
+    path = file.layer.folder / file.path
+    with writing(path):
+        if file.content is None:
+            path.unlink(missing_ok=True)
+            _without_empty_folders(path.parent, file.layer.folder)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made.replace(path)
+
+
+def _without_empty_folders(folder: Path, root: Path) -> None:
+    with suppress(OSError):  # something is in it
+        while folder != root:
+            folder.rmdir()
+            folder = folder.parent

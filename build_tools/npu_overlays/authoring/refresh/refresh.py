@@ -1,0 +1,152 @@
+"""Refresh: an edited checkout and its overlay → the new files of the overlay, proven before they are written."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.authoring.checkout.commit_series import series
+from npu_overlays.authoring.checkout.folder import Checkout, digest_of, find_checkout, note, note_next
+from npu_overlays.authoring.checkout.repository import Repository
+from npu_overlays.authoring.refresh.edited_files import EditedFile, edited_files, nested, passed_over
+from npu_overlays.authoring.refresh.equivalence import unlike
+from npu_overlays.authoring.refresh.layer_files import LayerFile
+from npu_overlays.authoring.refresh.layer_writer import LayerWriter, layer_named
+from npu_overlays.authoring.refresh.overlay_places import naming_places
+from npu_overlays.authoring.refresh.placement import put_in_place, refuse_installed, staged
+from npu_overlays.authoring.refresh.plan import RefreshPlan
+from npu_overlays.authoring.refresh.planner import Planner
+from npu_overlays.changes.reconciliation import declarations, reconcile
+from npu_overlays.changes.tree_comparison import compare_trees
+from npu_overlays.checks.patched_tree import apply_overlay
+from npu_overlays.errors import MergeError, OutputError, Problem
+from npu_overlays.interrupts import held
+from npu_overlays.merge.apply import apply_part
+from npu_overlays.merge.module_deletion import written_out
+from npu_overlays.overlay.content import load_content
+from npu_overlays.overlay.operations import Grounds, Reason
+from npu_overlays.overlay.project import Layer
+from npu_overlays.pipeline import Subject
+from npu_overlays.progress import step
+from npu_overlays.tree import PatchedTree
+from npu_summary.plurals import plural
+
+EDITED = "refs/npu-overlays/edited"
+Explain = Callable[[Sequence[tuple[str, str]]], Mapping[tuple[str, str], str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefreshResult:
+    """What a refresh did, or would do."""
+
+    plan: RefreshPlan
+    # The changed files of the overlay's layers.
+    files: tuple[LayerFile, ...]
+    checkout: Checkout
+    # Files there that would be shipped if upstream's .gitignore did not name them.
+    passed_over: tuple[str, ...] = ()
+    # Folders there whose files would be shipped if they were not repositories of their own.
+    nested: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefreshOptions:
+    """How to refresh."""
+
+    # The name of the layer that takes what is new; empty for the pin's own folder.
+    into: str
+    # Whether a patch may replace the pin's own operations, where they cannot stay.
+    as_patch: bool
+    dry_run: bool
+
+
+def refresh(subject: Subject, folder: Path, explain: Explain, options: RefreshOptions) -> RefreshResult:
+    """Bring what was edited in a checkout back into its overlay.
+
+    Args:
+        subject: the overlay and its upstream.
+        folder: of the checkout.
+        explain: returns the reasons of everything new, by action and target.
+        options: how to do it.
+
+    Raises:
+        UsageError: there is no such checkout or layer, or a reason is missing.
+        MergeError: no change of the overlay gives what was edited; nothing is written then.
+        OutputError: the overlay cannot be written.
+    """
+    layer = layer_named(subject, options.into)
+    checkout = find_checkout(folder, subject.content)
+    with naming_places(subject.content):
+        return _refreshed(subject, checkout, layer, explain, options)
+
+
+def _refreshed(
+    subject: Subject, checkout: Checkout, layer: Layer, explain: Explain, options: RefreshOptions
+) -> RefreshResult:
+    marked = apply_part(subject.content, subject.tree, absent=subject.absent)
+    edited = edited_files(checkout, subject.content.overlay, marked)
+    step(f"deriving what gives {plural(len(edited), 'file')}")
+    plan = Planner(subject, marked, as_patch=options.as_patch).plan(edited)
+    done = RefreshResult(
+        plan=plan,
+        files=(),
+        checkout=checkout,
+        passed_over=passed_over(checkout, subject.content.overlay),
+        nested=nested(checkout, subject.content.overlay),
+    )
+    if not plan:
+        return done
+    reasons = explain(list(plan.unexplained()))
+    patches = dataclasses.replace(subject.content, operations=(), edits=(), files=())
+    patched = apply_part(patches, subject.tree, absent=subject.absent)
+    files = LayerWriter(subject, layer, lambda *new: Grounds(reason=Reason(why=reasons.get(new, "")))).write(
+        plan, patched
+    )
+    refuse_installed(files)
+    step("proving that this gives what was edited")
+    digest = _proven(subject, files, edited, marked)
+    if not options.dry_run:
+        Repository(checkout.folder).keep(EDITED)
+        note_next(checkout.folder, digest)
+        put_in_place(files)
+    return dataclasses.replace(done, files=files)
+
+
+def _proven(subject: Subject, files: Sequence[LayerFile], edited: Sequence[EditedFile], marked: PatchedTree) -> str:
+    """Return the changed overlay's digest; raises `MergeError` if it is refused, or does not give what was edited."""
+    with staged(subject.content.overlay, files) as overlay:
+        content = written_out(load_content(overlay, subject.version), subject.tree)
+        applied = apply_overlay(content, subject.tree, absent=subject.absent)
+        reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)
+        wrong = unlike(applied.tree, edited, besides=marked)
+        digest = digest_of(content)
+    if wrong:
+        what = "what was derived gives another file than was edited"
+        fix = "make a smaller change, or write this one into the overlay by hand; nothing was written"
+        raise MergeError([Problem(where=path, what=what, fix=fix) for path in wrong])
+    return digest
+
+
+def bring_up_to_date(checkout: Checkout, subject: Subject) -> Checkout:
+    """Make a checkout that of the overlay as it is now.
+
+    Args:
+        checkout: the work tree, of which the overlay as it is now gives the files.
+        subject: the overlay as it is now.
+
+    Raises:
+        OutputError: git cannot do it.
+    """
+    repository = Repository(checkout.folder)
+    try:
+        head = repository.commit(subject, checkout.base, series(subject).commits)
+        found = dataclasses.replace(checkout, head=head, digest=digest_of(subject.content))
+        with held(f"{checkout.folder} is what the overlay gives"):
+            repository.go_to(head)
+            note(checkout.folder, found)
+    except OutputError as error:
+        done = "the overlay was refreshed, and the work tree is as you left it: the next refresh goes on from there"
+        raise OutputError(dataclasses.replace(one, fix=f"{one.fix}; {done}") for one in error.problems) from error
+    return found

@@ -1,0 +1,58 @@
+"""Shared definitions: changes of a definition with several targets → what stays shared, and what leaves it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from npu_overlays.authoring.refresh.attempt import OperationChange
+from npu_overlays.authoring.writer.merge_module_text import Written
+from npu_overlays.model.code_blocks import renamed
+from npu_overlays.overlay.operations import Operation
+
+
+def by_place(changes: Iterable[OperationChange]) -> list[list[OperationChange]]:
+    """Return changes by the statement that they change: those of one shared definition together."""
+    groups: dict[object, list[OperationChange]] = {}
+    for number, change in enumerate(changes):
+        key = (change.known.layer, change.known.where) if change.known else number
+        groups.setdefault(key, []).append(change)
+    return list(groups.values())
+
+
+def shared(
+    operations: Sequence[Operation], known: Operation, group: Sequence[OperationChange]
+) -> tuple[Written, list[Operation]]:
+    """Return the change of an operation's statement, and for targets that leave a shared one, their own operations.
+
+    Args:
+        operations: all of the overlay's.
+        known: an operation of that statement.
+        group: the changes of its operations, one for each target that changes.
+    """
+    everywhere = [one for one in operations if (one.layer, one.where) == (known.layer, known.where)]
+    wanted = [_called(one.wanted, known.shared) if one.wanted else None for one in group]
+    alike = len(group) == len(everywhere) and len({_substance(one) for one in wanted}) == 1
+    if not known.shared or (alike and _means_the_same_anywhere(wanted[0])):
+        return Written(known=known, wanted=wanted[0]), []
+    gone = {(one.known.path, one.symbol) for one in group if one.known}
+    stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
+    # In a file of its own, a definition has the name of its target.
+    moved = [dataclasses.replace(_called(one, one.leaf), shared="") for one in wanted if one]
+    return Written(known=known, wanted=None, targets=stay), moved
+
+
+def _called(one: Operation, name: str) -> Operation:
+    """Return an operation whose definition has the name; unchanged for values, and where no name is given."""
+    if not name or not one.text or one.kind == "attribute":
+        return one
+    return dataclasses.replace(one, text=renamed(one.text, name))
+
+
+def _means_the_same_anywhere(one: Operation | None) -> bool:
+    """Return whether a definition can be shared: a relative import is another one in every target."""
+    return one is None or not any(imported.statement.startswith("from .") for imported in one.imports)
+
+
+def _substance(one: Operation | None) -> object:
+    return (one.action, one.text, one.annotation, one.edits, one.imports) if one else None

@@ -1,1 +1,0 @@
-"""Migrating: a folder of patches that a team applies by hand → an overlay that gives the same tree."""

@@ -1,1 +1,0 @@
-"""Refreshing: a work tree that was edited → the overlay that gives it."""

@@ -1,1 +1,0 @@
-"""Starting: a project and what of it is pinned → the files of a new overlay."""
