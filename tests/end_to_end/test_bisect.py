@@ -16,7 +16,7 @@ from npu_overlays.checkout.needing import needed
 from npu_overlays.checkout.reducing import smallest
 from npu_overlays.checkout.units import units_of
 from npu_overlays.checkout.workplace import Workplace
-from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree
+from npu_overlays.sources.tree import FileEntry, PatchedTree, Source, SourceTree
 from support.environment import Done
 from support.overlays import edit
 

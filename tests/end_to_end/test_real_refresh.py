@@ -13,7 +13,7 @@ import pytest
 
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.lookup import overlay_folders
+from npu_overlays.overlay.overlay_folders import overlay_folders
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.refreshing.meaning import same_program
 from npu_overlays.starting.project import Start, configuration

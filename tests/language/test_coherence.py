@@ -11,7 +11,7 @@ from npu_overlays.coherence.environment import Side
 from npu_overlays.coherence.found import Incoherent, incoherent
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.overlay.content import load_content
-from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.overlay_folders import find_overlay
 from support.overlays import write_overlay
 
 from .overlays import MARKERS

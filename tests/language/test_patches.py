@@ -12,9 +12,9 @@ import pytest
 from npu_overlays.changes.reconcile import declarations
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.patches import apply_as_git_does, apply_patch, placed_otherwise
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.mails import mails, with_mail
 from npu_overlays.overlay.patches import read_patch
-from npu_overlays.overlay.said import OverlayFile
 from support.environment import Environment
 
 from .overlays import HEADER, apply_files, git_diff, layer, load, mistakes, write

@@ -15,7 +15,7 @@ from npu_overlays.errors import OverlayError
 from npu_overlays.merging.results import Applied
 from npu_overlays.model import model_of
 from npu_overlays.model.lookup import Upstream
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 from .locks import Locked, locked, told
 from .overlays import layer, load, mistakes, write

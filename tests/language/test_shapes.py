@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from npu_overlays.acquisition import sdist_entry_points
 from npu_overlays.contracts.headers import parse_metadata
 from npu_overlays.errors import MergeError
 from npu_overlays.overlay.compiled import check_compiled, wheel_tag
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.import_paths import check_imports
-from npu_overlays.overlay.left_out import check_left_out
 from npu_overlays.overlay.licences import licence_files
+from npu_overlays.overlay.omitted_files import check_left_out
 from npu_overlays.overlay.project import Overlay, source_kind
-from npu_overlays.pin import Archive
-from npu_overlays.tree import Source, SourceTree
+from npu_overlays.pipeline.upstream import sdist_entry_points
+from npu_overlays.sources.pin import Archive
+from npu_overlays.sources.tree import Source, SourceTree
 from npu_summary.versions import local_parts
 from support.overlays import write_overlay
 

@@ -15,7 +15,7 @@ from npu_overlays.migrating.applying import check_same, given_by_git, take
 from npu_overlays.migrating.forming import Former, Kind
 from npu_overlays.migrating.layout import InputPatch
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.said import OverlayFile
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.starting.offer import Offer
 from npu_overlays.starting.writing import Begun
 from support.overlays import write_overlay

@@ -16,7 +16,7 @@ from npu_overlays.errors import MergeError
 from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.placing import staged
 from npu_overlays.refreshing.planning import Planner
@@ -37,7 +37,7 @@ def refreshed(
 ) -> list[tuple[list[str], str, str]]:
     """Return the paths, finds and replacements that an overlay has then, having seen that it gives what is wanted."""
     content = load(root, write(root, {}, config=config))
-    subject = Subject(content=content, tree=source_tree(upstream), absent=frozenset(), version="1.0")
+    subject = AppliedInput(content=content, tree=source_tree(upstream), absent=frozenset(), version="1.0")
     marked = apply_part(content, subject.tree, absent=frozenset())
     plan = Planner(subject, marked).plan(tuple(Edited(path=path, content=text) for path, text in wanted.items()))
     writer = Writer(subject, content.overlay.chain[-1], lambda *_: Grounds(reason=Reason(why="new")))

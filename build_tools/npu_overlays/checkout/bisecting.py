@@ -16,7 +16,7 @@ from npu_overlays.checkout.units import Unit, only, units_of
 from npu_overlays.checkout.workplace import Workplace
 from npu_overlays.errors import MergeError, Problem, UsageError, listing
 from npu_overlays.merging.apply import apply_overlay
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
 
 FOLDER = "NPU_OVERLAYS_CHECKOUT"
@@ -56,7 +56,7 @@ class Trial:
         command: the command.
     """
 
-    def __init__(self, folder: Path, subject: Subject, command: Sequence[str]) -> None:
+    def __init__(self, folder: Path, subject: AppliedInput, command: Sequence[str]) -> None:
         self._folder = folder
         self._subject = subject
         self._command = list(command)
@@ -136,7 +136,7 @@ def _not_run(command: Sequence[str], what: str) -> UsageError:
     )
 
 
-def bisect(subject: Subject, command: Sequence[str]) -> Bisected:
+def bisect(subject: AppliedInput, command: Sequence[str]) -> Bisected:
     """Return the fewest operations of an overlay that make a command fail.
 
     Args:

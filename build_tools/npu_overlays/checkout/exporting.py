@@ -12,9 +12,8 @@ from npu_overlays.checkout.folder import refuse_present
 from npu_overlays.checkout.repository import Repository
 from npu_overlays.checkout.series import Commit, Series
 from npu_overlays.errors import OutputError, Problem
-from npu_overlays.pipeline import Subject
-from npu_overlays.reproducible import writing
-from npu_overlays.scratch import scratch
+from npu_overlays.files import scratch, writing
+from npu_overlays.pipeline.preparation import AppliedInput
 
 Style = Literal["git-am", "patch-dir"]
 # So that nothing of a patch depends on the machine, and any file can be in it.
@@ -23,7 +22,7 @@ _MAIL = ("--no-signature", "--zero-commit", "--no-stat", "--no-attach", "--no-ba
 _NAME = 60
 
 
-def export(subject: Subject, made: Series, folder: Path, style: Style) -> list[Path]:
+def export(subject: AppliedInput, made: Series, folder: Path, style: Style) -> list[Path]:
     """Write one patch for each commit.
 
     Args:

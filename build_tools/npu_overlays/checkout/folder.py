@@ -13,13 +13,12 @@ from npu_overlays.checkout.repository import Repository, write
 from npu_overlays.checkout.series import Series, series
 from npu_overlays.checkout.standing import refuse_unsettled
 from npu_overlays.errors import OutputError, Problem, UsageError
+from npu_overlays.files import scratch, writing
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LICENCE_FILES, LOCK_FILE, inputs_digest
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
-from npu_overlays.reproducible import writing
-from npu_overlays.scratch import scratch
 from npu_summary.plurals import plural
 
 # Under which names the repository's own configuration says what it was made of.
@@ -47,7 +46,7 @@ class Checkout:
     head: str
 
 
-def check_out(subject: Subject, folder: Path) -> tuple[Checkout, Series]:
+def check_out(subject: AppliedInput, folder: Path) -> tuple[Checkout, Series]:
     """Make a checkout of an overlay.
 
     Args:

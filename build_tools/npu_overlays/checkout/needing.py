@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from npu_overlays.checkout.reading import Read, read_by
 from npu_overlays.checkout.units import Item, Unit
 from npu_overlays.model.shipped_modules import module_name
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.said import OverlayFile
-from npu_overlays.pin import Pin
+from npu_overlays.sources.pin import Pin
 
 
 def needed(units: Sequence[Unit], pin: Pin) -> dict[int, frozenset[int]]:

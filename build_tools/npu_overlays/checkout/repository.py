@@ -11,10 +11,10 @@ from npu_overlays import git
 from npu_overlays.checkout.messages import Identity, identity
 from npu_overlays.checkout.series import Commit, Series
 from npu_overlays.errors import OutputError, Problem
-from npu_overlays.pipeline import Subject
-from npu_overlays.proc import ProcessError
-from npu_overlays.source import kept_commit
-from npu_overlays.tree import SourceTree
+from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.process import ProcessError
+from npu_overlays.sources.acquisition import kept_commit
+from npu_overlays.sources.tree import SourceTree
 
 BRANCH = "overlay"
 UPSTREAM = "upstream"
@@ -103,7 +103,7 @@ class Repository:
         self.git("read-tree", "--empty")  # with all that was said there of single files
         self.git("reset", "--quiet", "--hard", head)
 
-    def start(self, subject: Subject) -> str:
+    def start(self, subject: AppliedInput) -> str:
         """Make the repository in the folder, with upstream in it, and return upstream's commit."""
         self.git("init", "--quiet", "--template=", f"--initial-branch={BRANCH}")
         for name, value in _LOCAL.items():
@@ -116,7 +116,7 @@ class Repository:
         self.git("update-ref", f"refs/tags/{UPSTREAM}", base)
         return base
 
-    def commit(self, subject: Subject, base: str, commits: Sequence[Commit]) -> str:
+    def commit(self, subject: AppliedInput, base: str, commits: Sequence[Commit]) -> str:
         """Add commits on top of `base`, and return the last, or `base` where there is none."""
         if not commits:
             return base
@@ -127,7 +127,7 @@ class Repository:
         )
         return self._imported(b"".join(stream))
 
-    def _taken_over(self, subject: Subject) -> str:
+    def _taken_over(self, subject: AppliedInput) -> str:
         """Take over the objects of the cache's repository, so that upstream's commit has its own id here."""
         commit = subject.tree.source.commit
         kept = kept_commit(commit)
@@ -136,7 +136,7 @@ class Repository:
             shutil.copyfile(kept / "shallow", self.folder / ".git" / "shallow")
         return commit
 
-    def _released(self, subject: Subject) -> str:
+    def _released(self, subject: AppliedInput) -> str:
         source, pin = subject.tree.source, subject.content.overlay.pin
         text = f"{pin.project}, as released\n\nRelease-Archive: {source.archive}\nRelease-Sha256: {source.sha256}\n"
         who = identity(subject.content.overlay, _RELEASED)
@@ -149,7 +149,7 @@ class Repository:
         return made
 
 
-def write(folder: Path, subject: Subject, made: Series) -> tuple[str, str]:
+def write(folder: Path, subject: AppliedInput, made: Series) -> tuple[str, str]:
     """Make a repository in an empty folder, check out the last commit, and return upstream's commit and the last.
 
     Raises:

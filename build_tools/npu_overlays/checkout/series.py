@@ -9,8 +9,8 @@ from npu_overlays.checkout.messages import message
 from npu_overlays.checkout.units import Unit, about, only, units_of
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.apply import apply_part
-from npu_overlays.pipeline import Subject
-from npu_overlays.tree import PatchedTree
+from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.sources.tree import PatchedTree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Series:
     tree: PatchedTree = field(repr=False)
 
 
-def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: bool = True) -> Series:
+def series(subject: AppliedInput, chosen: Sequence[Unit] | None = None, *, notices: bool = True) -> Series:
     """Return one commit for each thing an overlay says, in the order in which a build applies it.
 
     Args:
@@ -74,7 +74,9 @@ def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: b
     return Series(commits=tuple(commits), tree=whole)
 
 
-def _applied(subject: Subject, units: Sequence[Unit], latest: Sequence[Unit], *, notices: bool) -> PatchedTree | None:
+def _applied(
+    subject: AppliedInput, units: Sequence[Unit], latest: Sequence[Unit], *, notices: bool
+) -> PatchedTree | None:
     """Return the files that the latest units change, with all that was done to them; None where that cannot be."""
     paths = frozenset(path for unit in latest for path in unit.paths)
     try:

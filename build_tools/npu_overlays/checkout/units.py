@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, file_reason
 from npu_overlays.overlay.operations import Operation, Reason
 from npu_overlays.overlay.patches import read_patch
-from npu_overlays.overlay.said import OverlayFile, SourcedEdit, file_reason
 
 Item = Operation | OverlayFile | SourcedEdit
 _Keyed = TypeVar("_Keyed", Operation, SourcedEdit)

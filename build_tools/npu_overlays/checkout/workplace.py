@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 # What tells that a file is still the one that was written: nobody can set the last of them.
 _Stamp = tuple[int, int, int, int]

@@ -10,23 +10,23 @@ from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.coherence.environment import Side
 from npu_overlays.coherence.found import incoherent
 from npu_overlays.commands.command import Command
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.options import Selection, add_json, add_selection, read_selection
 from npu_overlays.commands.selection import select
-from npu_overlays.console import Console
 from npu_overlays.contracts.contract_drift import carried_over, lasting
 from npu_overlays.contracts.drop_conditions import due
 from npu_overlays.contracts.runtime_coverage import load_fired, unproven
 from npu_overlays.contracts.unused_bounds import idle
 from npu_overlays.dangers.found import Looked, look, warnings
 from npu_overlays.errors import MergeError, Problem, by_cause
-from npu_overlays.loading import Loader
 from npu_overlays.model.lookup import Upstream
-from npu_overlays.overlay.lookup import pins_on
+from npu_overlays.overlay.overlay_folders import pins_on
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import Prepared, each, joined
-from npu_overlays.source import cache_root
-from npu_overlays.source.histories import kept
+from npu_overlays.pipeline.loader import Loader
+from npu_overlays.pipeline.preparation import Prepared, each, joined
+from npu_overlays.sources.cache import cache_root
+from npu_overlays.sources.histories import kept
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\

@@ -13,14 +13,14 @@ from npu_overlays.checkout.repository import BRANCH, UPSTREAM
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
 from npu_overlays.commands.selection import select
-from npu_overlays.pipeline import subject
+from npu_overlays.pipeline.preparation import subject
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
     from npu_overlays.checkout.folder import Checkout
     from npu_overlays.checkout.series import Series
-    from npu_overlays.console import Console
+    from npu_overlays.commands.console import Console
 
 _DESCRIPTION = """\
 Make a git work tree of what an overlay gives: upstream's own commit (of a

@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from npu_overlays.console import Console
-from npu_overlays.scratch import temporaries
+from npu_overlays.commands.console import Console
+from npu_overlays.files import temporaries
 
 OptionsT = TypeVar("OptionsT")
 

@@ -12,12 +12,12 @@ from npu_overlays.checkout.folder import refuse_present
 from npu_overlays.checkout.series import Series, series
 from npu_overlays.checkout.units import Unit, only, units_of
 from npu_overlays.commands.command import Command
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
 from npu_overlays.commands.selection import select
-from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.apply import apply_overlay
-from npu_overlays.pipeline import Subject, subject
+from npu_overlays.pipeline.preparation import AppliedInput, subject
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
@@ -105,7 +105,7 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _series(found: Subject, chosen: tuple[Unit, ...], options: Options) -> Series:
+def _series(found: AppliedInput, chosen: tuple[Unit, ...], options: Options) -> Series:
     try:
         return series(found, chosen, notices=options.notices)
     except MergeError as error:
@@ -116,7 +116,7 @@ def _series(found: Subject, chosen: tuple[Unit, ...], options: Options) -> Serie
         raise MergeError((*error.problems, alone)) from error
 
 
-def _alone(found: Subject, chosen: tuple[Unit, ...]) -> tuple[Problem, ...]:
+def _alone(found: AppliedInput, chosen: tuple[Unit, ...]) -> tuple[Problem, ...]:
     """Return what would not run of a part of an overlay."""
     try:
         apply_overlay(only(found.content, chosen), found.tree, absent=found.absent)

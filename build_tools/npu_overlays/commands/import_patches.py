@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.commands.command import Command
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import as_typed
 from npu_overlays.commands.options import add_clones, add_json, choice_of, folder
 from npu_overlays.commands.reasons import reasons
-from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.migrating.comparing import Comparison
 from npu_overlays.migrating.forming import Kind

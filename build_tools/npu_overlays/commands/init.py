@@ -9,13 +9,13 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from npu_overlays.choice import choice_from
 from npu_overlays.commands.command import Command
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import as_typed
 from npu_overlays.commands.options import add_json, folder
-from npu_overlays.console import Console
 from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.overlay.project import CONFIG_FILE
+from npu_overlays.overlay.source_choice import choice_from
 from npu_overlays.progress import about
 from npu_overlays.starting.layered import Layered, missing, read_layered
 from npu_overlays.starting.offer import sentences

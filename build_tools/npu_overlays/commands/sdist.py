@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.commands.command import Command
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.options import REPLACE, Selection, add_json, add_selection, folder, read_selection
 from npu_overlays.commands.selection import select
-from npu_overlays.console import Console
 from npu_overlays.interrupts import undisguised
 
 _DESCRIPTION = """\

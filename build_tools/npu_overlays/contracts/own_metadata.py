@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from packaging.utils import canonicalize_name
 
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 _METADATA = re.compile(r"importlib[._]metadata\.(?=\w+(\.from_name)?$)")
 _DISTRIBUTION = ("distribution", "Distribution.from_name")

@@ -19,7 +19,7 @@ from npu_overlays.merging.steps import Ground, Step, edit_step, file_step, merge
 from npu_overlays.model import Model, model_of, patched_model
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.tree import PatchedTree, SourceTree
+from npu_overlays.sources.tree import PatchedTree, SourceTree
 
 
 def apply_overlay(

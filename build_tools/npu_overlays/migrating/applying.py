@@ -12,12 +12,12 @@ from npu_overlays.changes.compare import FileChange, compare_file
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merging.patches import ambiguities, apply_as_git_does, placed_otherwise
 from npu_overlays.migrating.layout import InputPatch
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.patches import PatchFile, parsed_patch, reason_mistakes, stated_reason
-from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import Section, parts
-from npu_overlays.pin import Pin
-from npu_overlays.proc import ProcessError
-from npu_overlays.tree import PatchedTree, SourceTree
+from npu_overlays.process import ProcessError
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import PatchedTree, SourceTree
 
 # How many folders names may have in front, the likeliest first.
 _STRIPS = (1, 0, 2, 3)

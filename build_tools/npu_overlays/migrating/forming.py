@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from npu_overlays.acquisition import upstream_metadata
 from npu_overlays.changes.compare import compare_trees
 from npu_overlays.changes.reconcile import declarations, reconcile
 from npu_overlays.changes.series import ineffective
@@ -21,18 +20,19 @@ from npu_overlays.migrating.applying import Taken, explained
 from npu_overlays.migrating.stating import Stated, grounds_of
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, load_content, needs_version
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.mails import letter
 from npu_overlays.overlay.operations import ACTIONS, Grounds
-from npu_overlays.overlay.said import OverlayFile
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.pipeline.upstream import upstream_metadata
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.patching import patch_between
 from npu_overlays.refreshing.plan import Plan
 from npu_overlays.refreshing.planning import Planner
 from npu_overlays.refreshing.proving import unlike
 from npu_overlays.refreshing.writing import Writer, layer_named
+from npu_overlays.sources.tree import PatchedTree
 from npu_overlays.starting.writing import Begun
-from npu_overlays.tree import PatchedTree
 
 Kind = Literal["patches", "operations"]
 # What other programs write between a letter and the names of a file.
@@ -139,9 +139,9 @@ class Former:
             self._plan = Planner(self._subject(), self._upstream).plan(self.edited)
         return self._plan
 
-    def _subject(self) -> Subject:
+    def _subject(self) -> AppliedInput:
         content = load_content(load_overlay(self._new.stage), "")
-        return Subject(content=content, tree=self._new.tree, absent=frozenset())
+        return AppliedInput(content=content, tree=self._new.tree, absent=frozenset())
 
     def _patches(self, why: Why) -> Iterator[Written]:
         for one in self._taken:

@@ -17,7 +17,7 @@ from npu_overlays.migrating.layout import PatchSet, chosen, read_layout
 from npu_overlays.migrating.ledger import read_ledger
 from npu_overlays.migrating.pinning import Pinned, check_for_one_project, pin
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import joined
+from npu_overlays.pipeline.preparation import joined
 from npu_overlays.progress import about, step
 from npu_overlays.starting.request import Request, presence
 from npu_overlays.starting.writing import Begun, begun

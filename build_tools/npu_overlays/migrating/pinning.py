@@ -9,15 +9,15 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from npu_overlays import source
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.migrating.layout import PatchSet
 from npu_overlays.migrating.ledger import Ledger
-from npu_overlays.overlay.lookup import readable
+from npu_overlays.overlay.overlay_folders import readable
 from npu_overlays.overlay.project import LAYER_FILE, Overlay
-from npu_overlays.pin import Pin
 from npu_overlays.progress import step
-from npu_overlays.source.histories import history
+from npu_overlays.sources import acquisition
+from npu_overlays.sources.histories import history
+from npu_overlays.sources.pin import Pin
 from npu_overlays.starting.layered import SUFFIX, Layered
 from npu_overlays.starting.request import Request, faults
 
@@ -123,7 +123,7 @@ def _whole(one: PatchSet, revision: str, request: Request) -> str:
         return revision
     step(f"{one.name}: looking for the commit")
     pin = Pin(project=one.project, repository=request.repository, packages=())
-    cache = source.cache_root().absolute()
+    cache = acquisition.cache_root().absolute()
     return history(pin, [revision], clone=clone, cache=cache, progress=step)[1][revision]
 
 

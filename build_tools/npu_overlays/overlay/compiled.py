@@ -21,7 +21,7 @@ from packaging.utils import parse_wheel_filename
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.tables import parse_toml
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.tree import SourceTree
 
 PURE = "py3-none-any"
 BINARY = re.compile(r"\.(so(\.\d+)*|pyd|dylib|dll)$")

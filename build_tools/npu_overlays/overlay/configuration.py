@@ -26,7 +26,7 @@ from npu_overlays.overlay.settings import (
     read_repository,
 )
 from npu_overlays.overlay.tables import Table, load_toml
-from npu_overlays.pin import Archive, Pin
+from npu_overlays.sources.pin import Archive, Pin
 
 BACKEND = "npu_overlays.backend"
 BUILD_SYSTEM = f'[build-system]\nrequires = ["npu-overlays"]\nbuild-backend = "{BACKEND}"\n'

@@ -12,9 +12,9 @@ from npu_overlays.errors import ConfigError, MergeError, Problem
 from npu_overlays.overlay.anchors import with_anchors
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.inputs import Input, input_files, inputs_digest
+from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, read_layers
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Assigned, Drop, Layer, Overlay
-from npu_overlays.overlay.said import OverlayFile, SourcedEdit, read_layers
 
 _Item = TypeVar("_Item", OverlayFile, SourcedEdit, Operation)
 

@@ -7,7 +7,7 @@ import sys
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.tree import SourceTree
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_][\w.]*)", re.MULTILINE)
 

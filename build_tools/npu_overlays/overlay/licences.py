@@ -7,7 +7,7 @@ from email.parser import HeaderParser
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.inputs import LICENCE_FILES
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.tree import SourceTree, is_licence
+from npu_overlays.sources.tree import SourceTree, is_licence
 
 
 def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:

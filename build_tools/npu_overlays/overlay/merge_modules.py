@@ -15,11 +15,11 @@ from npu_overlays.model.selectors import selector, with_selector
 from npu_overlays.model.texts import names_in
 from npu_overlays.overlay.anchors import with_anchors
 from npu_overlays.overlay.operations import Edit, ImportedName, Operation
-from npu_overlays.overlay.reading.arguments import Arguments, read_arguments
-from npu_overlays.overlay.reading.marks import Mark, read_marks
-from npu_overlays.overlay.reading.misuse import misplaced
-from npu_overlays.overlay.reading.parsed import ParsedFile, parse_file
-from npu_overlays.overlay.reading.shared_names import rename_references
+from npu_overlays.overlay.parser.arguments import Arguments, read_arguments
+from npu_overlays.overlay.parser.marks import Mark, read_marks
+from npu_overlays.overlay.parser.misuse import misplaced
+from npu_overlays.overlay.parser.parsed_file import ParsedFile, parse_file
+from npu_overlays.overlay.parser.shared_names import rename_references
 
 
 def read_operations(file: str, content: bytes, *, layer: str, target: str = "") -> tuple[Operation, ...]:

@@ -12,9 +12,9 @@ from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.conditions import fault
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.mails import letter, letters
 from npu_overlays.overlay.operations import Reason, unwritable
-from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import Hunk, Section, sections
 from npu_overlays.paths import unsafe
 

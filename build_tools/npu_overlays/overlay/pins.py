@@ -16,7 +16,7 @@ from packaging.utils import (
 )
 from packaging.version import InvalidVersion, Version
 
-from npu_overlays.pin import Archive
+from npu_overlays.sources.pin import Archive
 
 TRANSPORTS = ("https", "http", "ssh", "git", "file")
 _SCP = re.compile(r"([\w.][\w.+-]*@)?[\w.][\w.-]*:[^:].*")

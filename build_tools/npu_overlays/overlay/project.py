@@ -8,8 +8,8 @@ from pathlib import Path
 
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
-from npu_overlays.pin import Pin
-from npu_overlays.tree import Source, SourceKind
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import Source, SourceKind
 from npu_summary.versions import local_parts
 
 CONFIG_FILE = "pyproject.toml"

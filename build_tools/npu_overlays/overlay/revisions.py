@@ -9,9 +9,9 @@ from typing import Any
 import tomli_w
 
 from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.files import write_atomically
 from npu_overlays.overlay.project import CONFIG_FILE
 from npu_overlays.overlay.tables import Table, load_toml
-from npu_overlays.reproducible import write_atomically
 
 REVISIONS_FILE = "revisions.toml"
 _HEADER = """\

@@ -13,7 +13,7 @@ from npu_overlays.overlay.pins import TRANSPORTS, url_fault
 from npu_overlays.overlay.project import Assigned, Drop, FileSettings, TextEdit
 from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import unsafe
-from npu_overlays.pin import home_of
+from npu_overlays.sources.pin import home_of
 
 _WORD = re.compile(r"[a-z][a-z0-9]*")
 # A label that reads as what a version says of its source would be taken for it.

@@ -15,7 +15,7 @@ from npu_overlays.overlay.operations import ImportedName, Operation
 from npu_overlays.refreshing.below import carried_below
 from npu_overlays.refreshing.meaning import same_program
 from npu_overlays.refreshing.rebinding import rebound
-from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
+from npu_overlays.sources.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 
 @dataclass(frozen=True, kw_only=True)

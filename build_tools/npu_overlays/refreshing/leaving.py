@@ -10,7 +10,7 @@ from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.renaming import New, new_in, outliving
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 
 def left_for_others(gone: Sequence[Operation], files: Sequence[Edited], now: PatchedTree) -> Iterator[Problem]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.project import FileSettings, Layer
-from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.refreshing.plan import FileChange
 from npu_overlays.refreshing.renaming import ALIKE, likeness
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from npu_overlays import git
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.patches import apply_patch
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.operations import Grounds
 from npu_overlays.overlay.patches import read_patch
-from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import sections
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 # Lines of context: so many more, where fewer fit in several places.
 _CONTEXT = (3, 10, 40, 1000)

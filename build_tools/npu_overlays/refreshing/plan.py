@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.said import OverlayFile, SourcedEdit
 from npu_overlays.refreshing.attempting import Change
 from npu_overlays.refreshing.edited import Edited
 

@@ -10,7 +10,7 @@ from npu_overlays.model.encodings import encoding_of
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.refreshing import attempting
 from npu_overlays.refreshing.attempting import Change
 from npu_overlays.refreshing.deriving import derive
@@ -21,7 +21,7 @@ from npu_overlays.refreshing.notices import notice_blocks, without_notices
 from npu_overlays.refreshing.patching import last_patch
 from npu_overlays.refreshing.plan import EditChange, FileChange, PatchChange, Plan
 from npu_overlays.refreshing.texts import Text, substituted
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 
 class Planner:
@@ -33,7 +33,7 @@ class Planner:
         as_patch: whether a patch may take the place of the pin's own operations, where they cannot stay.
     """
 
-    def __init__(self, subject: Subject, marked: PatchedTree, *, as_patch: bool = False) -> None:
+    def __init__(self, subject: AppliedInput, marked: PatchedTree, *, as_patch: bool = False) -> None:
         self._subject = subject
         self._marked = marked
         self._as_patch = as_patch

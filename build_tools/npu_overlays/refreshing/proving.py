@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from npu_overlays.model.module import Module
 from npu_overlays.refreshing.edited import Edited
 from npu_overlays.refreshing.meaning import same_program
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 
 def unlike(tree: PatchedTree, edited: Sequence[Edited], *, besides: PatchedTree) -> list[str]:

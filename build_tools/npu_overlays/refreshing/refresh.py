@@ -18,7 +18,7 @@ from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
 from npu_overlays.refreshing.edited import Edited, edited_files, nested, passed_over
 from npu_overlays.refreshing.files import LayerFile
@@ -27,7 +27,7 @@ from npu_overlays.refreshing.plan import Plan
 from npu_overlays.refreshing.planning import Planner
 from npu_overlays.refreshing.proving import unlike
 from npu_overlays.refreshing.writing import Writer, layer_named
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 from npu_summary.plurals import plural
 
 EDITED = "refs/npu-overlays/edited"
@@ -68,7 +68,7 @@ class Manner:
     dry_run: bool
 
 
-def refresh(subject: Subject, folder: Path, explain: Explain, manner: Manner) -> Refreshed:
+def refresh(subject: AppliedInput, folder: Path, explain: Explain, manner: Manner) -> Refreshed:
     """Bring what was edited in a checkout back into its overlay.
 
     Args:
@@ -111,7 +111,7 @@ def refresh(subject: Subject, folder: Path, explain: Explain, manner: Manner) ->
     return dataclasses.replace(done, files=files)
 
 
-def _proven(subject: Subject, files: Sequence[LayerFile], edited: Sequence[Edited], marked: PatchedTree) -> str:
+def _proven(subject: AppliedInput, files: Sequence[LayerFile], edited: Sequence[Edited], marked: PatchedTree) -> str:
     """Return the changed overlay's digest; raises `MergeError` where it is not right, or gives not what was edited."""
     with staged(subject.content.overlay, files) as overlay:
         content = written_out(load_content(overlay, subject.version), subject.tree)
@@ -126,7 +126,7 @@ def _proven(subject: Subject, files: Sequence[LayerFile], edited: Sequence[Edite
     return digest
 
 
-def bring_up_to_date(checkout: Checkout, subject: Subject) -> Checkout:
+def bring_up_to_date(checkout: Checkout, subject: AppliedInput) -> Checkout:
     """Make a checkout that of the overlay as it is now.
 
     Args:

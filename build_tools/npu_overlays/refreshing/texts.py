@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from npu_overlays.merging.settings_text import ENDINGS, repeated_keys
+from npu_overlays.overlay.layer_content import SourcedEdit
 from npu_overlays.overlay.project import TextEdit
-from npu_overlays.overlay.said import SourcedEdit
 from npu_overlays.refreshing.undoing import Undone, made, undone
 
 # What is more is a patch.

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from npu_overlays.errors import OutputError, Problem
+from npu_overlays.files import scratch, writing
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.configuration import BUILD_SYSTEM
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pin import Pin
-from npu_overlays.reproducible import writing
-from npu_overlays.scratch import scratch
+from npu_overlays.sources.pin import Pin
 from npu_overlays.starting.example import Example
 from npu_overlays.starting.offer import Offer, sentences
 

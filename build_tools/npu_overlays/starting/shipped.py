@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from npu_overlays.archives import HEADERS
+from npu_overlays.sources.archive_files import HEADERS
 from npu_summary.changes import SCHEMES
 
 # What repositories hold beside what they install.

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from npu_overlays.acquisition import acquire, check_shape
 from npu_overlays.contracts.own_metadata import asking
 from npu_overlays.contracts.runtime_coverage import FIRED_FILE
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
@@ -16,13 +15,14 @@ from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.pipeline.upstream import acquire, check_shape
+from npu_overlays.sources.tree import SourceTree
 from npu_overlays.starting.example import Example, find_example
 from npu_overlays.starting.layered import Layered
 from npu_overlays.starting.offer import Offer
 from npu_overlays.starting.pinning import start_of
 from npu_overlays.starting.project import comment, configuration, ignored, readme, staged, write_files
 from npu_overlays.starting.request import Request, presence
-from npu_overlays.tree import SourceTree
 
 
 @dataclass(frozen=True, kw_only=True)

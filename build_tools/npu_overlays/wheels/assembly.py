@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from npu_overlays.source.members import Member, deflated, inflated
+from npu_overlays.sources.deflated_members import DeflatedMember, deflated, inflated
 from npu_overlays.wheels.contents import as_recorded
 
 
@@ -33,7 +33,7 @@ class WheelFile:
     place: str
     content: bytes = b""
     executable: bool = False
-    member: Member | None = None
+    member: DeflatedMember | None = None
 
     def read(self) -> bytes:
         """Return the file's bytes."""
@@ -64,7 +64,7 @@ def _entry(file: WheelFile, like: zipfile.ZipInfo) -> zipfile.ZipInfo:
     return entry
 
 
-def _append(wheel: zipfile.ZipFile, entry: zipfile.ZipInfo, member: Member) -> tuple[str, str, int]:
+def _append(wheel: zipfile.ZipFile, entry: zipfile.ZipInfo, member: DeflatedMember) -> tuple[str, str, int]:
     """Add a member that is deflated already, and return its row of RECORD.
 
     `zipfile` has no method for that, but says where everything goes.

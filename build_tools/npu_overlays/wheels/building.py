@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.choice import Choice
 from npu_overlays.errors import OutputError, OverlayError, Problem
-from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.pipeline.loader import Loaded, Loader
 from npu_overlays.progress import about
-from npu_overlays.source import ask_again
+from npu_overlays.sources.acquisition import ask_again
 from npu_overlays.wheels.constraining import write_constraints
 from npu_overlays.wheels.freshness import fresh_wheels
 from npu_overlays.wheels.inspection import read_record
@@ -25,7 +25,7 @@ from npu_overlays.wheels.results import Built, Failed, Outcome
 from npu_overlays.wheels.statement import statement_file
 
 if TYPE_CHECKING:
-    from npu_overlays.crew.together import Died
+    from npu_overlays.worker_pool import WorkerDied
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,19 +141,19 @@ def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, manner: Manne
 
     if (jobs := min(manner.jobs, len(stale))) > 1:
         # Takes time, which a single wheel need not take.
-        from npu_overlays.crew.together import Died, Work, together  # noqa: PLC0415
+        from npu_overlays.worker_pool import TaskBatch, WorkerDied, run_tasks  # noqa: PLC0415
 
-        def hear(task: Task, outcome: Outcome | Died | None) -> None:
-            take(task, _died(task, outcome) if isinstance(outcome, Died) else outcome)
+        def hear(task: Task, outcome: Outcome | WorkerDied | None) -> None:
+            take(task, _died(task, outcome) if isinstance(outcome, WorkerDied) else outcome)
 
-        together(Work(do=attempt, tasks=tasks(), number=len(stale), jobs=jobs), hear)
+        run_tasks(TaskBatch(do=attempt, tasks=tasks(), number=len(stale), jobs=jobs), hear)
     else:
         for task in tasks():
             take(task, attempt(task))
     return found
 
 
-def _died(task: Task, died: Died) -> Failed:
+def _died(task: Task, died: WorkerDied) -> Failed:
     what = f"the process that built it ended before it was done: {died.how}"
     fix = "build with fewer --jobs: memory may have run out"
     return Failed(overlay=task.loaded.name, error=OverlayError(Problem(where=task.loaded.name, what=what, fix=fix)))

@@ -9,8 +9,8 @@ import configparser
 from collections.abc import Iterator
 from email.parser import HeaderParser
 
-from npu_overlays.archives import unaccounted
 from npu_overlays.errors import Problem, listing
+from npu_overlays.sources.archive_files import unaccounted
 from npu_overlays.wheels.bill import bill_name
 from npu_overlays.wheels.contents import WheelContents
 

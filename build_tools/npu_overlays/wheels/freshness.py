@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from npu_overlays.acquisition import acquire
-from npu_overlays.builds import wheel_inputs, wheel_version
 from npu_overlays.errors import OverlayError
-from npu_overlays.loading import Loaded
 from npu_overlays.overlay.inputs import input_files, inputs_digest
+from npu_overlays.pipeline.build_version import wheel_inputs, wheel_version
+from npu_overlays.pipeline.loader import Loaded
+from npu_overlays.pipeline.upstream import acquire
 from npu_overlays.progress import step
-from npu_overlays.source import Mode, git_answers, sources_of
+from npu_overlays.sources.acquisition import git_answers, sources_of
+from npu_overlays.sources.tree import Mode
 from npu_overlays.wheels.output_folder import wheels_of
 from npu_overlays.wheels.statement import states
 

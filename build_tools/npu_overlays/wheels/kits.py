@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from npu_overlays.files import atomically
 from npu_overlays.overlay.inputs import Input
-from npu_overlays.reproducible import atomically
 from npu_overlays.wheels.assembly import WheelFile, assemble
 from npu_summary.changes import Changes
 

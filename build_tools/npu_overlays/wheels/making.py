@@ -6,12 +6,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.builds import wheel_inputs
 from npu_overlays.errors import OutputError, OverlayError
-from npu_overlays.loading import Loaded
+from npu_overlays.files import writing
 from npu_overlays.overlay.inputs import inputs_digest
+from npu_overlays.pipeline.build_version import wheel_inputs
+from npu_overlays.pipeline.loader import Loaded
 from npu_overlays.progress import about
-from npu_overlays.reproducible import writing
 from npu_overlays.wheels.kits import Pair
 from npu_overlays.wheels.output_folder import other_bytes
 from npu_overlays.wheels.remembering import kits

@@ -12,9 +12,9 @@ from hatchling.builders.plugin.interface import IncludedFile
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from npu_overlays.builds import EPOCH
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import Prepared
+from npu_overlays.pipeline.build_version import EPOCH
+from npu_overlays.pipeline.preparation import Prepared
 from npu_overlays.wheels.core_metadata import core_metadata, explained
 from npu_overlays.wheels.kits import Kit, Pair
 from npu_overlays.wheels.parts import Parts, companion_parts, patched_parts

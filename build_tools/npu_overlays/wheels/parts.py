@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from npu_overlays.overlay.compiled import PURE
-from npu_overlays.pipeline import Prepared
+from npu_overlays.pipeline.preparation import Prepared
 from npu_overlays.wheels.assembly import WheelFile
 from npu_overlays.wheels.bill import bill, bill_name, facts
 from npu_overlays.wheels.core_metadata import core_metadata, metadata_version

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from npu_overlays.loading import Loaded
-from npu_overlays.pipeline import Prepared, prepare
+from npu_overlays.pipeline.loader import Loaded
+from npu_overlays.pipeline.preparation import Prepared, prepare
 from npu_overlays.progress import step
 from npu_overlays.wheels.packing import check_tables
 

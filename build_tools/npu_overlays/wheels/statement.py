@@ -13,8 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from npu_overlays.files import canonical_json
 from npu_overlays.overlay.inputs import Input
-from npu_overlays.reproducible import canonical_json
 from npu_summary.changes import Changes, Upstream
 
 SUFFIX = ".intoto.json"

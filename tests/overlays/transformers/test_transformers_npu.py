@@ -14,7 +14,7 @@ from npu_overlays.contracts.lockfile import load_lock
 from npu_overlays.contracts.overlay_code import called_operators
 from npu_overlays.contracts.runtime_coverage import FIRED_FILE, Fired, load_fired, render_fired, unproven
 from npu_overlays.overlay.content import Content, load_content
-from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_schemas import recorded, stack_versions
 from parity.report import parities
 from support.parity import read_page

@@ -27,7 +27,7 @@ from npu_overlays.merging.gate.undefined import Undefined, undefined_names
 from npu_overlays.model.encodings import encoding_of
 from npu_overlays.model.shipped_modules import EXTENSIONS
 from npu_overlays.overlay.compiled import PURE, wheel_tag
-from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE, TOOL, imports_tool
+from npu_overlays.overlay.parser.vocabulary import MARKERS_MODULE, TOOL, imports_tool
 
 _LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"
 _BY_NAME = "import it by name; where upstream's module reads that name too, under another one"

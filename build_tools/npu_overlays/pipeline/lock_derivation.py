@@ -1,0 +1,173 @@
+"""Derivation: an overlay and its pinned source → its lock; everything a build does is tried on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from npu_overlays.changes.patched import patch_contracts
+from npu_overlays.changes.series import ineffective
+from npu_overlays.contracts.contract_check import warnings
+from npu_overlays.contracts.contract_drift import carried_over, standing
+from npu_overlays.contracts.contracts import Contract, contracts
+from npu_overlays.contracts.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
+from npu_overlays.contracts.metadata import UpstreamMetadata
+from npu_overlays.contracts.overlay_code import readers
+from npu_overlays.contracts.overlay_reads import readings, unmet
+from npu_overlays.contracts.reads import Read, kept, recorded
+from npu_overlays.contracts.side_effects import reaching
+from npu_overlays.contracts.unprintable_paths import unseen
+from npu_overlays.errors import ConfigError, MergeError, Problem, listing
+from npu_overlays.merging.apply import apply_overlay
+from npu_overlays.merging.emptying import written_out
+from npu_overlays.merging.results import Applied
+from npu_overlays.model.lookup import Upstream
+from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.operations import EVERYTHING
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.pipeline.upstream import acquire, check_shape, upstream_metadata
+from npu_overlays.progress import step
+from npu_overlays.sources import acquisition
+from npu_overlays.sources.pin import Archive
+from npu_overlays.sources.tree import Source, SourceTree
+from npu_summary.plurals import plural
+
+
+@dataclass(frozen=True, kw_only=True)
+class DerivedLock:
+    """A lock, the overlay it was derived for, and what whoever locks is to look at."""
+
+    content: Content
+    lock: Lock
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchedMetadata:
+    """Upstream's metadata, and the source that was asked for them."""
+
+    source: Source
+    metadata: UpstreamMetadata
+
+
+def derive_lock(overlay: Overlay, choice: Choice, told: FetchedMetadata | None = None) -> DerivedLock:
+    """Return the lock of an overlay, made from its pinned source; raises `OverlayError`.
+
+    Where git has the commit, every pinned archive is compared with it: a file
+    that differs is an error, missing and extra ones are recorded. Where only an
+    archive is at hand, what an earlier lock knows of the commit is kept, its
+    metadata too: a wheel says less (no requirement by URL gets into an index).
+
+    Args:
+        overlay: the overlay.
+        choice: where upstream is to come from.
+        told: upstream's metadata, where they were asked for already.
+    """
+    tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
+    before = _before(overlay)
+    known = before if before and before.commit == overlay.pin.identity else None
+    metadata = told.metadata if told and told.source == tree.source else _metadata(tree, known)
+    content = written_out(load_content(overlay, metadata.version), tree)
+    releases = _releases(overlay, tree)
+    archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}
+    absent = frozenset(archives[tree.source.archive].missing if tree.source.kind == "archive" else ())
+    applied = apply_overlay(content, tree, absent=absent)
+    upstream = Upstream(applied.before)
+    # Of an upstream that is not all at hand, an earlier lock knows more.
+    earlier: dict[tuple[str, ...], Contract] = {one.place: one for one in known.contracts} if known and absent else {}
+    found = reaching(
+        contracts(content, tree, applied.before.classes), applied.before.classes, applied.after.classes, earlier
+    )
+    found += patch_contracts(applied.patched)
+    if problems := [*unmet(content, upstream)]:
+        raise MergeError(problems)
+    lock = Lock(
+        commit=overlay.pin.identity,
+        metadata=metadata,
+        archives=archives,
+        contracts=(*found, *_earlier_contracts(content, known, absent)),
+        reads=_reads(content, upstream, applied, known),
+    )
+    check_shape(overlay, tree, releases.values())
+    carried = carried_over(content, lock, upstream, before=before)
+    # Of files that this source lacks, what was told before is kept.
+    notes = sorted({*standing(content, lock, upstream), *(known.told if known and absent else ())})
+    notices = [*warnings(found, content.operations), *carried, *ineffective(applied.patched)]
+    notices += unseen(overlay.pin, tree, overlay=overlay.name)
+    return DerivedLock(content=content, lock=replace(lock, told=tuple(notes)), notices=tuple(notices))
+
+
+def _before(overlay: Overlay) -> Lock | None:
+    """Return the lock there is, whatever pin it was made for."""
+    try:
+        return load_lock_of_any_pin(overlay)
+    except ConfigError:
+        return None
+
+
+def _metadata(tree: SourceTree, known: Lock | None) -> UpstreamMetadata:
+    """Return the commit's metadata: upstream's build backend tells them, unless only a release is at hand."""
+    record = known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
+    if known and record and record.compared and tree.source.commit:
+        return known.metadata
+    return upstream_metadata(tree)
+
+
+def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple[Contract, ...]:
+    """Return the earlier contracts of operations, substitutions and patches on files this source lacks."""
+    places: set[tuple[str, ...]] = {(one.path, one.symbol, "", one.action) for one in content.operations}
+    places |= {(one.path, "", one.edit.find, "edit") for one in content.edits}
+    patches = {one.path for one in content.patches}
+    return tuple(
+        one
+        for one in (known.contracts if known else ())
+        if one.path in absent and (_places(one) & places or one.patch in patches)
+    )
+
+
+def _reads(content: Content, upstream: Upstream, applied: Applied, known: Lock | None) -> tuple[Read, ...]:
+    """Return what the overlay reads, and of files that this source lacks, what an earlier lock says."""
+    earlier = known.reads if known else ()
+    return kept(recorded(readings(content, upstream, applied)), earlier, readers(content), upstream.absent)
+
+
+def _places(one: Contract) -> set[tuple[str, ...]]:
+    """Return what an operation can be called that a contract is of; one that empties a module has no other name."""
+    return {(one.path, symbol, one.find, one.operation) for symbol in (one.symbol, EVERYTHING)}
+
+
+def _releases(overlay: Overlay, tree: SourceTree) -> dict[str, SourceTree]:
+    """Return the pinned archives by file name: all where git has the commit, else the one that stands in for it."""
+    if tree.source.kind != "git":
+        return {tree.source.archive: tree}
+    releases = {}
+    for archive in overlay.pin.archives:
+        step(f"comparing {archive.file} with the commit")
+        pin = replace(overlay.pin, archives=(archive,))
+        releases[archive.file] = acquisition.acquire(pin, mode="archive", progress=step)
+    return releases
+
+
+def _compared(
+    overlay: Overlay, archive: Archive, tree: SourceTree, releases: Mapping[str, SourceTree], known: Lock | None
+) -> ArchiveRecord:
+    pin = overlay.pin
+    if not pin.commit:
+        return ArchiveRecord(compared=True)  # it is what is pinned
+    if tree.source.kind != "git":
+        return (
+            known.archives.get(archive.file, ArchiveRecord(compared=False)) if known else ArchiveRecord(compared=False)
+        )
+    ours = {path: entry.blob for path, entry in tree.entries.items() if pin.place(path)}
+    theirs = {path: entry.blob for path, entry in releases[archive.file].entries.items() if pin.place(path)}
+    different = sorted(path for path in ours.keys() & theirs.keys() if ours[path] != theirs[path])
+    if different:
+        what = f"{archive.file} differs from the commit in {plural(len(different), 'file')}: {listing(different)}"
+        where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.upstream.archive"
+        raise MergeError(Problem(where=where, what=what, fix="pin the commit the archive was made from"))
+    return ArchiveRecord(
+        compared=True,
+        missing=tuple(sorted(ours.keys() - theirs.keys())),
+        extra=tuple(sorted(theirs.keys() - ours.keys())),
+    )

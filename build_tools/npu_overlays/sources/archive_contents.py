@@ -1,0 +1,187 @@
+"""Unpacked: the bytes of a wheel or sdist → its files under their repository paths, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+from npu_overlays.errors import Problem, SourceError, listing
+from npu_overlays.paths import faults
+from npu_overlays.sources.archive_files import ArchiveError, ArchiveMember, place_of, read_archive
+from npu_overlays.sources.tree import is_licence
+
+# Shipped folders of the repository, and the folder of upstream's wheel that holds each.
+Homes = tuple[tuple[str, str], ...]
+_SPECIAL = ("METADATA", "WHEEL", "entry_points.txt")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unpacked:
+    """What an archive holds.
+
+    Args:
+        files: its files by repository path.
+        metadata: text of ``METADATA`` or ``PKG-INFO``.
+        entry_points: text of a wheel's ``entry_points.txt``.
+        wheel: text of a wheel's ``WHEEL`` file.
+        beside: what a wheel installs beside the shipped packages.
+        sboms: its bills of materials by file name, that of a folder with dashes for slashes.
+        licences: those of its licence files that would lie among the shipped files, by their names in its metadata.
+    """
+
+    files: dict[str, ArchiveMember]
+    metadata: str
+    entry_points: str = ""
+    wheel: str = ""
+    beside: tuple[str, ...] = ()
+    sboms: Mapping[str, bytes] = field(default_factory=dict)
+    licences: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def read(archive: bytes, name: str, homes: Homes, *, alone: bool = False) -> Unpacked:
+    """Return what an archive holds, under repository paths.
+
+    Args:
+        archive: its bytes.
+        name: its file name, which says whether it is a wheel.
+        homes: the shipped folders of the repository, and the folder of a wheel that holds each.
+        alone: whether it stands in for no commit, in which licence files may lie among the shipped ones.
+
+    Raises:
+        SourceError: it is truncated, holds unsafe paths, links or none of the packages.
+    """
+    try:
+        members = read_archive(archive, name)
+        _refuse([member.path for member in members])
+        found = _sort_wheel(name, members, homes, alone=alone) if name.endswith(".whl") else _sort_sdist(members)
+    except ArchiveError as error:
+        problem = Problem(where=name, what=str(error), fix="pin another archive, or use git")
+        raise SourceError(problem) from error
+    lacking = [path for path, _ in homes if not any(f"{item}/".startswith(f"{path}/") for item in found.files)]
+    if len(lacking) == len(homes):
+        what = f"holds none of the shipped packages: {listing(lacking)}"
+        raise SourceError(Problem(where=name, what=what, fix=_held(members, wheel=name.endswith(".whl"))))
+    return found
+
+
+def list_files(archive: bytes, name: str) -> dict[str, bytes]:
+    """Return what an archive holds: of a wheel all it installs, of an sdist what its one folder holds.
+
+    Raises:
+        SourceError: it cannot be read, or holds what cannot be unpacked.
+    """
+    try:
+        members = read_archive(archive, name)
+        _refuse([member.path for member in members])
+        if name.endswith(".whl"):
+            own = _info_folder(name, members)
+            return {place_of(one.path): one.content for one in members if not one.path.startswith(f"{own}/")}
+        return {path: member.content for path, member in _sort_sdist(members).files.items()}
+    except ArchiveError as error:
+        raise SourceError(Problem(where=name, what=str(error), fix="pin another release")) from error
+
+
+def _refuse(paths: list[str]) -> None:
+    wrong = faults(paths)
+    if wrong:
+        raise ArchiveError(f"holds paths that cannot be unpacked: {listing(wrong)}")
+
+
+def _held(members: list[ArchiveMember], *, wheel: bool) -> str:
+    """Return what to do, by what the archive holds instead: an sdist has everything in one more folder."""
+    paths = [member.path if wheel else member.path.partition("/")[2] for member in members]
+    modules = [path for path in paths if path.endswith(".py")]
+    folders = {path.rpartition("/")[0] for path in modules} - {""}
+    if tops := sorted(folder for folder in folders if folder.count("/") <= 1):
+        return f"name a folder that it has: {listing(tops)}"
+    if modules:
+        return f"name a module that it has: {listing(modules)}"
+    return "it has no Python module, so there is nothing to overlay: pin another archive"
+
+
+def _sort_wheel(name: str, members: list[ArchiveMember], homes: Homes, *, alone: bool) -> Unpacked:
+    own = _info_folder(name, members)
+    info = {member.path.removeprefix(f"{own}/"): member for member in members if member.path.startswith(f"{own}/")}
+    beside: list[str] = []
+    files: list[tuple[str, ArchiveMember]] = []
+    for member in members:
+        place = place_of(member.path)
+        if path := _repository_path(place, homes):
+            files.append((path, member))
+        elif not place.startswith(f"{own}/"):
+            beside.append(place)
+    shipped = {path: member.content for path, member in files}
+    # Some wheels install the very same file beside their packages as well.
+    licences = {path: one for path, one in _licences(info).items() if shipped.get(path) != one.content}
+    apart = {path for path in licences if alone and any(f"{path}/".startswith(f"{top}/") for top, _ in homes)}
+    files += [(path, one) for path, one in licences.items() if path not in apart]
+    special = {name: info[name].text() for name in _SPECIAL if name in info}
+    return Unpacked(
+        files=_by_path(files),
+        metadata=_required(special, "METADATA"),
+        entry_points=special.get("entry_points.txt", ""),
+        wheel=_required(special, "WHEEL"),
+        beside=tuple(beside),
+        sboms={path.replace("/", "-"): member.content for path, member in _below("sboms", info).items()},
+        licences={path: licences[path].content for path in sorted(apart)},
+    )
+
+
+def _licences(info: Mapping[str, ArchiveMember]) -> dict[str, ArchiveMember]:
+    """Return the licence files in a wheel's metadata folder; older wheels have no folder of their own for them."""
+    return {**{path: member for path, member in info.items() if is_licence(path)}, **_below("licenses", info)}
+
+
+def _below(folder: str, info: Mapping[str, ArchiveMember]) -> dict[str, ArchiveMember]:
+    return {path.removeprefix(f"{folder}/"): one for path, one in info.items() if path.startswith(f"{folder}/")}
+
+
+def _info_folder(name: str, members: list[ArchiveMember]) -> str:
+    """Return the metadata folder of the wheel's own distribution."""
+    try:
+        wanted = parse_wheel_filename(name)[:2]
+    except InvalidWheelFilename as error:
+        raise ArchiveError(str(error)) from error
+    tops = {member.path.partition("/")[0] for member in members}
+    found = sorted(top for top in tops if top.endswith(".dist-info") and _distribution(top) == wanted)
+    if len(found) != 1:
+        others = sorted(top for top in tops if top.endswith(".dist-info"))
+        held = listing(found or others) or "no metadata folder"
+        raise ArchiveError(f"has {held} instead of one metadata folder of its own")
+    return found[0]
+
+
+def _distribution(folder: str) -> tuple[str, Version] | None:
+    name, _, version = folder.removesuffix(".dist-info").rpartition("-")
+    try:
+        return canonicalize_name(name), Version(version)
+    except InvalidVersion:
+        return None
+
+
+def _by_path(files: list[tuple[str, ArchiveMember]]) -> dict[str, ArchiveMember]:
+    _refuse([path for path, _ in files])
+    return dict(files)
+
+
+def _repository_path(place: str, homes: Homes) -> str:
+    return next((path + place[len(home) :] for path, home in homes if f"{place}/".startswith(f"{home}/")), "")
+
+
+def _sort_sdist(members: list[ArchiveMember]) -> Unpacked:
+    tops = {member.path.partition("/")[0] for member in members}
+    if len(tops) != 1:
+        raise ArchiveError(f"an sdist has one top folder, this has {listing(sorted(tops)) or 'none'}")
+    rest = {member.path.partition("/")[2]: member for member in members}
+    texts = {path: member.text() for path, member in rest.items() if path == "PKG-INFO"}
+    files = [(path, member) for path, member in rest.items() if path != "PKG-INFO"]
+    return Unpacked(files=_by_path(files), metadata=_required(texts, "PKG-INFO"))
+
+
+def _required(texts: dict[str, str], name: str) -> str:
+    if name not in texts:
+        raise ArchiveError(f"has no {name}")
+    return texts[name]

@@ -1,0 +1,109 @@
+"""Commits: a pin → exactly the blobs of its commit.
+
+The commit is fetched into a bare repository that stays in the cache, and its
+blobs are read from the object database. Nothing is ever checked out, so
+hooks, filters, line-ending conversion, submodules and export-ignore have no
+part in it. The user's own git configuration decides how a URL is reached.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from npu_overlays.errors import Problem, SourceError, listing
+from npu_overlays.paths import faults
+from npu_overlays.sources import cache as caching
+from npu_overlays.sources.cache import Progress
+from npu_overlays.sources.cache_trust import check
+from npu_overlays.sources.deflated_members import Inflated, kept_members
+from npu_overlays.sources.git_fetch import Route, fetch
+from npu_overlays.sources.git_objects import Blobs, DamagedError, Listed, list_commit
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import FileEntry, Source, SourceTree
+
+
+def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route, read: bool = True) -> SourceTree:
+    """Return the pinned commit's files from the cache, fetching it first where it is not there.
+
+    Args:
+        pin: the pinned commit.
+        cache: the cache folder.
+        progress: told what is being waited for.
+        route: how to fetch it.
+        read: whether what is shipped is read at once, so that it is had whatever becomes of the cache.
+
+    Raises:
+        SourceError: the commit cannot be had (then an `UnreachableError`) or holds what cannot be built from.
+        OutputError: the cache cannot be read or written, or holds what others can write.
+    """
+    with caching.using(cache):
+        check(cache, kept(cache, pin.commit))
+        try:
+            if not holds(pin, cache):
+                _fetch(pin, cache, route, progress)
+            return _read(pin, cache, read=read)
+        except DamagedError:
+            # What an earlier run left is damaged: once more, from where it came.
+            caching.discard(cache, kept(cache, pin.commit))
+            _fetch(pin, cache, route, progress)
+        try:
+            return _read(pin, cache, read=read)
+        except DamagedError as error:
+            caching.discard(cache, kept(cache, pin.commit))
+            raise _damaged(pin, cache, str(error)) from error
+
+
+def kept(cache: Path, commit: str) -> Path:
+    """Return where the cache keeps the bare repository that holds `commit`."""
+    return cache / "commits" / f"{commit}.git"
+
+
+def holds(pin: Pin, cache: Path) -> bool:
+    """Return whether the cache has a repository for the pinned commit."""
+    return kept(cache, pin.commit).is_dir()
+
+
+def where(pin: Pin) -> str:
+    """Return how a pin is called in messages."""
+    return f"{pin.project} {pin.commit or pin.short}"
+
+
+def _fetch(pin: Pin, cache: Path, route: Route, progress: Progress) -> None:
+    destination = kept(cache, pin.commit)
+    with caching.exclusive(cache, f"{pin.project}-{pin.commit}", progress):
+        if not destination.is_dir():
+            fetch(pin, cache=cache, destination=destination, route=route, progress=progress)
+
+
+def _read(pin: Pin, cache: Path, *, read: bool) -> SourceTree:
+    repository = kept(cache, pin.commit)
+    listed = list_commit(repository, pin.commit)
+    _refuse(pin, listed)
+    files = {item.path: item for item in listed if item.regular}
+    source = Source(kind="git", repository=pin.repository, commit=pin.commit)
+    entries = {path: FileEntry(blob=item.blob, executable=item.executable) for path, item in files.items()}
+    members = kept_members(source, pin, cache) if read else None
+    shipped = {path for path, entry in entries.items() if pin.place(path) and entry.blob not in (members or {})}
+    # The packages, and what upstream says of itself beside them.
+    first = [path for path in files if path in shipped or "/" not in path] if read else []
+    ids = {path: item.blob for path, item in files.items()}
+    content = Blobs(repository, ids, first, lambda said: _damaged(pin, cache, said))
+    return SourceTree(
+        entries=entries,
+        content=Inflated(entries, members, content) if members else content,
+        source=source,
+        links=frozenset(item.path for item in listed if not item.regular),
+    )
+
+
+def _refuse(pin: Pin, listed: list[Listed]) -> None:
+    wrong = faults(item.path for item in listed)
+    if wrong:
+        what = f"the commit holds paths that cannot be unpacked safely: {listing(wrong)}"
+        raise SourceError(Problem(where=where(pin), what=what, fix="pin another commit"))
+
+
+def _damaged(pin: Pin, cache: Path, said: str) -> SourceError:
+    repository = kept(cache, pin.commit)
+    fix = f"remove {repository} and build again"
+    return SourceError(Problem(where=where(pin), what=f"the commit in the cache is damaged: {said}", fix=fix))
