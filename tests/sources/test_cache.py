@@ -34,8 +34,8 @@ from .conftest import FILES, Said, make_wheel, pin
 BUILD_TOOLS = str(Path(__file__).parents[2] / "build_tools")
 SCRIPT = """
 import sys
-from npu_overlays.pin import Pin
-from npu_overlays.source import acquire
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.acquisition import acquire
 from pathlib import Path
 repository, commit, cache = sys.argv[1:]
 tree = acquire(
