@@ -13,21 +13,15 @@ from typing import ClassVar
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One mistake.
+    """One mistake."""
 
-    Args:
-        where: file, configuration key or symbol, e.g. ``overlays/verl@796871d/pyproject.toml: tool.overlay.revision``.
-        what: what is wrong there.
-        fix: what to do about it, as an instruction.
-        targets: the symbols it strikes, where one place in an overlay speaks of several.
-        options: what makes the command line right that was typed, in pairs: an option and its value, or a word of it
-            and the one to write instead.
-    """
-
+    # file, configuration key or symbol, e.g. ``overlays/verl@796871d/pyproject.toml: tool.overlay.revision``.
     where: str
-    what: str
-    fix: str = ""
-    targets: tuple[str, ...] = ()
+    what: str  # what is wrong there
+    fix: str = ""  # what to do about it, as an instruction
+    targets: tuple[str, ...] = ()  # the symbols it strikes, where one place in an overlay speaks of several
+    # what makes the command line right that was typed, in pairs: an option and its value, or a word of it and the one
+    # to write instead
     options: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:

@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from npu_overlays.overlay.import_paths import check_imports
 from packaging.version import Version
 
 from npu_overlays.contracts.headers import parse_metadata
 from npu_overlays.errors import MergeError
 from npu_overlays.overlay.compiled import check_compiled, wheel_tag
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.import_paths import check_imports
-from npu_overlays.overlay.licences import licence_files
-from npu_overlays.overlay.omitted_files import check_left_out
 from npu_overlays.overlay.project import Overlay, source_kind
+from npu_overlays.pipeline.licences import licence_files
+from npu_overlays.pipeline.omitted_files import check_left_out
 from npu_overlays.pipeline.upstream import sdist_entry_points
 from npu_overlays.sources.pin import Archive
 from npu_overlays.sources.tree import Source, SourceTree

@@ -8,7 +8,7 @@ import pytest
 
 from npu_overlays.errors import ConfigError
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.pins import archive_faults, is_folder_name, url_fault
+from npu_overlays.overlay.pin_faults import archive_faults, is_folder_name, url_fault
 from npu_overlays.overlay.stacks import load_stacks
 from npu_overlays.sources.pin import Archive
 from support.overlays import write_overlay, write_stacks

@@ -18,22 +18,15 @@ class PairedDistribution:
 
     Installers compare public versions, which an upstream of that version satisfies whatever it was built from;
     that overlay and revision are the right ones is for ``--verify`` to see.
-
-    Args:
-        project: upstream's name.
-        distribution: the patched one's.
-        version: its public version.
-        overlay: name of its overlay.
-        revision: of that overlay.
-        builds: the full versions that revision can have, by what its bytes came from; the commit's first. None where
-            no revision was given out.
     """
 
-    project: str
-    distribution: str
-    version: str
-    overlay: str
-    revision: int
+    project: str  # upstream's name
+    distribution: str  # the patched one's
+    version: str  # its public version
+    overlay: str  # name of its overlay
+    revision: int  # of that overlay
+    # the full versions that revision can have, by what its bytes came from; the commit's first. None where no
+    # revision was given out.
     builds: tuple[str, ...]
 
     @property

@@ -16,15 +16,10 @@ KINDS = ("advantage", "checkpoint", "debugger", "exception", "loss", "print", "r
 
 @dataclass(frozen=True, kw_only=True)
 class Acceptance:
-    """One danger that is accepted.
+    """One danger that is accepted."""
 
-    Args:
-        kind: one of `KINDS`.
-        reason: why it is right; empty where the change's own reason says so.
-    """
-
-    kind: str
-    reason: str = ""
+    kind: str  # one of `KINDS`
+    reason: str = ""  # why it is right; empty where the change's own reason says so
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.reason}" if self.reason else self.kind

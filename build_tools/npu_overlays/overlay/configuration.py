@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.layers import Found, find_layers, inherited
-from npu_overlays.overlay.pins import archive_faults
+from npu_overlays.overlay.pin_faults import archive_faults
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.settings import (
     check_paths,

@@ -9,11 +9,10 @@ from typing import TypeVar
 from packaging.version import Version
 
 from npu_overlays.errors import ConfigError, MergeError, Problem
-from npu_overlays.overlay.anchors import with_anchors
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.inputs import Input, input_files, inputs_digest
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, read_layers
-from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.operations import Operation, with_anchors
 from npu_overlays.overlay.project import Assigned, Drop, Layer, Overlay
 
 _Item = TypeVar("_Item", OverlayFile, SourcedEdit, Operation)
@@ -37,29 +36,17 @@ class StillAssigned:
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """Everything that is done for a pin, what is dropped or is for other versions left out.
+    """Everything that is done for a pin, what is dropped or is for other versions left out."""
 
-    Args:
-        overlay: the pin.
-        layers: names of the layers it is made of, lowest first, without what is its own.
-        operations: from merge modules and shared definitions.
-        files: added files of ``tree/``.
-        patches: in the order in which they are applied.
-        edits: substitutions in non-Python files.
-        dropped: what layers, or the pin itself, leave out.
-        assigned: what upstream goes on assigning at run time.
-        inputs: the files that say all of it, the configuration among them.
-    """
-
-    overlay: Overlay
-    layers: tuple[str, ...]
-    operations: tuple[Operation, ...]
-    files: tuple[OverlayFile, ...]
-    patches: tuple[OverlayFile, ...]
-    edits: tuple[SourcedEdit, ...]
-    dropped: tuple[Dropped, ...] = ()
-    assigned: tuple[StillAssigned, ...] = ()
-    inputs: tuple[Input, ...]
+    overlay: Overlay  # the pin
+    layers: tuple[str, ...]  # names of the layers it is made of, lowest first, without what is its own
+    operations: tuple[Operation, ...]  # from merge modules and shared definitions
+    files: tuple[OverlayFile, ...]  # added files of ``tree/``
+    patches: tuple[OverlayFile, ...]  # in the order in which they are applied
+    edits: tuple[SourcedEdit, ...]  # substitutions in non-Python files
+    dropped: tuple[Dropped, ...] = ()  # what layers, or the pin itself, leave out
+    assigned: tuple[StillAssigned, ...] = ()  # what upstream goes on assigning at run time
+    inputs: tuple[Input, ...]  # the files that say all of it, the configuration among them
 
     @property
     def digest(self) -> str:

@@ -30,19 +30,12 @@ _LEFT_OVER = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """A file that a wheel follows from.
+    """A file that a wheel follows from."""
 
-    Args:
-        layer: name of the layer it belongs to.
-        path: its path in the layer's folder.
-        executable: whether it is.
-        sha256: of its content, hex.
-    """
-
-    layer: str
-    path: str
-    executable: bool
-    sha256: str
+    layer: str  # name of the layer it belongs to
+    path: str  # its path in the layer's folder
+    executable: bool  # whether it is
+    sha256: str  # of its content, hex
 
     @property
     def name(self) -> str:

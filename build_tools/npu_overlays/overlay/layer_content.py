@@ -19,27 +19,16 @@ from npu_overlays.paths import unsafe
 
 @dataclass(frozen=True, kw_only=True)
 class OverlayFile:
-    """One file of a layer.
+    """One file of a layer."""
 
-    Args:
-        layer: name of the layer it lies in.
-        path: for `tree` the repository path it stands for, otherwise its name, with ``#2`` for the second mail in it.
-        file: where it lies, below the layer's name, for messages.
-        content: its bytes.
-        executable: whether it is executable.
-        bounds: to which versions of upstream it applies.
-        accept: of an added file, the dangers in it that its layer lets stand.
-        mail: of a patch, which of the mails in its file it is; 0 for the only one.
-    """
-
-    layer: str
-    path: str
-    file: str
-    content: bytes
-    executable: bool = False
-    bounds: Bounds = ALWAYS
-    accept: tuple[Acceptance, ...] = ()
-    mail: int = 0
+    layer: str  # name of the layer it lies in
+    path: str  # for `tree` the repository path it stands for, otherwise its name, with ``#2`` for the second mail in it
+    file: str  # where it lies, below the layer's name, for messages
+    content: bytes  # its bytes
+    executable: bool = False  # whether it is executable
+    bounds: Bounds = ALWAYS  # to which versions of upstream it applies
+    accept: tuple[Acceptance, ...] = ()  # of an added file, the dangers in it that its layer lets stand
+    mail: int = 0  # of a patch, which of the mails in its file it is; 0 for the only one
 
     @property
     def holder(self) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npu_overlays.errors import ConfigError, Problem
-from npu_overlays.overlay.pins import is_folder_name
+from npu_overlays.overlay.pin_faults import is_folder_name
 from npu_overlays.overlay.project import BUNDLED, LAYER_FILE, Layer
 from npu_overlays.overlay.settings import (
     check_paths,

@@ -13,8 +13,7 @@ from dataclasses import replace
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.model.selectors import selector, with_selector
 from npu_overlays.model.texts import names_in
-from npu_overlays.overlay.anchors import with_anchors
-from npu_overlays.overlay.operations import Edit, ImportedName, Operation
+from npu_overlays.overlay.operations import Edit, ImportedName, Operation, with_anchors
 from npu_overlays.overlay.parser.arguments import Arguments, read_arguments
 from npu_overlays.overlay.parser.marks import Mark, read_marks
 from npu_overlays.overlay.parser.misuse import misplaced

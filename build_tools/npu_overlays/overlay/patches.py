@@ -48,22 +48,14 @@ _BINARY = re.compile(rb"^Binary files .* differ\r?$", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class PatchFile:
-    """A parsed patch.
+    """A parsed patch."""
 
-    Args:
-        source: the file.
-        paths: the repository paths it touches.
-        strip: how many folders its names have in front of those paths, as ``git apply -p`` counts.
-        hunks: its hunks.
-        reason: the reason its header gives.
-        accept: the dangers in it that its author lets stand, in lines ``Accept: loss: why that is right``.
-    """
-
-    source: OverlayFile
-    paths: tuple[str, ...]
-    strip: int
-    hunks: tuple[Hunk, ...]
-    reason: Reason
+    source: OverlayFile  # the file
+    paths: tuple[str, ...]  # the repository paths it touches
+    strip: int  # how many folders its names have in front of those paths, as ``git apply -p`` counts
+    hunks: tuple[Hunk, ...]  # its hunks
+    reason: Reason  # the reason its header gives
+    # the dangers in it that its author lets stand, in lines ``Accept: loss: why that is right``
     accept: tuple[Acceptance, ...] = ()
 
 

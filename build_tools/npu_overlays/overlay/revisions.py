@@ -23,17 +23,11 @@ _HEADER = """\
 
 @dataclass(frozen=True, kw_only=True)
 class Revision:
-    """A revision that was given out.
+    """A revision that was given out."""
 
-    Args:
-        number: counts from 1.
-        why: what is new in it, for its users.
-        sha256: over all that the overlay was made of, hex.
-    """
-
-    number: int
-    why: str
-    sha256: str
+    number: int  # counts from 1
+    why: str  # what is new in it, for its users
+    sha256: str  # over all that the overlay was made of, hex
 
 
 def read_revisions(folder: Path) -> tuple[Revision, ...]:

@@ -20,21 +20,13 @@ _PREFIXES = tuple(letter + b"/" for letter in (b"a", b"b", b"c", b"i", b"o", b"w
 
 @dataclass(frozen=True, kw_only=True)
 class Hunk:
-    """One hunk of a patch.
+    """One hunk of a patch."""
 
-    Args:
-        path: the repository path of the file as it was.
-        line: the 1-based line it was made at.
-        before: the lines it must find, with their ends.
-        after: the lines it puts there.
-        context: how many unchanged lines stand above the first changed one, and below the last.
-    """
-
-    path: str
-    line: int
-    before: tuple[bytes, ...]
-    after: tuple[bytes, ...]
-    context: tuple[int, int]
+    path: str  # the repository path of the file as it was
+    line: int  # the 1-based line it was made at
+    before: tuple[bytes, ...]  # the lines it must find, with their ends
+    after: tuple[bytes, ...]  # the lines it puts there
+    context: tuple[int, int]  # how many unchanged lines stand above the first changed one, and below the last
 
     @property
     def trailing(self) -> bool:
@@ -44,21 +36,13 @@ class Hunk:
 
 @dataclass(kw_only=True)
 class Section:
-    """What a patch says of one file: its header, the names below it, the hunks; as it is written.
+    """What a patch says of one file: its header, the names below it, the hunks; as it is written."""
 
-    Args:
-        header: what stands behind ``diff --git``; empty in a patch that git has not made.
-        lines: it, from its header on.
-        sides: the names behind ``---`` and ``+++``.
-        moved: the names of a file that is renamed or copied.
-        hunks: its hunks.
-    """
-
-    header: bytes
-    lines: list[bytes] = field(default_factory=list)
-    sides: list[bytes] = field(default_factory=list)
-    moved: list[bytes] = field(default_factory=list)
-    hunks: list[_Body] = field(default_factory=list)
+    header: bytes  # what stands behind ``diff --git``; empty in a patch that git has not made
+    lines: list[bytes] = field(default_factory=list)  # it, from its header on
+    sides: list[bytes] = field(default_factory=list)  # the names behind ``---`` and ``+++``
+    moved: list[bytes] = field(default_factory=list)  # the names of a file that is renamed or copied
+    hunks: list[_Body] = field(default_factory=list)  # its hunks
 
     def strip(self) -> int | None:
         """Return how many folders the names have in front of the path, as ``git apply -p`` counts; None if unclear."""

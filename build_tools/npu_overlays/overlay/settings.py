@@ -9,7 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
-from npu_overlays.overlay.pins import TRANSPORTS, url_fault
+from npu_overlays.overlay.pin_faults import TRANSPORTS, url_fault
 from npu_overlays.overlay.project import Assigned, Drop, FileSettings, TextEdit
 from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import unsafe

@@ -19,16 +19,11 @@ SOURCE_VARIABLE = "NPU_OVERLAYS_SOURCE"
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What a user asks for.
+    """What a user asks for."""
 
-    Args:
-        mode: which kind of source; None where nothing is said of it.
-        where: the option or variable that says so, for messages.
-        clones: clones of the user's, by the variable that names one: ``VERL_PATH``.
-    """
-
-    mode: Mode | None = None
-    where: str = SOURCE_VARIABLE
+    mode: Mode | None = None  # which kind of source; None where nothing is said of it
+    where: str = SOURCE_VARIABLE  # the option or variable that says so, for messages
+    # clones of the user's, by the variable that names one: ``VERL_PATH``
     clones: Mapping[str, Path] = field(default_factory=dict)
 
     def clone(self, project: str) -> Path | None:

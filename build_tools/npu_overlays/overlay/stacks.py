@@ -11,7 +11,7 @@ from npu_doctor.jsonfiles import DataError
 from npu_doctor.knowledge import settings
 from npu_doctor.stacks import Catalogue, Stack, read_stacks
 from npu_overlays.errors import ConfigError, Problem
-from npu_overlays.overlay.pins import is_folder_name
+from npu_overlays.overlay.pin_faults import is_folder_name
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FOLDER
 
 
@@ -22,10 +22,9 @@ class Stacks(Catalogue):
     Args:
         stacks: the default one first.
         settings: what holds for all of them.
-        folder: where they were read from.
     """
 
-    folder: Path
+    folder: Path  # where they were read from
 
     @property
     def default(self) -> str:

@@ -25,31 +25,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """An overlay, and all that is read of its folder and its partners' beside what changes.
+    """An overlay, and all that is read of its folder and its partners' beside what changes."""
 
-    Args:
-        overlay: the overlay.
-        locked: its lock.
-        partners: the overlays that a stack pairs it with.
-        pairs: the patched distributions it is made for: those of its partners that its upstream requires.
-        stacks: those beside its folder; some name it.
-        revisions: those of it that were given out, the last one last.
-        mode: which kind of source its upstream is to come from.
-        clone: a clone of the user's to take the commit from, or None.
-        build: the build that its wheels are, where that is said, as by an sdist; else it follows from its files.
-        earlier: what the versions of its development builds say that lie where its wheels will.
-    """
-
-    overlay: Overlay
-    locked: Locked
-    partners: tuple[Overlay, ...]
+    overlay: Overlay  # the overlay
+    locked: Locked  # its lock
+    partners: tuple[Overlay, ...]  # the overlays that a stack pairs it with
+    # the patched distributions it is made for: those of its partners that its upstream requires
     pairs: tuple[PairedDistribution, ...]
-    stacks: Stacks
-    revisions: tuple[Revision, ...]
-    mode: Mode
-    clone: Path | None
-    build: str = ""
-    earlier: tuple[str, ...] = ()
+    stacks: Stacks  # those beside its folder; some name it
+    revisions: tuple[Revision, ...]  # those of it that were given out, the last one last
+    mode: Mode  # which kind of source its upstream is to come from
+    clone: Path | None  # a clone of the user's to take the commit from, or None
+    build: str = ""  # the build that its wheels are, where that is said, as by an sdist; else it follows from its files
+    earlier: tuple[str, ...] = ()  # what the versions of its development builds say that lie where its wheels will
 
     @property
     def name(self) -> str:

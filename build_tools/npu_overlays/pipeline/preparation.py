@@ -30,10 +30,10 @@ from npu_overlays.model.lookup import Upstream
 from npu_overlays.overlay.compiled import wheel_tag
 from npu_overlays.overlay.content import Content, load_content, needs_version
 from npu_overlays.overlay.inputs import LOCK_FILE
-from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.pipeline.build_version import wheel_version
+from npu_overlays.pipeline.licences import licence_files
 from npu_overlays.pipeline.loader import Loaded
 from npu_overlays.pipeline.upstream import acquire, check_shape, released_version
 from npu_overlays.progress import about, step
@@ -47,29 +47,17 @@ NamedT = TypeVar("NamedT", Overlay, Loaded)
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """Everything a wheel will hold, before it is written.
+    """Everything a wheel will hold, before it is written."""
 
-    Args:
-        loaded: the overlay, its lock and its partners.
-        content: everything the overlay says.
-        version: the wheel's version.
-        applied: the patched tree.
-        files: its changes, explained.
-        licences: its licence files.
-        tag: what the wheel is for, and whether it belongs among pure Python.
-        record: the content of ``changes.json``.
-        notices: harmless things worth knowing.
-    """
-
-    loaded: Loaded
-    content: Content
-    version: str
-    applied: Applied
-    files: tuple[ExplainedFile, ...]
-    licences: dict[str, bytes]
-    tag: tuple[str, bool]
-    record: Changes
-    notices: tuple[str, ...]
+    loaded: Loaded  # the overlay, its lock and its partners
+    content: Content  # everything the overlay says
+    version: str  # the wheel's version
+    applied: Applied  # the patched tree
+    files: tuple[ExplainedFile, ...]  # its changes, explained
+    licences: dict[str, bytes]  # its licence files
+    tag: tuple[str, bool]  # what the wheel is for, and whether it belongs among pure Python
+    record: Changes  # the content of ``changes.json``
+    notices: tuple[str, ...]  # harmless things worth knowing
 
     @property
     def tree(self) -> PatchedTree:
@@ -104,19 +92,12 @@ def joined(errors: Sequence[OverlayError]) -> OverlayError:
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedInput:
-    """An overlay and the upstream it is applied to.
+    """An overlay and the upstream it is applied to."""
 
-    Args:
-        content: everything the overlay says.
-        tree: the pinned upstream files.
-        absent: paths the commit holds and this source is known to lack.
-        version: upstream's; empty where it is not known and makes no difference.
-    """
-
-    content: Content
-    tree: SourceTree
-    absent: frozenset[str]
-    version: str = ""
+    content: Content  # everything the overlay says
+    tree: SourceTree  # the pinned upstream files
+    absent: frozenset[str]  # paths the commit holds and this source is known to lack
+    version: str = ""  # upstream's; empty where it is not known and makes no difference
 
 
 def subject(overlay: Overlay, choice: Choice) -> AppliedInput:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterable
@@ -12,11 +14,10 @@ from npu_overlays.contracts.headers import parse_metadata
 from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.errors import ConfigError, MergeError, Problem, SourceError
 from npu_overlays.overlay.compiled import check_compiled
-from npu_overlays.overlay.import_paths import check_imports
-from npu_overlays.overlay.licences import licence_files
-from npu_overlays.overlay.omitted_files import check_left_out, check_named
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.tables import parse_toml
+from npu_overlays.pipeline.licences import licence_files
+from npu_overlays.pipeline.omitted_files import check_left_out, check_named
 from npu_overlays.progress import step
 from npu_overlays.sources import acquisition
 from npu_overlays.sources.tree import SourceTree
@@ -25,6 +26,7 @@ from npu_summary.changes import SCHEMES
 # Layouts of metadata in which nothing says what of an sdist's is so in every wheel.
 _SILENT = ("", "1.0", "1.1", "1.2", "2.0", "2.1")
 _KINDS = (f"{SCHEMES}/scripts", f"{SCHEMES}/data")
+_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_][\w.]*)", re.MULTILINE)
 _ACTED_UPON = {"requires-dist", "provides-extra", "requires-python"}
 
 
@@ -93,7 +95,7 @@ def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTre
     problems: list[Problem] = []
     checks = (
         lambda: check_compiled(overlay, tree),
-        lambda: check_imports(overlay, tree),
+        lambda: _check_import_names(overlay, tree),
         lambda: check_left_out(overlay, tree, releases),
         lambda: check_named(overlay, (tree, *releases)),
         lambda: licence_files(overlay, tree),
@@ -105,6 +107,37 @@ def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTre
             problems += error.problems
     if problems:
         raise MergeError(problems)
+
+
+def _check_import_names(overlay: Overlay, tree: SourceTree) -> None:
+    """Refuse a package whose own modules import it by another name than the wheel would give it.
+
+    Raises:
+        MergeError: with each such package.
+    """
+    explicit = dict(overlay.pin.imports)
+    problems = []
+    for top, home in overlay.pin.homes:
+        if tree.wheel or "/" not in home or top in explicit:
+            continue
+        used = _imported_names(tree, top)
+        dotted, short = home.replace("/", "."), home.rpartition("/")[2]
+        if not _reached(used, dotted) and _reached(used, short) and short not in sys.stdlib_module_names:
+            what = f"{top} would be installed as `{dotted}`, and its modules import `{short}`"
+            fix = f'write {{ path = "{top}", import = "{short}" }} instead of "{top}"'
+            where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages"
+            problems.append(Problem(where=where, what=what, fix=fix))
+    if problems:
+        raise MergeError(problems)
+
+
+def _imported_names(tree: SourceTree, top: str) -> set[str]:
+    modules = (path for path in tree.entries if path.startswith(f"{top}/") and path.endswith(".py"))
+    return {found.decode() for path in modules for found in _IMPORT.findall(tree.read(path))}
+
+
+def _reached(used: set[str], name: str) -> bool:
+    return any(one == name or one.startswith(f"{name}.") for one in used)
 
 
 def upstream_metadata(tree: SourceTree) -> UpstreamMetadata:

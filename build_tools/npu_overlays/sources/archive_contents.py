@@ -20,24 +20,16 @@ _SPECIAL = ("METADATA", "WHEEL", "entry_points.txt")
 
 @dataclass(frozen=True, kw_only=True)
 class Unpacked:
-    """What an archive holds.
+    """What an archive holds."""
 
-    Args:
-        files: its files by repository path.
-        metadata: text of ``METADATA`` or ``PKG-INFO``.
-        entry_points: text of a wheel's ``entry_points.txt``.
-        wheel: text of a wheel's ``WHEEL`` file.
-        beside: what a wheel installs beside the shipped packages.
-        sboms: its bills of materials by file name, that of a folder with dashes for slashes.
-        licences: those of its licence files that would lie among the shipped files, by their names in its metadata.
-    """
-
-    files: dict[str, ArchiveMember]
-    metadata: str
-    entry_points: str = ""
-    wheel: str = ""
-    beside: tuple[str, ...] = ()
+    files: dict[str, ArchiveMember]  # its files by repository path
+    metadata: str  # text of ``METADATA`` or ``PKG-INFO``
+    entry_points: str = ""  # text of a wheel's ``entry_points.txt``
+    wheel: str = ""  # text of a wheel's ``WHEEL`` file
+    beside: tuple[str, ...] = ()  # what a wheel installs beside the shipped packages
+    # its bills of materials by file name, that of a folder with dashes for slashes
     sboms: Mapping[str, bytes] = field(default_factory=dict)
+    # those of its licence files that would lie among the shipped files, by their names in its metadata
     licences: Mapping[str, bytes] = field(default_factory=dict)
 
 

@@ -34,20 +34,14 @@ _ROOMS: tuple[tuple[Kind, str, re.Pattern[str]], ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Holding:
-    """One upstream source in the cache.
+    """One upstream source in the cache."""
 
-    Args:
-        kind: a commit's repository, a release archive, the history of a project, the files of a commit or archive
-            as wheels hold them, or what was merged into them.
-        identity: the commit id, the archive's sha256, or the project's name.
-        path: where it lies.
-        size: bytes of its files.
-    """
-
+    # a commit's repository, a release archive, the history of a project, the files of a commit or archive as wheels
+    # hold them, or what was merged into them
     kind: Kind
-    identity: str
-    path: Path
-    size: int
+    identity: str  # the commit id, the archive's sha256, or the project's name
+    path: Path  # where it lies
+    size: int  # bytes of its files
 
 
 def holdings(cache: Path) -> list[Holding]:

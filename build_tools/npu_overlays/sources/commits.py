@@ -1,4 +1,4 @@
-"""Commits: a pin → exactly the blobs of its commit.
+"""Commits: a pin → exactly the blobs of its commit; or a tag → the id of the commit it names.
 
 The commit is fetched into a bare repository that stays in the cache, and its
 blobs are read from the object database. Nothing is ever checked out, so
@@ -8,17 +8,20 @@ part in it. The user's own git configuration decides how a URL is reached.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+from npu_overlays import git, process
 from npu_overlays.errors import Problem, SourceError, listing
 from npu_overlays.paths import faults
 from npu_overlays.sources import cache as caching
 from npu_overlays.sources.cache import Progress
 from npu_overlays.sources.cache_trust import check
 from npu_overlays.sources.deflated_members import Inflated, kept_members
-from npu_overlays.sources.git_fetch import Route, fetch
+from npu_overlays.sources.git_fetch import PINNED_TAG, FetchProgress, Route, fetch, fetch_ref, headline, init_bare
 from npu_overlays.sources.git_objects import Blobs, DamagedError, Listed, list_commit
 from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.silent_hosts import longer
 from npu_overlays.sources.tree import FileEntry, Source, SourceTree
 
 
@@ -107,3 +110,61 @@ def _damaged(pin: Pin, cache: Path, said: str) -> SourceError:
     repository = kept(cache, pin.commit)
     fix = f"remove {repository} and build again"
     return SourceError(Problem(where=where(pin), what=f"the commit in the cache is damaged: {said}", fix=fix))
+
+
+def find_tagged(pin: Pin, *, clone: Path | None, cache: Path, progress: Progress) -> str:
+    """Return the id of the commit that the tag of a pin names.
+
+    Args:
+        pin: names the repository and the tag.
+        clone: a clone of the user's to look in instead.
+        cache: the cache folder.
+        progress: told what is being waited for.
+
+    Raises:
+        SourceError: there is no such tag, or the repository cannot be reached.
+        OutputError: the cache cannot be written.
+    """
+    return _tag_in_clone(pin, clone) if clone else _fetch_tag(pin, cache, progress)
+
+
+def _tag_in_clone(pin: Pin, clone: Path) -> str:
+    try:
+        return _named_commit(clone, f"refs/tags/{pin.tag}")
+    except process.ProcessError as error:
+        raise _no_tag(pin, str(clone)) from error
+
+
+def _fetch_tag(pin: Pin, cache: Path, progress: Progress) -> str:
+    shown = process.without_credentials(pin.repository)
+    with caching.using(cache), caching.workspace(cache) as work:
+        repository = work / "repository.git"
+        init_bare(repository, cache)
+        progress(f"{pin.project} {pin.tag}: fetching from {shown}")
+        try:
+            told = FetchProgress(pin, pin.repository, progress)
+            fetch_ref(repository, pin.repository, f"refs/tags/{pin.tag}:{PINNED_TAG}", Route(urls=()), told)
+            commit = _named_commit(repository, PINNED_TAG)
+        except process.ProcessError as error:
+            raise _tag_not_had(pin, shown, error) from error
+        caching.publish(cache, repository, kept(cache, commit))
+    return commit
+
+
+def _named_commit(repository: Path, reference: str) -> str:
+    found = git.configured("rev-parse", "--verify", f"{reference}^{{commit}}", cwd=repository)
+    return found.decode().strip()
+
+
+def _tag_not_had(pin: Pin, shown: str, error: process.ProcessError) -> SourceError:
+    if re.search("couldn't find remote ref|Needed a single revision|expected commit type", str(error)):
+        return _no_tag(pin, shown)
+    fix = longer() if isinstance(error, process.SilentError) else f"see that `git ls-remote {shown}` answers here"
+    return SourceError(Problem(where=shown, what=headline(str(error)), fix=fix))
+
+
+def _no_tag(pin: Pin, place: str) -> SourceError:
+    fix = (
+        f"one that `git ls-remote --tags {place}` lists, or all 40 digits of a commit; a branch names another each day"
+    )
+    return SourceError(Problem(where=place, what=f"has no tag `{pin.tag}` that names a commit", fix=fix))

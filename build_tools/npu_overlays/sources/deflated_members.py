@@ -38,19 +38,12 @@ _RECENT = 64
 
 @dataclass(frozen=True)
 class DeflatedMember:
-    """A file as a wheel holds it.
+    """A file as a wheel holds it."""
 
-    Args:
-        checksum: the CRC-32 of its bytes.
-        size: how many there are.
-        sha256: of them, hex.
-        deflated: the same bytes as a raw deflate stream.
-    """
-
-    checksum: int
-    size: int
-    sha256: str
-    deflated: bytes
+    checksum: int  # the CRC-32 of its bytes
+    size: int  # how many there are
+    sha256: str  # of them, hex
+    deflated: bytes  # the same bytes as a raw deflate stream
 
 
 def deflated(content: bytes) -> DeflatedMember:

@@ -33,19 +33,12 @@ PINNED_TAG = "refs/pinned/tag"
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """How to reach a commit.
+    """How to reach a commit."""
 
-    Args:
-        urls: repositories to ask, in order.
-        settings: further git configuration, as ``name=value``.
-        env: further variables for git.
-        ask_silent: ask those too that left a connection unanswered a few minutes ago.
-    """
-
-    urls: Sequence[str]
-    settings: Sequence[str] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    ask_silent: bool = True
+    urls: Sequence[str]  # repositories to ask, in order
+    settings: Sequence[str] = ()  # further git configuration, as ``name=value``
+    env: Mapping[str, str] = field(default_factory=dict)  # further variables for git
+    ask_silent: bool = True  # ask those too that left a connection unanswered a few minutes ago
 
 
 class UnreachableError(SourceError):

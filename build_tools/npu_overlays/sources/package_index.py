@@ -32,17 +32,11 @@ _YES = ("1", "true", "yes", "y", "t", "on")
 
 @dataclass(frozen=True, kw_only=True)
 class Index:
-    """One index, page of links or folder.
+    """One index, page of links or folder."""
 
-    Args:
-        shown: how it is called in messages.
-        finder: looks there, and nowhere else.
-        session: fetches from there.
-    """
-
-    shown: str
-    finder: PackageFinder
-    session: PyPIClient
+    shown: str  # how it is called in messages
+    finder: PackageFinder  # looks there, and nowhere else
+    session: PyPIClient  # fetches from there
 
     def links(self, distribution: str) -> Iterator[Link]:
         """Yield the files it has of a distribution, for whatever Python and platform."""

@@ -23,45 +23,30 @@ def home_of(path: str, name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """A release archive on a package index that holds the pinned packages.
+    """A release archive on a package index that holds the pinned packages."""
 
-    Args:
-        distribution: name to ask the index for.
-        version: its version.
-        file: file name, a wheel or an sdist.
-        sha256: hex digest the downloaded file must have.
-    """
-
-    distribution: str
-    version: str
-    file: str
-    sha256: str
+    distribution: str  # name to ask the index for
+    version: str  # its version
+    file: str  # file name, a wheel or an sdist
+    sha256: str  # hex digest the downloaded file must have
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pin:
-    """An upstream commit, or a release alone, and where its bytes may come from.
+    """An upstream commit, or a release alone, and where its bytes may come from."""
 
-    Args:
-        project: upstream's distribution name, e.g. ``transformers``.
-        repository: the canonical repository URL; empty where only a release archive is known.
-        mirrors: further repository URLs, tried in order after `repository`.
-        commit: the full commit id, 40 hex digits; empty for a release of which only the archive is known.
-        tag: the release tag of that commit, or empty.
-        archives: release archives that may stand in for the commit. Without a commit there is exactly one, and
-            its digest is what is pinned.
-        packages: repository folders and single modules that are shipped, e.g. ``src/transformers`` or ``six.py``.
-        imports: where a package is imported as something else than its path says: its path, and its place in
-            upstream's wheel, ``("python/lib", "lib")``.
-    """
-
-    project: str
-    repository: str = ""
-    mirrors: tuple[str, ...] = ()
-    commit: str = ""
-    tag: str = ""
+    project: str  # upstream's distribution name, e.g. ``transformers``.
+    repository: str = ""  # the canonical repository URL; empty where only a release archive is known
+    mirrors: tuple[str, ...] = ()  # further repository URLs, tried in order after `repository`
+    commit: str = ""  # the full commit id, 40 hex digits; empty for a release of which only the archive is known
+    tag: str = ""  # the release tag of that commit, or empty
+    # release archives that may stand in for the commit. Without a commit there is exactly one, and its digest is what
+    # is pinned.
     archives: tuple[Archive, ...] = ()
+    # repository folders and single modules that are shipped, e.g. ``src/transformers`` or ``six.py``.
     packages: tuple[str, ...]
+    # where a package is imported as something else than its path says: its path, and its place in upstream's wheel,
+    # ``("python/lib", "lib")``
     imports: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -33,38 +33,23 @@ _ELSEWHERE = 1 << 32
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """One file of a release, and what else the release has.
+    """One file of a release, and what else the release has."""
 
-    Args:
-        archive: the file.
-        content: its bytes.
-        preferred: the name of the file that an installer would take here; empty where it would take none.
-        others: the names of the other files.
-    """
-
-    archive: Archive
-    content: bytes
-    preferred: str
-    others: tuple[str, ...]
+    archive: Archive  # the file
+    content: bytes  # its bytes
+    preferred: str  # the name of the file that an installer would take here; empty where it would take none
+    others: tuple[str, ...]  # the names of the other files
 
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
-    """One file of a release.
+    """One file of a release."""
 
-    Args:
-        version: of the release.
-        index: where it is had.
-        link: likewise.
-        tags: for what it is; of an sdist nothing.
-        rank: how early an installer takes it here; less is earlier, and `_ELSEWHERE` is never.
-    """
-
-    version: Version
-    index: Index
-    link: Link
-    tags: frozenset[Tag]
-    rank: tuple[int, ...]
+    version: Version  # of the release
+    index: Index  # where it is had
+    link: Link  # likewise
+    tags: frozenset[Tag]  # for what it is; of an sdist nothing
+    rank: tuple[int, ...]  # how early an installer takes it here; less is earlier, and `_ELSEWHERE` is never
 
     @property
     def name(self) -> str:

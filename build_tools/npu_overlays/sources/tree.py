@@ -38,20 +38,13 @@ class Source:
     Holds nothing that depends on the machine: a mirror or a local clone that
     served the pinned commit is simply ``git``, because the commit vouches for
     the bytes.
-
-    Args:
-        kind: ``git`` (the commit's blobs) or ``archive`` (a release archive whose sha256 is pinned).
-        repository: the pinned repository URL.
-        commit: the full pinned commit; empty where a release alone is pinned.
-        archive: file name of the archive, for kind ``archive``.
-        sha256: the archive's sha256, for kind ``archive``.
     """
 
-    kind: SourceKind
-    repository: str
-    commit: str
-    archive: str = ""
-    sha256: str = ""
+    kind: SourceKind  # ``git`` (the commit's blobs) or ``archive`` (a release archive whose sha256 is pinned)
+    repository: str  # the pinned repository URL
+    commit: str  # the full pinned commit; empty where a release alone is pinned
+    archive: str = ""  # file name of the archive, for kind ``archive``
+    sha256: str = ""  # the archive's sha256, for kind ``archive``
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,31 +57,23 @@ class FileEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceTree:
-    """The pinned upstream files.
+    """The pinned upstream files."""
 
-    Args:
-        entries: every regular file, by repository path, sorted. Symbolic links and submodules are not listed.
-        content: the bytes of each, in memory (deflated, where the cache had them so) once they were found to be what
-            the pin names: whatever happens to the cache afterwards, what was checked is what is merged and shipped.
-        links: repository paths of symbolic links and submodules (they cannot be shipped in a wheel).
-        source: where the bytes came from.
-        metadata: for an archive, the text of its ``METADATA`` or ``PKG-INFO``; empty for git.
-        entry_points: for an archive wheel, the text of its ``entry_points.txt``; empty otherwise.
-        wheel: likewise, the text of its ``WHEEL``, which says for which Pythons and platforms it is.
-        beside: for an archive wheel, what it installs beside the shipped packages.
-        sboms: for an archive wheel, its bills of materials by file name.
-        licences: likewise, its licence files whose names in its metadata are paths among its shipped files.
-    """
-
+    # every regular file, by repository path, sorted. Symbolic links and submodules are not listed.
     entries: Mapping[str, FileEntry]
+    # the bytes of each, in memory (deflated, where the cache had them so) once they were found to be what the pin
+    # names: whatever happens to the cache afterwards, what was checked is what is merged and shipped
     content: Mapping[str, bytes] = field(repr=False, compare=False)
-    source: Source
+    source: Source  # where the bytes came from
+    # repository paths of symbolic links and submodules (they cannot be shipped in a wheel)
     links: frozenset[str] = frozenset()
-    metadata: str = ""
-    entry_points: str = ""
-    wheel: str = ""
-    beside: tuple[str, ...] = ()
+    metadata: str = ""  # for an archive, the text of its ``METADATA`` or ``PKG-INFO``; empty for git
+    entry_points: str = ""  # for an archive wheel, the text of its ``entry_points.txt``; empty otherwise
+    wheel: str = ""  # likewise, the text of its ``WHEEL``, which says for which Pythons and platforms it is
+    beside: tuple[str, ...] = ()  # for an archive wheel, what it installs beside the shipped packages
+    # for an archive wheel, its bills of materials by file name
     sboms: Mapping[str, bytes] = field(default_factory=dict)
+    # likewise, its licence files whose names in its metadata are paths among its shipped files
     licences: Mapping[str, bytes] = field(default_factory=dict)
 
     def __contains__(self, path: object) -> bool:
@@ -114,16 +99,12 @@ class SourceTree:
 
 @dataclass(frozen=True, kw_only=True)
 class PatchedTree:
-    """A source tree with an overlay applied.
+    """A source tree with an overlay applied."""
 
-    Args:
-        upstream: the tree before.
-        changed: new content by repository path; ``None`` where the file was deleted.
-        executable: paths of `changed` that must be executable although upstream's file is not, or is absent.
-    """
-
-    upstream: SourceTree
+    upstream: SourceTree  # the tree before
+    # new content by repository path; ``None`` where the file was deleted
     changed: Mapping[str, bytes | None] = field(default_factory=dict)
+    # paths of `changed` that must be executable although upstream's file is not, or is absent
     executable: frozenset[str] = frozenset()
 
     def changed_by(self, changed: Mapping[str, bytes | None], executable: Iterable[str]) -> PatchedTree:

@@ -10,9 +10,9 @@ from npu_overlays.overlay.compiled import BINARY, names
 from npu_overlays.progress import step
 from npu_overlays.sources import acquisition
 from npu_overlays.sources.archive_contents import list_files
+from npu_overlays.sources.commits import find_tagged
 from npu_overlays.sources.pin import Pin, home_of
 from npu_overlays.sources.releases import find_release
-from npu_overlays.sources.tags import find_tagged
 from npu_overlays.starting.layered import Layered
 from npu_overlays.starting.naming import check_name
 from npu_overlays.starting.offer import offer

@@ -11,7 +11,7 @@ from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from npu_overlays.errors import Problem
-from npu_overlays.overlay.pins import url_fault
+from npu_overlays.overlay.pin_faults import url_fault
 from npu_overlays.overlay.settings import check_words
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.overlay.tables import Table

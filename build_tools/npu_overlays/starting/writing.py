@@ -13,8 +13,8 @@ from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
 from npu_overlays.model.shipped_modules import EXTENSIONS, module_name
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import LOCK_FILE
-from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.pipeline.licences import licence_files
 from npu_overlays.pipeline.upstream import acquire, check_shape
 from npu_overlays.sources.tree import SourceTree
 from npu_overlays.starting.example import Example, find_example

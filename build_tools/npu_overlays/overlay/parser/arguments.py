@@ -26,27 +26,16 @@ _LISTS = ("accept", "depends", "where", "targets")
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments:
-    """What a marker says beside what it does.
+    """What a marker says beside what it does."""
 
-    Args:
-        reason: why.
-        bounds: to which versions of upstream it applies.
-        targets: its ``targets``, None where it names none.
-        depends: what it says that it depends on upstream.
-        unproven: why no test can show that it calls the operators it is there for.
-        accept: the dangers in it that its author lets stand.
-        edits: the substitutions of ``edited``.
-        problems: what is wrong with what it says.
-    """
-
-    reason: Reason
-    bounds: Bounds
-    targets: object
-    depends: tuple[str, ...]
-    unproven: str
-    accept: tuple[Acceptance, ...]
-    edits: tuple[Edit, ...]
-    problems: tuple[Problem, ...]
+    reason: Reason  # why
+    bounds: Bounds  # to which versions of upstream it applies
+    targets: object  # its ``targets``, None where it names none
+    depends: tuple[str, ...]  # what it says that it depends on upstream
+    unproven: str  # why no test can show that it calls the operators it is there for
+    accept: tuple[Acceptance, ...]  # the dangers in it that its author lets stand
+    edits: tuple[Edit, ...]  # the substitutions of ``edited``
+    problems: tuple[Problem, ...]  # what is wrong with what it says
 
 
 def read_arguments(parsed: ParsedFile, mark: Mark) -> Arguments:

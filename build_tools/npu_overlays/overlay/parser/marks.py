@@ -17,25 +17,15 @@ from npu_overlays.overlay.parser.parsed_file import ParsedFile, import_problems
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A marker, and what it marks.
+    """A marker, and what it marks."""
 
-    Args:
-        action: what it asks for.
-        call: the marker.
-        node: the statement it marks.
-        symbol: qualified name of what is marked, with what says which definition of it is meant.
-        kind: of the symbol.
-        text: the definition or the value; empty where upstream's is edited or deleted.
-        annotation: of a value.
-    """
-
-    action: Action
-    call: ast.Call
-    node: ast.stmt
-    symbol: str
-    kind: TargetKind
-    text: str = ""
-    annotation: str = ""
+    action: Action  # what it asks for
+    call: ast.Call  # the marker
+    node: ast.stmt  # the statement it marks
+    symbol: str  # qualified name of what is marked, with what says which definition of it is meant
+    kind: TargetKind  # of the symbol
+    text: str = ""  # the definition or the value; empty where upstream's is edited or deleted
+    annotation: str = ""  # of a value
 
 
 def read_marks(parsed: ParsedFile) -> Iterator[Mark | Problem]:

@@ -25,23 +25,14 @@ ImportNode: TypeAlias = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedFile:
-    """An overlay file, and what its imports bring in.
+    """An overlay file, and what its imports bring in."""
 
-    Args:
-        file: name of the file, for messages.
-        layer: name of the layer it belongs to, or of the pin.
-        module: the parsed file.
-        target: repository path its operations apply to; empty for a file of ``shared/``.
-        markers: markers by the names the file has for them.
-        imports: names for its definitions, in the order in which they are imported.
-    """
-
-    file: str
-    layer: str
-    module: Module
-    target: str
-    markers: Mapping[str, str]
-    imports: tuple[ImportedName, ...]
+    file: str  # name of the file, for messages
+    layer: str  # name of the layer it belongs to, or of the pin
+    module: Module  # the parsed file
+    target: str  # repository path its operations apply to; empty for a file of ``shared/``
+    markers: Mapping[str, str]  # markers by the names the file has for them
+    imports: tuple[ImportedName, ...]  # names for its definitions, in the order in which they are imported
 
     def where(self, node: ast.AST) -> str:
         """Return file and line of a node."""
