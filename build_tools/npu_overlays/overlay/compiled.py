@@ -73,21 +73,35 @@ def check_compiled(overlay: Overlay, tree: SourceTree) -> None:
         MergeError: with every such file and how it shows.
     """
     tag, _ = wheel_tag(tree)
-    signs = {} if tag != PURE else dict(_binaries(overlay, tree))
+    signs = dict(_compiled_files(overlay, tree, binaries=tag == PURE, sources=not tree.wheel))
     if not tree.wheel:
-        signs |= dict(_sources(overlay, tree)) | dict(_build(tree))
-    told = {path: why for path, why in signs.items() if not any(names(glob, path) for glob in overlay.not_built)}
-    if not told:
+        signs |= dict(_build(tree))
+    unnamed: dict[str, str] = {}
+    for path, why in signs.items():
+        if not any(names(glob, path) for glob in overlay.not_built):
+            unnamed[path] = why
+    if not unnamed:
         return
     where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built"
-    listed = [f"{path} {why}" for path, why in [*told.items()][:_SHOWN]]
-    rest = f"; {len(told)} in all" if len(told) > _SHOWN else ""
+    listed = [f"{path} {why}" for path, why in [*unnamed.items()][:_SHOWN]]
+    rest = f"; {len(unnamed)} in all" if len(unnamed) > _SHOWN else ""
     what = f"the wheel would lack what upstream's build makes: {'; '.join(listed)}{rest}"
     fix = (
         "pin a wheel of upstream's that holds it compiled, and use --source archive; or, where the package works"
-        f" without, name what is shipped as it is or left out: not-built = {_globs(told)}"
+        f" without, name what is shipped as it is or left out: not-built = {_globs(unnamed)}"
     )
     raise MergeError(Problem(where=where, what=what, fix=fix))
+
+
+def _compiled_files(overlay: Overlay, tree: SourceTree, *, binaries: bool, sources: bool) -> Iterator[tuple[str, str]]:
+    """Yield shipped binaries, then shipped source in compiled languages, with how each shows."""
+    shipped = [path for path in tree.entries if overlay.pin.place(path)]
+    for wanted, pattern, sign in (
+        (binaries, BINARY, "is compiled for one platform"),
+        (sources, _SOURCE, "is source to compile"),
+    ):
+        if wanted:
+            yield from ((path, sign) for path in filter(pattern.search, shipped))
 
 
 def _globs(paths: Iterable[str]) -> str:
@@ -101,18 +115,6 @@ def _globs(paths: Iterable[str]) -> str:
 def names(glob: str, path: str) -> bool:
     """Return whether an entry of ``not-built`` names a path: itself, as a glob, or the folder it lies in."""
     return fnmatchcase(path, glob) or path.startswith(f"{glob}/")
-
-
-def _binaries(overlay: Overlay, tree: SourceTree) -> Iterator[tuple[str, str]]:
-    for path in tree.entries:
-        if BINARY.search(path) and overlay.pin.place(path):
-            yield path, "is compiled for one platform"
-
-
-def _sources(overlay: Overlay, tree: SourceTree) -> Iterator[tuple[str, str]]:
-    for path in tree.entries:
-        if _SOURCE.search(path) and overlay.pin.place(path):
-            yield path, "is source to compile"
 
 
 def _build(tree: SourceTree) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.overlay.acceptances import Acceptance
@@ -69,92 +70,120 @@ class LayerContent:
     problems: tuple[Problem, ...]
 
     def bounded(self) -> Iterator[tuple[str, str, Bounds]]:
-        """Yield what says for which versions it is: its layer, where it says so, and which."""
-        places = [(one.layer, one.where, one.bounds) for one in self.operations]
-        places += [(one.layer, one.where, one.bounds) for one in self.edits]
-        places += [(one.layer, one.file, one.bounds) for one in (*self.files, *self.patches)]
-        places += [(layer.name, layer.where(f"drop ({drop.name})"), drop.bounds) for layer, drop in self.drops]
-        places += [(layer.name, layer.where(f"assigned ({one.when})"), one.bounds) for layer, one in self.assigned]
-        yield from ((layer, where, bounds) for layer, where, bounds in dict.fromkeys(places) if bounds)
+        """Yield the layer, the place and the bounds of everything that applies to some versions only, each once."""
+        places: list[tuple[str, str, Bounds]] = []
+        for operation in self.operations:
+            places.append((operation.layer, operation.where, operation.bounds))
+        for edit in self.edits:
+            places.append((edit.layer, edit.where, edit.bounds))
+        for file in (*self.files, *self.patches):
+            places.append((file.layer, file.file, file.bounds))
+        for layer, drop in self.drops:
+            places.append((layer.name, layer.where(f"drop ({drop.name})"), drop.bounds))
+        for layer, assigned in self.assigned:
+            places.append((layer.name, layer.where(f"assigned ({assigned.when})"), assigned.bounds))
+        for place in dict.fromkeys(places):
+            if place[2]:
+                yield place
 
 
 def read_layers(chain: Iterable[Layer], passed_over: Callable[[OverlayFile], bool] = lambda _: False) -> LayerContent:
-    """Return all that layers say.
+    """Return the content of layers.
 
     Args:
         chain: the layers, lowest first.
-        passed_over: whether a file of theirs need not be sound, as it is dropped as a whole.
+        passed_over: whether mistakes in a file do not matter, as the file is dropped as a whole.
     """
     layers = tuple(chain)
     problems: list[Problem] = []
-    tree = [file for one in layers for file in _files(one, "tree", problems)]
-    shared = [file for one in layers for file in _files(one, "shared", problems)]
-    patches = [file for one in layers for file in _files(one, "patches", problems)]
-    merged, plain = _split(tree)
-    sound = [file for file in merged if not passed_over(file)]
-    operations = [*_read_all(sound, shared, problems)]
-    operations += _read_all([file for file in merged if file not in sound], [], [])
+    merged: list[OverlayFile] = []
+    plain: list[OverlayFile] = []
+    for file in _files(layers, "tree", problems):
+        is_merged = file.path.endswith(".py") and uses_markers(file.content)
+        (merged if is_merged else plain).append(file)
+    shared = _files(layers, "shared", problems)
+    patches = _files(layers, "patches", problems)
+    edits: list[SourcedEdit] = []
+    drops: list[tuple[Layer, Drop]] = []
+    assigned: list[tuple[Layer, Assigned]] = []
+    for layer in layers:
+        edits += _edits(layer)
+        drops += ((layer, drop) for drop in layer.drops)
+        assigned += ((layer, one) for one in layer.assigned)
     return LayerContent(
-        operations=tuple(operations),
+        operations=_operations(merged, shared, passed_over, problems),
         files=tuple(_with_settings(layers, plain, problems)),
         patches=tuple(patches),
-        edits=tuple(_edits(layers)),
-        drops=tuple((layer, drop) for layer in layers for drop in layer.drops),
-        assigned=tuple((layer, one) for layer in layers for one in layer.assigned),
+        edits=tuple(edits),
+        drops=tuple(drops),
+        assigned=tuple(assigned),
         problems=tuple(problems),
     )
 
 
-def _edits(layers: Iterable[Layer]) -> Iterator[SourcedEdit]:
-    for layer in layers:
-        file, table = layer.settings
-        for edit in layer.edits:
-            for path in edit.paths:
-                where = f"{layer.label(file)}: {f'{table}.' if table else ''}edit ({path})"
-                yield SourcedEdit(layer=layer.name, path=path, edit=edit, where=where)
+def _edits(layer: Layer) -> Iterator[SourcedEdit]:
+    file, table = layer.settings
+    prefix = f"{layer.label(file)}: {f'{table}.' if table else ''}edit"
+    for edit in layer.edits:
+        for path in edit.paths:
+            yield SourcedEdit(layer=layer.name, path=path, edit=edit, where=f"{prefix} ({path})")
 
 
 def _with_settings(layers: Iterable[Layer], files: list[OverlayFile], problems: list[Problem]) -> Iterator[OverlayFile]:
-    """Yield added files with what their layers say of them; notes what names none of them."""
-    settings = {(layer.name, one.path): one for layer in layers for one in layer.files}
-    for file in files:
-        one = settings.pop((file.layer, file.path), FileSettings(path=file.path))
-        yield replace(file, bounds=one.bounds, accept=one.accept)
+    """Yield added files with their layers' settings for them; notes settings of a file that is not there."""
+    settings: dict[tuple[str, str], FileSettings] = {}
     for layer in layers:
-        for path in (path for name, path in settings if name == layer.name):
-            fix = f"name one of {layer.label('tree')} that upstream does not have; operations say it themselves"
-            problems.append(Problem(where=layer.where("file"), what=f"`{path}` is no added file of it", fix=fix))
+        for one in layer.files:
+            settings[layer.name, one.path] = one
+    for file in files:
+        own = settings.pop((file.layer, file.path), FileSettings(path=file.path))
+        yield replace(file, bounds=own.bounds, accept=own.accept)
+    for layer in layers:
+        for name, path in settings:
+            if name == layer.name:
+                fix = f"name one of {layer.label('tree')} that upstream does not have; operations say it themselves"
+                problems.append(Problem(where=layer.where("file"), what=f"`{path}` is no added file of it", fix=fix))
 
 
-def _files(layer: Layer, kind: str, problems: list[Problem]) -> Iterator[OverlayFile]:
-    root = layer.folder / kind
-    for path in sorted(root.rglob("*")) if root.is_dir() else []:
-        relative = path.relative_to(root).as_posix()
-        label = layer.label(f"{kind}/{relative}")
-        if is_ignored(path, root) or (path.is_dir() and not path.is_symlink()):
-            continue
-        if path.is_symlink() or not path.is_file():
-            problems.append(Problem(where=label, what="is not a regular file", fix="put the file itself there"))
-        elif unsafe(relative):
-            # A wheel lists its files in lines, and a terminal obeys what it cannot show.
-            what = "has a name with a backslash, or with characters that cannot be shown"
-            problems.append(Problem(where=label, what=what, fix="rename it"))
-        elif is_left_over(path, root):
-            fix = "delete it; if it is meant, give it another name"
-            problems.append(Problem(where=label, what="is by its name what an editor or a merge left behind", fix=fix))
-        elif kind == "shared" and path.suffix != ".py":
-            problems.append(Problem(where=label, what="shared/ holds Python definitions", fix="move it to tree/"))
-        elif kind == "patches" and path.suffix != ".patch":
-            problems.append(Problem(where=label, what="patches/ holds *.patch files", fix="rename or delete it"))
-        else:
+def _files(layers: Iterable[Layer], kind: str, problems: list[Problem]) -> list[OverlayFile]:
+    """Return the files in one content folder of layers; notes those that cannot be meant."""
+    found: list[OverlayFile] = []
+    for layer in layers:
+        root = layer.folder / kind
+        for path in sorted(root.rglob("*")):
+            if is_ignored(path, root) or (path.is_dir() and not path.is_symlink()):
+                continue
+            relative = path.relative_to(root).as_posix()
+            label = layer.label(f"{kind}/{relative}")
+            if fault := _file_fault(path, root, kind):
+                problems.append(Problem(where=label, what=fault[0], fix=fault[1]))
+                continue
+            executable = bool(path.stat().st_mode & 0o100)
             file = OverlayFile(
-                layer=layer.name,
-                path=relative,
-                file=label,
-                content=path.read_bytes(),
-                executable=bool(path.stat().st_mode & 0o100),
+                layer=layer.name, path=relative, file=label, content=path.read_bytes(), executable=executable
             )
-            yield from _patches(file, problems) if kind == "patches" else [file]
+            if kind == "patches":
+                found += _patches(file, problems)
+            else:
+                found.append(file)
+    return found
+
+
+def _file_fault(path: Path, root: Path, kind: str) -> tuple[str, str] | None:
+    """Return why a path cannot be a file of a content folder, and what to do; None where it can."""
+    if path.is_symlink() or not path.is_file():
+        return "is not a regular file", "put the file itself there"
+    if unsafe(path.relative_to(root).as_posix()):
+        # A wheel lists its files in lines, and a terminal obeys what it cannot show.
+        return "has a name with a backslash, or with characters that cannot be shown", "rename it"
+    if is_left_over(path, root):
+        what = "is by its name what an editor or a merge left behind"
+        return what, "delete it; if it is meant, give it another name"
+    if kind == "shared" and path.suffix != ".py":
+        return "shared/ holds Python definitions", "move it to tree/"
+    if kind == "patches" and path.suffix != ".patch":
+        return "patches/ holds *.patch files", "rename or delete it"
+    return None
 
 
 def _patches(file: OverlayFile, problems: list[Problem]) -> Iterator[OverlayFile]:
@@ -162,25 +191,34 @@ def _patches(file: OverlayFile, problems: list[Problem]) -> Iterator[OverlayFile
     for number, content in mails(file.content):
         mail = f"#{number}" if number else ""
         bounds = patch_bounds(content)
-        if faults := [Problem(where=file.file + mail, what=what, fix=fix) for _, what, fix in bounds.faults()]:
-            problems += faults
+        for _, what, fix in bounds.faults():
+            problems.append(Problem(where=file.file + mail, what=what, fix=fix))
             bounds = ALWAYS
         yield replace(file, path=file.path + mail, file=file.file + mail, content=content, bounds=bounds, mail=number)
 
 
-def _split(files: Iterable[OverlayFile]) -> tuple[list[OverlayFile], list[OverlayFile]]:
-    """Return the merge modules and the plain files of a tree."""
-    merged: list[OverlayFile] = []
-    plain: list[OverlayFile] = []
+def _operations(
+    merged: list[OverlayFile],
+    shared: list[OverlayFile],
+    passed_over: Callable[[OverlayFile], bool],
+    problems: list[Problem],
+) -> tuple[Operation, ...]:
+    """Return the operations of merge modules and shared files; those of files passed over last, without mistakes."""
+    passed = [file for file in merged if passed_over(file)]
+    sound = [file for file in merged if file not in passed]
+    ignored: list[Problem] = []
+    found = [
+        *_read_all(sound, problems, merged=True),
+        *_read_all(shared, problems, merged=False),
+        *_read_all(passed, ignored, merged=True),
+    ]
+    return tuple(found)
+
+
+def _read_all(files: list[OverlayFile], problems: list[Problem], *, merged: bool) -> Iterator[Operation]:
     for file in files:
-        (merged if file.path.endswith(".py") and uses_markers(file.content) else plain).append(file)
-    return merged, plain
-
-
-def _read_all(merged: list[OverlayFile], shared: list[OverlayFile], problems: list[Problem]) -> Iterator[Operation]:
-    targets = [(file, file.path) for file in merged] + [(file, "") for file in shared]
-    for file, target in targets:
         try:
+            target = file.path if merged else ""
             yield from read_operations(file.file, file.content, layer=file.layer, target=target)
         except OverlayError as error:
             problems.extend(error.problems)

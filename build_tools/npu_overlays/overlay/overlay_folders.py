@@ -30,7 +30,9 @@ def load_each(root: Path) -> tuple[list[Overlay], dict[str, ConfigError]]:
 def load_all(root: Path) -> list[Overlay]:
     """Return every overlay below `root`; raises `ConfigError` with the mistakes of all, or where there is none."""
     overlays, unread = load_each(root)
-    problems = [problem for error in unread.values() for problem in error.problems]
+    problems: list[Problem] = []
+    for error in unread.values():
+        problems += error.problems
     if not overlays and not problems:
         problems.append(Problem(where=str(root), what="holds no overlay", fix="name the folder with --overlays"))
     if problems:
@@ -48,24 +50,25 @@ def find_overlay(root: Path, name: str) -> Overlay:
     if (folder / CONFIG_FILE).is_file():
         return load_overlay(folder)
     project, _, revision = name.partition("@")
-    fits = [
-        overlay
-        for overlay in readable(root, project)
-        if not revision
-        or revision in (overlay.pin.tag, overlay.pin.tag.removeprefix("v"))
-        or (len(revision) >= len(overlay.pin.short) and overlay.pin.commit.startswith(revision))
-    ]
+    fits = [overlay for overlay in readable(root, project) if _is_named(overlay, revision)]
     if len(fits) == 1:
         return fits[0]
-    known = [folder.name for folder in overlay_folders(root)]
+    nearest: list[str] = []
     if fits:
-        nearest = []
         what, fix = f"stands for {len(fits)} overlays", f"one of: {', '.join(overlay.name for overlay in fits)}"
     else:
+        known = [folder.name for folder in overlay_folders(root)]
         nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
         what = f"no such overlay in {root}" + (f"; nearest: {nearest[0]}" if nearest else "")
         fix = f"one of: {', '.join(known)}" if known else "name the folder of overlays with --overlays"
     raise ConfigError(Problem(where=name, what=what, fix=fix, options=tuple((name, one) for one in nearest)))
+
+
+def _is_named(overlay: Overlay, revision: str) -> bool:
+    """Return whether a revision is a pin's tag, with or without its ``v``, or begins its commit; an empty one fits."""
+    pin = overlay.pin
+    is_tag = revision in (pin.tag, pin.tag.removeprefix("v"))
+    return not revision or is_tag or (len(revision) >= len(pin.short) and pin.commit.startswith(revision))
 
 
 def readable(root: Path, project: str) -> list[Overlay]:
@@ -82,6 +85,9 @@ def readable(root: Path, project: str) -> list[Overlay]:
 
 def pins_on(layer: Layer, *, beside: Overlay) -> list[Overlay]:
     """Return the other pins, of those that lie beside a layer, that are made of it; passes over those with mistakes."""
-    near = readable(layer.folder.parent, beside.pin.project)
-    made = [one for one in near if layer.folder.resolve() in [other.folder.resolve() for other in one.layers]]
-    return [one for one in made if one.folder.resolve() != beside.folder.resolve()]
+    folder, found = layer.folder.resolve(), []
+    for overlay in readable(layer.folder.parent, beside.pin.project):
+        is_other = overlay.folder.resolve() != beside.folder.resolve()
+        if is_other and folder in [one.folder.resolve() for one in overlay.layers]:
+            found.append(overlay)
+    return found

@@ -33,9 +33,9 @@ class Stacks(Catalogue):
 
     def get(self, name: str) -> tuple[str, ...]:
         """Return a stack's overlay names; raises `ConfigError` for an unknown one."""
-        found = next((one for one in self.stacks if one.name == name), None)
-        if found:
-            return found.overlays
+        for stack in self.stacks:
+            if stack.name == name:
+                return stack.overlays
         names = [one.name for one in self.stacks]
         if not name:
             what, fix = "there is no default stack", "name an overlay, or make all"
@@ -55,7 +55,10 @@ class Stacks(Catalogue):
         Raises:
             ConfigError: where two stacks pair it with different ones: a wheel can require only one of them.
         """
-        found = {tuple(other for other in stack.overlays if other != name): stack.name for stack in self.of(name)}
+        found: dict[tuple[str, ...], str] = {}
+        for stack in self.of(name):
+            others = tuple(other for other in stack.overlays if other != name)
+            found[others] = stack.name
         if len(found) > 1:
             what = f"{name} is paired differently by the stacks {' and '.join(found.values())}"
             raise ConfigError(Problem(where=str(self.folder), what=what, fix="give each pair overlays of its own"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from email.parser import HeaderParser
+from pathlib import Path
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.inputs import LICENCE_FILES
@@ -16,8 +17,11 @@ def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:
     Raises:
         MergeError: one of the overlay's own takes the place of a file of upstream's without holding its text.
     """
-    places = ((name, layer.folder / name) for layer in overlay.chain for name in LICENCE_FILES)
-    own = {name: file for name, file in places if file.is_file()}
+    own: dict[str, Path] = {}
+    for layer in overlay.chain:
+        for name in LICENCE_FILES:
+            if (layer.folder / name).is_file():
+                own[name] = layer.folder / name
     files = {name: file.read_bytes() for name, file in own.items()}
     ours = _words(b"\n".join(files.values()))
     problems = []

@@ -38,16 +38,18 @@ def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[Source
     Raises:
         MergeError: with each such folder or file.
     """
-    judged = releases if overlay.pin.commit else (tree,)
-    listed = {path for one in judged for path in (*_beside(overlay, one), *_top_modules(overlay, one))}
     siblings = {*_siblings(overlay, tree)}
-    found = siblings | {path for path in listed if f"{_ROOT}{path}" not in siblings}
-    left = [path for path in sorted(found) if not any(_is_named(glob, path) for glob in overlay.not_built)]
+    found = set(siblings)
+    for archive in releases if overlay.pin.commit else (tree,):
+        for path in (*_beside(overlay, archive), *_top_modules(overlay, archive)):
+            if f"{_ROOT}{path}" not in siblings:
+                found.add(path)
+    left = [path for path in sorted(found) if not _is_named(overlay.not_built, path)]
     if not left:
         return
-    shown = ", ".join(f"`{path}`" for path in left[:_SHOWN]) + (
-        f" and {len(left) - _SHOWN} more" * (len(left) > _SHOWN)
-    )
+    shown = ", ".join(f"`{path}`" for path in left[:_SHOWN])
+    if len(left) > _SHOWN:
+        shown += f" and {len(left) - _SHOWN} more"
     what = f"upstream also installs {shown}, which nobody would have any more where this wheel is installed"
     fix = _fix(overlay, left, whole=bool(tree.wheel) and not overlay.pin.commit)
     raise MergeError(Problem(where=f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages", what=what, fix=fix))
@@ -62,20 +64,15 @@ def _fix(overlay: Overlay, left: list[str], *, whole: bool) -> str:
         whole: whether a wheel of upstream's is what is pinned, each file of which can be shipped as it lies there.
     """
     named = f"or, where they may be missing, say so: not-built = {json.dumps(left)}"
-    headers = [path for path in left if f"{path}/".startswith(f"{HEADERS}/")]
-    shippable = [path for path in left if path not in headers and (whole or _is_package(path))]
+    others = [path for path in left if not f"{path}/".startswith(f"{HEADERS}/")]
+    shippable = [path for path in others if whole or "." not in path or path.endswith(".py")]
     if shippable:
-        tops = (path.removesuffix("/__init__.py") for path in shippable)
-        added = ", ".join(json.dumps(_as_packages_are(overlay, path)) for path in tops)
-        return f"add {added} to packages; {named}"
-    if headers == left:
+        added = [json.dumps(_as_packages_are(overlay, path.removesuffix("/__init__.py"))) for path in shippable]
+        return f"add {', '.join(added)} to packages; {named}"
+    if not others:
         place = f"installers put headers into a folder called after the distribution, here {overlay.distribution}"
         return f"{place}, where nothing looks for them: keep upstream's own wheel; {named}"
     return f"only folders and modules can be shipped: keep upstream's own wheel; {named}"
-
-
-def _is_package(path: str) -> bool:
-    return "." not in path or path.endswith(".py")
 
 
 def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
@@ -84,20 +81,29 @@ def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
     Raises:
         MergeError: with each such entry.
     """
-    seen = list(trees)
-    pinned = {one.file for one in overlay.pin.archives} | ({""} if overlay.pin.commit else set())
-    if not pinned <= {tree.source.archive for tree in seen}:
+    lacking = {one.file for one in overlay.pin.archives}
+    lacking |= {""} if overlay.pin.commit else set()
+    held: set[str] = set()
+    for tree in trees:
+        lacking.discard(tree.source.archive)
+        held.update(tree.entries, tree.beside, _top_modules(overlay, tree))
+    if lacking:
         return
-    held = {path for tree in seen for path in (*tree.entries, *tree.beside, *_top_modules(overlay, tree))}
-    idle = [glob for glob in overlay.own_not_built if not any(_is_named(glob, path) for path in held)]
-    if idle:
-        where, fix = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built", "delete the entry, or mend its name"
-        raise MergeError(Problem(where=where, what=f"`{glob}` names nothing upstream has", fix=fix) for glob in idle)
+    where, fix = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built", "delete the entry, or mend its name"
+    problems: list[Problem] = []
+    for glob in overlay.own_not_built:
+        if not any(_is_named((glob,), path) for path in held):
+            problems.append(Problem(where=where, what=f"`{glob}` names nothing upstream has", fix=fix))
+    if problems:
+        raise MergeError(problems)
 
 
-def _is_named(glob: str, path: str) -> bool:
+def _is_named(globs: Iterable[str], path: str) -> bool:
     """Return whether ``not-built`` names a path, as it lies in the repository or in the wheel."""
-    return any(names(glob, one) for one in {path, path.removeprefix(_ROOT), f"{_ROOT}{path}"})
+    for glob in globs:
+        if names(glob, path) or names(glob, path.removeprefix(_ROOT)) or names(glob, f"{_ROOT}{path}"):
+            return True
+    return False
 
 
 def _as_packages_are(overlay: Overlay, path: str) -> str:
@@ -106,25 +112,32 @@ def _as_packages_are(overlay: Overlay, path: str) -> str:
 
 
 def _beside(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
+    """Yield what a wheel of upstream's installs beside the shipped packages: the topmost folders, or single files."""
     # Outside the library folder, what is of one kind goes together.
-    homes = [*(home for _, home in overlay.pin.homes), f"{SCHEMES}/"]
-    return (_unit(path, homes) for path in tree.beside)
-
-
-def _unit(path: str, homes: Iterable[str]) -> str:
-    """Return the topmost folder around a file in which nothing is shipped, or the file itself."""
-    folders = [path[:end] for end, character in enumerate(path) if character == "/"]
-    free = (folder for folder in folders if not any(f"{home}/".startswith(f"{folder}/") for home in homes))
-    return next(free, path)
+    homes = [f"{home}/" for _, home in overlay.pin.homes]
+    homes.append(f"{SCHEMES}//")
+    for path in tree.beside:
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            folder = "/".join(parts[:depth])
+            if not any(home.startswith(f"{folder}/") for home in homes):
+                yield folder
+                break
+        else:
+            yield path
 
 
 def _top_modules(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
     """Yield what setuptools has listed in an sdist as its top modules and does not ship here."""
     # A package that would come to lie elsewhere than it is imported from is told by another check.
-    homes = [home.removesuffix(".py") for _, home in overlay.pin.homes]
-    tops = {name for home in homes for name in (home.partition("/")[0], home.rpartition("/")[2])}
+    tops: set[str] = set()
+    for _, home in overlay.pin.homes:
+        module = home.removesuffix(".py")
+        tops |= {module.partition("/")[0], module.rpartition("/")[2]}
     for path in filter(_LISTED.fullmatch, tree.entries):
-        yield from (name for name in tree.read(path).decode("utf-8", "replace").split() if name not in tops)
+        for name in tree.read(path).decode("utf-8", "replace").split():
+            if name not in tops:
+                yield name
 
 
 def _siblings(overlay: Overlay, tree: SourceTree) -> Iterator[str]:

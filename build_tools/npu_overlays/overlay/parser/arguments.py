@@ -39,29 +39,29 @@ class Arguments:
 
 
 def read_arguments(parsed: ParsedFile, mark: Mark) -> Arguments:
-    """Return what a marker says."""
-    values, unread = _read_keywords(parsed, mark)
+    """Return the arguments of a marker."""
+    values, problems = _read_keywords(parsed, mark)
+    problems = [*_half_characters(parsed, mark), *problems]
     bounds = Bounds(**{name: str(values.get(name, "")) for name in SINCE_UNTIL})
-    depends = list(_read_depends(parsed, mark, values.get("depends", ())))
-    accept = list(_read_accept(parsed, mark, values.get("accept", ())))
-    listed = list(_read_edits(parsed, mark)) if mark.action == "edited" else []
-    edits = tuple(one for one in listed if isinstance(one, Edit))
-    problems = [
-        *_half_characters(parsed, mark),
-        *unread,
-        *_text_problems(parsed, mark, values),
-        *_where_problems(parsed, mark, values.get("where")),
-        *(parsed.problem(mark.call, what, fix) for _, what, fix in bounds.faults()),
-        *(one for one in (*depends, *accept, *listed) if isinstance(one, Problem)),
-        *(_uses_problems(parsed, mark, edits) if mark.action == "edited" else ()),
-    ]
+    problems += _text_problems(parsed, mark, values)
+    problems += _where_problems(parsed, mark, values.get("where"))
+    for _, what, fix in bounds.faults():
+        problems.append(parsed.problem(mark.call, what, fix))
+    depends = _read_depends(parsed, mark, values.get("depends", ()), problems)
+    accept = _read_accept(parsed, mark, values.get("accept", ()), problems)
+    edits: tuple[Edit, ...] = ()
+    if mark.action == "edited":
+        edits = _read_edits(parsed, mark, problems)
+        problems += _uses_problems(parsed, mark, edits)
+    reason = {name: str(values.get(name, "")) for name in _REASON}
+    reason["drop_when"] = reason["drop_when"] or bounds.drop_when
     return Arguments(
-        reason=_reason(values, bounds),
+        reason=Reason(**reason),
         bounds=bounds,
         targets=values.get("targets"),
-        depends=tuple(one for one in depends if isinstance(one, str)),
+        depends=depends,
         unproven=str(values.get("unproven", "")),
-        accept=tuple(one for one in accept if isinstance(one, Acceptance)),
+        accept=accept,
         edits=edits,
         problems=tuple(problems),
     )
@@ -71,14 +71,12 @@ def _read_keywords(parsed: ParsedFile, mark: Mark) -> tuple[dict[str, object], l
     """Return the values of a marker's keywords, and a problem for each that cannot be read."""
     values: dict[str, object] = {}
     problems = []
-    # What `uses` names is imported; it is read beside the substitutions.
-    own = ("uses",) if mark.action == "edited" else ()
-    for keyword in (one for one in mark.call.keywords if one.arg not in own):
+    for keyword in mark.call.keywords:
+        if keyword.arg == "uses" and mark.action == "edited":
+            continue  # it names imports; it is read beside the substitutions
         if keyword.arg not in (*_TEXTS, *_LISTS):
-            what, fix = (
-                f"unknown argument `{keyword.arg or '**'}`",
-                f"use {', '.join((*_TEXTS, *_LISTS[:-1]))} or {_LISTS[-1]}",
-            )
+            what = f"unknown argument `{keyword.arg or '**'}`"
+            fix = f"use {', '.join((*_TEXTS, *_LISTS[:-1]))} or {_LISTS[-1]}"
             problems.append(parsed.problem(mark.call, what, fix))
             continue
         try:
@@ -99,24 +97,29 @@ def _where_problems(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[P
         yield parsed.problem(mark.call, "`where` does not say what leads to a definition", fix)
 
 
-def _read_depends(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[str | Problem]:
-    """Yield what ``depends`` names; whether upstream has it, is seen when upstream is at hand."""
-    for name in value if isinstance(value, (list, tuple)) else [value]:
+def _read_depends(parsed: ParsedFile, mark: Mark, value: object, problems: list[Problem]) -> tuple[str, ...]:
+    """Return the symbols that ``depends`` names; whether upstream has them shows when upstream is at hand."""
+    found: list[str] = []
+    for name in value if isinstance(value, (list, tuple)) else (value,):
         path, _, symbol = name.partition(":") if isinstance(name, str) else ("", "", "")
-        if path.endswith(".py") and all(part.isidentifier() for part in plain(symbol).split(".")):
-            yield f"{path}:{symbol}"
+        if path.endswith(".py") and all(map(str.isidentifier, plain(symbol).split("."))):
+            found.append(f"{path}:{symbol}")
         else:
             fix = 'depends=["path/of/file.py:Class.method"]'
-            yield parsed.problem(mark.call, f"`depends` holds {name!r}, no symbol", fix)
+            problems.append(parsed.problem(mark.call, f"`depends` holds {name!r}, no symbol", fix))
+    return tuple(found)
 
 
-def _read_accept(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[Acceptance | Problem]:
-    """Yield the dangers that ``accept`` lets stand."""
-    texts = [one for one in value if isinstance(one, str)] if isinstance(value, (list, tuple)) else []
-    if not isinstance(value, (list, tuple)) or len(texts) != len(value):
-        yield parsed.problem(mark.call, "`accept` is no list of texts", 'accept=("loss: why that is right",)')
-    yield from (parsed.problem(mark.call, what, fix) for what, fix in faults(texts))
-    yield from read_acceptances(texts)
+def _read_accept(parsed: ParsedFile, mark: Mark, value: object, problems: list[Problem]) -> tuple[Acceptance, ...]:
+    """Return the dangers that ``accept`` lets stand."""
+    listed = value if isinstance(value, (list, tuple)) else [None]
+    texts = [one for one in listed if isinstance(one, str)]
+    if len(texts) != len(listed):
+        fix = 'accept=("loss: why that is right",)'
+        problems.append(parsed.problem(mark.call, "`accept` is no list of texts", fix))
+    for what, fix in faults(texts):
+        problems.append(parsed.problem(mark.call, what, fix))
+    return read_acceptances(texts)
 
 
 def _text_problems(parsed: ParsedFile, mark: Mark, values: Mapping[str, object]) -> Iterator[Problem]:
@@ -133,27 +136,24 @@ def _text_problems(parsed: ParsedFile, mark: Mark, values: Mapping[str, object])
         yield parsed.problem(mark.call, "`why` is missing", fix)
 
 
-def _reason(values: Mapping[str, object], bounds: Bounds) -> Reason:
-    reason = {name: str(values.get(name, "")) for name in _REASON}
-    return Reason(**{**reason, "drop_when": reason["drop_when"] or bounds.drop_when})
-
-
 def _half_characters(parsed: ParsedFile, mark: Mark) -> Iterator[Problem]:
     """Yield halves of surrogate pairs in a marker's texts, which can be neither written to a file nor printed."""
-    is_value = mark.action in ("added", "replaced")
-    own = [one.value for one in mark.call.keywords if one.arg not in _TEXTS]
-    for constant in (node for text in (*(() if is_value else mark.call.args), *own) for node in ast.walk(text)):
-        value = constant.value if isinstance(constant, ast.Constant) else ""
-        if isinstance(value, str) and not value.isascii() and (half := _HALF.search(value)):
-            what = f"holds U+{ord(half.group()):04X}, half a character"
-            yield parsed.problem(constant, what, "write the whole one")
+    checked = [] if mark.action in ("added", "replaced") else [*mark.call.args]
+    checked += [one.value for one in mark.call.keywords if one.arg not in _TEXTS]
+    for argument in checked:
+        for node in ast.walk(argument):
+            value = node.value if isinstance(node, ast.Constant) else ""
+            if isinstance(value, str) and not value.isascii() and (half := _HALF.search(value)):
+                what = f"holds U+{ord(half.group()):04X}, half a character"
+                yield parsed.problem(node, what, "write the whole one")
 
 
-def _read_edits(parsed: ParsedFile, mark: Mark) -> Iterator[Edit | Problem]:
-    """Yield the substitutions an ``edited(…)`` lists."""
+def _read_edits(parsed: ParsedFile, mark: Mark, problems: list[Problem]) -> tuple[Edit, ...]:
+    """Return the substitutions an ``edited(…)`` lists."""
+    found: list[Edit] = []
     if not mark.call.args:
         fix = 'edited(("find", "replace"), why=…)'
-        yield parsed.problem(mark.call, "edited() without substitutions", fix)
+        problems.append(parsed.problem(mark.call, "edited() without substitutions", fix))
     for argument in mark.call.args:
         try:
             values = ast.literal_eval(argument)
@@ -161,16 +161,18 @@ def _read_edits(parsed: ParsedFile, mark: Mark) -> Iterator[Edit | Problem]:
             values = None
         if not isinstance(values, tuple) or len(values) not in (2, 3):
             fix = 'write ("find", "replace") or ("find", "replace", count)'
-            yield parsed.problem(argument, "not a substitution", fix)
+            problems.append(parsed.problem(argument, "not a substitution", fix))
             continue
         find, replace, count = (*values, 1)[:3]
         if not isinstance(find, str) or not significant(find) or not isinstance(replace, str):
-            yield parsed.problem(argument, "find and replace must be texts, and find must hold code", "quote both")
+            what = "find and replace must be texts, and find must hold code"
+            problems.append(parsed.problem(argument, what, "quote both"))
         elif not isinstance(count, int) or isinstance(count, bool) or count < 1:
             what = f"{count!r} is not how often `{find}` can occur"
-            yield parsed.problem(argument, what, "a whole number from 1")
+            problems.append(parsed.problem(argument, what, "a whole number from 1"))
         elif not _HALF.search(find + replace):
-            yield Edit(find=find, replace=replace, count=count)
+            found.append(Edit(find=find, replace=replace, count=count))
+    return tuple(found)
 
 
 def _uses_problems(parsed: ParsedFile, mark: Mark, edits: Iterable[Edit]) -> Iterator[Problem]:
@@ -182,8 +184,10 @@ def _uses_problems(parsed: ParsedFile, mark: Mark, edits: Iterable[Edit]) -> Ite
     if not isinstance(node, (ast.List, ast.Tuple)) or len(names) != len(node.elts):
         yield parsed.problem(mark.call, "`uses` is not a list of imported names", "uses=[name, other_name]")
         return
-    put_in = {name for edit in edits for name in names_in(edit.replace)}
-    imported = {one.name for one in parsed.imports}
+    put_in: set[str] = set()
+    for edit in edits:
+        put_in |= set(names_in(edit.replace))
+    imported = [one.name for one in parsed.imports]
     for name in names:
         if name not in imported:
             what = f"`uses` names `{name}`, which this file does not import"

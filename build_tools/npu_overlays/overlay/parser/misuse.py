@@ -43,34 +43,41 @@ def misplaced(parsed: ParsedFile, node: ast.stmt, call: ast.Call, edits: Iterabl
         call: its marker.
         edits: the substitutions that lists.
     """
-    inside = [one for one in ast.walk(node) if isinstance(one, (ast.Name, ast.arg))]
-    own = {one.arg if isinstance(one, ast.arg) else one.id for one in inside if not isinstance(_context(one), ast.Load)}
-    own |= {name for one in ast.walk(node) if one is not node for name in _defined(one)}
-    # What is marked inside is reported as a whole.
-    marked = [one for one in ast.walk(node) if one is not node and any(map(parsed.marker_call, _decorators(one)))]
-    passed = {call.func} | {name for one in marked for name in ast.walk(one)}
-    for name in inside:
-        if isinstance(name, ast.Name) and name.id not in own and name not in passed:
+    bound, passed = _bound_names(node), _marked_inside(parsed, node) | {call.func}
+    for name in ast.walk(node):
+        if isinstance(name, ast.Name) and name.id not in bound and name not in passed:
             yield from _marker_inside(parsed, name, name.id, call)
-    # What an edit finds is upstream's, also where it bears a marker's name.
-    own |= {word for edit in edits for word in names_in(edit.find)}
-    for word in sorted({word for edit in edits for word in names_in(edit.replace)} - own):
+    words: set[str] = set()
+    for edit in edits:
+        words |= set(names_in(edit.replace))
+        # What an edit finds is upstream's, also where it bears a marker's name.
+        bound |= set(names_in(edit.find))
+    for word in sorted(words - bound):
         yield from _marker_inside(parsed, node, word, call)
 
 
-def _defined(node: ast.AST) -> list[str]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return [node.name]
-    return [node.asname or node.name.partition(".")[0]] if isinstance(node, ast.alias) else []
+def _bound_names(node: ast.stmt) -> set[str]:
+    """Return the names that something inside a statement binds."""
+    bound: set[str] = set()
+    for one in ast.walk(node):
+        if isinstance(one, ast.arg):
+            bound.add(one.arg)
+        elif isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
+            bound.add(one.id)
+        elif isinstance(one, ast.alias):
+            bound.add(one.asname or one.name.partition(".")[0])
+        elif isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and one is not node:
+            bound.add(one.name)
+    return bound
 
 
-def _decorators(node: ast.AST) -> list[ast.expr]:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return decorators
-
-
-def _context(node: ast.Name | ast.arg) -> ast.expr_context | None:
-    return node.ctx if isinstance(node, ast.Name) else None
+def _marked_inside(parsed: ParsedFile, node: ast.stmt) -> set[ast.AST]:
+    """Return all that stands in marked definitions inside a marked one: those are reported as a whole."""
+    found: set[ast.AST] = set()
+    for one in ast.walk(node):
+        if one is not node and any(map(parsed.marker_call, getattr(one, "decorator_list", ()))):
+            found.update(ast.walk(one))
+    return found
 
 
 def _marker_inside(parsed: ParsedFile, node: ast.AST, name: str, call: ast.Call) -> Iterator[Problem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -71,15 +71,15 @@ def parse_file(file: str, content: bytes, *, layer: str, target: str) -> ParsedF
         MergeError: it is no Python.
     """
     module = _module(file, content)
-    nodes = [node for node in module.tree.body if isinstance(node, ImportNode)]
-    return ParsedFile(
-        file=file,
-        layer=layer,
-        module=module,
-        target=target,
-        markers=_markers(filter(_has_markers, nodes)),
-        imports=tuple(one for node in nodes if not _has_markers(node) for one in _mergeable(node)),
-    )
+    markers: dict[str, str] = {}
+    imports: list[ImportedName] = []
+    for node in module.tree.body:
+        if isinstance(node, ImportNode):
+            if _has_markers(node):
+                markers |= _markers(node)
+            else:
+                imports += _mergeable(node)
+    return ParsedFile(file=file, layer=layer, module=module, target=target, markers=markers, imports=tuple(imports))
 
 
 def _module(file: str, content: bytes) -> Module:
@@ -92,17 +92,16 @@ def _module(file: str, content: bytes) -> Module:
         raise MergeError(replace(problem, fix=fix)) from error
 
 
-def _markers(nodes: Iterable[ImportNode]) -> dict[str, str]:
-    """Return the markers by the names that imports give them, also where those are refused."""
+def _markers(node: ImportNode) -> dict[str, str]:
+    """Return the markers by the names that an import gives them, also where it is refused."""
     found: dict[str, str] = {}
-    for node in nodes:
-        for alias in node.names:
-            if alias.name == "*":
-                found |= {marker: marker for marker in MARKERS}
-            elif isinstance(node, ast.Import) or alias.name == "markers":
-                found |= {f"{alias.asname or alias.name}.{marker}": marker for marker in MARKERS}
-            else:
-                found[bound_name(node, alias)] = alias.name
+    for alias in node.names:
+        if alias.name == "*":
+            found |= {marker: marker for marker in MARKERS}
+        elif isinstance(node, ast.Import) or alias.name == "markers":
+            found |= {f"{alias.asname or alias.name}.{marker}": marker for marker in MARKERS}
+        else:
+            found[bound_name(node, alias)] = alias.name
     return found
 
 

@@ -18,7 +18,10 @@ from npu_overlays.overlay.parser.parsed_file import ParsedFile
 
 def rename_references(parsed: ParsedFile, operations: Sequence[Operation]) -> tuple[list[Operation], list[Problem]]:
     """Return the operations of a shared file with their references renamed, and those that cannot follow."""
-    named = {parsed.where(node): name for node in parsed.module.tree.body if (name := _name(node))}
+    named: dict[str, str] = {}
+    for node in parsed.module.tree.body:
+        if name := _name(node):
+            named[parsed.where(node)] = name
     places: dict[tuple[str, str], list[str]] = {}
     for operation in operations:
         if operation.where in named:
@@ -26,26 +29,34 @@ def rename_references(parsed: ParsedFile, operations: Sequence[Operation]) -> tu
     found: list[Operation] = []
     problems: list[Problem] = []
     for operation in operations:
-        meant = {name: _meant(places.get((operation.path, name), []), operation) for name in named.values()}
-        references = _References(operation, {name: other for name, other in meant.items() if name != other})
+        others: dict[str, str] = {}
+        for name in named.values():
+            other = _name_in_target(places.get((operation.path, name), []), operation)
+            if other != name:
+                others[name] = other
+        references = _References(operation, others)
         problems += references.problems()
         found.append(references.renamed())
     return found, problems
 
 
-def _name(node: ast.stmt) -> str:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return node.name
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return next((target.id for target in targets if isinstance(target, ast.Name)), "")
-
-
-def _meant(symbols: list[str], operation: Operation) -> str:
-    """Return what a shared definition is called by its own module, where it is there under one name; or nothing."""
+def _name_in_target(symbols: list[str], operation: Operation) -> str:
+    """Return the name that the target's module has for a shared definition; empty where it has none or several."""
     reachable = [plain(symbol) for symbol in symbols if not owner_of(symbol)]
     if operation.name in reachable:
         return operation.name
     return reachable[0] if len(reachable) == 1 else ""
+
+
+def _name(node: ast.stmt) -> str:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return node.name
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign):
+        targets = [node.target]
+    return next((target.id for target in targets if isinstance(target, ast.Name)), "")
 
 
 class _References:
@@ -84,12 +95,12 @@ class _References:
 
     def renamed(self) -> Operation:
         """Return the operation with every reference that can follow renamed."""
-        splices = [
-            Splice(start=start, end=end, text=other, where=self._operation.where)
-            for name, other in self._names.items()
-            if self._can_follow(name)
-            for start, end in (self._module.span(load.at) for load in self._loads(name))
-        ]
+        splices: list[Splice] = []
+        for name, other in self._names.items():
+            if self._can_follow(name):
+                for load in self._loads(name):
+                    start, end = self._module.span(load.at)
+                    splices.append(Splice(start=start, end=end, text=other, where=self._operation.where))
         return dataclasses.replace(self._operation, text=splice(self._module.content, splices, newline="\n").decode())
 
     def _loads(self, name: str) -> list[Load]:
@@ -100,14 +111,19 @@ class _References:
 
     def _is_written_otherwise(self, name: str) -> bool:
         """Return whether a name is bound by ``global``, or stands in a substitution."""
-        rebound = any(binding.how == "global" for binding in self._module.scopes.bound(name))
-        return rebound or any(name in names_in(edit.replace) for edit in self._operation.edits)
+        for binding in self._module.scopes.bound(name):
+            if binding.how == "global":
+                return True
+        return any(name in names_in(edit.replace) for edit in self._operation.edits)
 
     def _is_captured(self, name: str) -> bool:
         """Return whether something between a reference and the module is called what the reference would become."""
         scopes, loads = self._module.scopes, {id(load.at) for load in self._loads(name)}
-        reading = (one for one in scopes.all if any(id(load.at) in loads for load in one.loads if load.name == name))
-        return any(one.owner(self._names[name]) is not scopes.module for one in reading)
+        for scope in scopes.all:
+            reads = any(id(load.at) in loads for load in scope.loads if load.name == name)
+            if reads and scope.owner(self._names[name]) is not scopes.module:
+                return True
+        return False
 
     def _mangled(self, name: str) -> Iterator[str]:
         """Yield what Python makes of the private names of a class of that name, where it is written out."""

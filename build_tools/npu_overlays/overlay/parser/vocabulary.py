@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from npu_overlays.overlay.operations import ACTIONS
 
@@ -23,10 +23,10 @@ def imports_tool(content: bytes) -> bool:
     if TOOL.encode() not in content:
         return False
     try:
-        tree = ast.parse(content)
+        imported = [*_imported(ast.parse(content))]
     except (SyntaxError, ValueError):
         return MARKERS_MODULE.encode() in content
-    return any(module.partition(".")[0] == TOOL for node in ast.walk(tree) for module, _ in _imported(node))
+    return any(module.partition(".")[0] == TOOL for module, _ in imported)
 
 
 def uses_markers(content: bytes) -> bool:
@@ -37,8 +37,7 @@ def uses_markers(content: bytes) -> bool:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
         return any(means_markers(*one) for one in _imports_in(content.decode(errors="replace")))
-    imported = (one for node in ast.walk(tree) for one in _imported(node))
-    return any(means_markers(*one) for one in imported) or any(map(_is_mark, _statements(tree.body)))
+    return any(means_markers(*one) for one in _imported(tree)) or any(map(_is_mark, _statements(tree.body)))
 
 
 def means_markers(module: str, names: Iterable[str] = ()) -> bool:
@@ -64,9 +63,11 @@ def import_of_markers(names: Iterable[str] = ()) -> str:
 
 
 def meant_import(content: bytes) -> str:
-    """Return how to import the markers where a file that is not Python tries to, and its line is why; else nothing."""
-    wrong = [names for module, names in _imports_in(content.decode(errors="replace")) if "-" in module]
-    return import_of_markers(name for name in wrong[0] if name in MARKERS) if wrong else ""
+    """Return how to import the markers in a file that is not Python because of the line that tries to; else nothing."""
+    for module, names in _imports_in(content.decode(errors="replace")):
+        if "-" in module:
+            return import_of_markers(name for name in names if name in MARKERS)
+    return ""
 
 
 def nearest_marker(name: str, *others: str) -> str:
@@ -83,21 +84,23 @@ def _likeness(name: str, known: str) -> float:
     return difflib.SequenceMatcher(None, _letters(name), _letters(known)).ratio()
 
 
-def _imports_in(text: str) -> Iterable[tuple[str, list[str]]]:
+def _imports_in(text: str) -> Iterator[tuple[str, list[str]]]:
     """Yield what the lines of a text import that may not be Python."""
     for module, names in _IMPORT.findall(text):
         yield module, re.findall(r"\w+", names)
 
 
-def _imported(node: ast.AST) -> Iterable[tuple[str, list[str]]]:
-    """Yield each module that a statement imports, with its dots, and the names that it imports from it."""
-    if isinstance(node, ast.ImportFrom):
-        yield "." * node.level + (node.module or ""), [alias.name for alias in node.names]
-    elif isinstance(node, ast.Import):
-        yield from ((alias.name, []) for alias in node.names)
+def _imported(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
+    """Yield each module that a module imports, with its dots, and the names that it imports from it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or ""), [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, []
 
 
-def _statements(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield the statements of a module and of its classes."""
     for node in body:
         yield node
@@ -108,7 +111,7 @@ def _statements(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
 def _is_mark(node: ast.stmt) -> bool:
     """Return whether a statement has a marker's name on it, or one like it, and gives a reason."""
     for call in (*getattr(node, "decorator_list", ()), getattr(node, "value", None)):
-        if isinstance(call, ast.Call) and any(keyword.arg == "why" for keyword in call.keywords):
+        if isinstance(call, ast.Call) and "why" in [keyword.arg for keyword in call.keywords]:
             name = ast.unparse(call.func).rpartition(".")[2]
             return bool(difflib.get_close_matches(name, ACTIONS, n=1, cutoff=_NEAR))
     return False
