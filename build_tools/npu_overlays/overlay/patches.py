@@ -118,20 +118,23 @@ def line_of(content: bytes, path: str, names: Iterable[str] = (), *, hunk: int =
     heads = [number for number, line in enumerate(lines) if line.startswith("diff --git ")]
     first = next((number for number in heads if lines[number].endswith((f"/{path}", f" {path}"))), heads[0])
     end = next((number for number in heads if number > first), len(lines))
-    words = [re.escape(re.split(r"[. ]", name)[-1]) for name in names if name]
-    changed = [number for number in range(first, end) if re.match(r"[+-](?!\+\+ |-- )", lines[number])]
-    for number in range(first, end) if hunk else ():
-        if re.match(rf"@@ -{hunk}[ ,]", lines[number]):
-            return number + 1
-    for word in words:
-        for number in changed:
-            if re.search(rf"\b{word}\b", lines[number]):
+    if hunk:
+        for number in range(first, end):
+            if re.match(rf"@@ -{hunk}[ ,]", lines[number]):
+                return number + 1
+    for name in filter(None, names):
+        word = re.escape(re.split(r"[. ]", name)[-1])
+        for number in range(first, end):
+            # A changed line, and not one of the two that name the file.
+            if re.match(r"[+-](?!\+\+ |-- )", lines[number]) and re.search(rf"\b{word}\b", lines[number]):
                 return number + 1
     return first + 1
 
 
 def _paths(listed: list[Section], strip: int) -> tuple[str, ...]:
-    names = {name for section in listed for name in section.paths(strip)} - {b""}
+    names: set[bytes] = set()
+    for section in listed:
+        names.update(filter(None, section.paths(strip)))
     return tuple(sorted(name.decode("utf-8", errors="replace") for name in names))
 
 
@@ -153,7 +156,9 @@ def _content_mistakes(content: bytes) -> Iterator[tuple[str, str]]:
 
 def _hunk_mistakes(listed: list[Section], strip: int) -> Iterator[tuple[str, str]]:
     fix = "export it again with git diff: the counts of a head cannot be kept by hand"
-    yield from ((what, fix) for section in listed for what in section.faults(strip))
+    for section in listed:
+        for what in section.faults(strip):
+            yield what, fix
 
 
 def _name_mistakes(strips: set[int | None], paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -49,8 +49,10 @@ class Section:
         if self.moved:
             if self.header == b" ".join(self.moved):
                 return 0
-            moves = (b" ".join(map(_with_prefix, self.moved, pair)) for pair in permutations(_PREFIXES, 2))
-            return 1 if self.header in moves else None
+            for pair in permutations(_PREFIXES, 2):
+                if self.header == b" ".join(map(_with_prefix, self.moved, pair)):
+                    return 1
+            return None
         if not self.header:
             return self._strip_of_sides()
         old, new = self._halves()
@@ -69,10 +71,13 @@ class Section:
         """Yield every path the section names."""
         if self.header and not self.moved:
             halves = {_stripped(half, strip) for half in self._halves()}
-            yield from halves if len(halves) == 1 else ()
-        # Git writes these without a prefix.
-        yield from (_stripped(_without_quotes(name), max(strip - 1, 0)) for name in self.moved)
-        yield from (_path(side, strip) for side in self.sides)
+            if len(halves) == 1:
+                yield from halves
+        for name in self.moved:
+            # Git writes these without a prefix.
+            yield _stripped(_without_quotes(name), max(strip - 1, 0))
+        for side in self.sides:
+            yield _path(side, strip)
 
     def expected(self, strip: int) -> Iterator[Hunk]:
         """Yield the hunks, with the path of the file as it was."""
@@ -107,11 +112,12 @@ class Section:
                 yield f"the hunk at line {hunk.line} of {self._old(strip)} {hunk.fault}"
 
     def _old(self, strip: int) -> str:
-        """Return the path of the file as it was."""
+        """Return the path of the file as it was; empty where there is none."""
         known = [path for path in (_path(side, strip) for side in self.sides) if path]
-        # Of a copy that was saved beside it, and it, git and GNU patch take the one with the shorter name.
-        named = known[:1] if self.header else sorted(known, key=len)[:1]
-        return b"".join(named).decode("utf-8", errors="replace")
+        if not self.header:
+            # Of a copy that was saved beside it, and it, git and GNU patch take the one with the shorter name.
+            known.sort(key=len)
+        return known[0].decode("utf-8", errors="replace") if known else ""
 
     def _halves(self) -> tuple[bytes, bytes]:
         """Return the two names of a header that names one path twice."""

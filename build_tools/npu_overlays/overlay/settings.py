@@ -51,11 +51,11 @@ def read_repository(upstream: Table, *, required: bool = False) -> tuple[str, tu
     """Return the repository's URL and its mirrors."""
     repository = upstream.get("repository", str, None if required else "")
     mirrors = upstream.texts("mirrors")
-    for key, urls in (("repository", (repository,)), ("mirrors", mirrors)):
-        for fault in filter(None, (url_fault(url) for url in urls if url)):
-            # Not the URL itself: it may hold a password.
-            fix = f"a URL of {', '.join(TRANSPORTS)}, or host:path; git's credential helper keeps passwords"
-            upstream.problem(key, fault, fix)
+    fix = f"a URL of {', '.join(TRANSPORTS)}, or host:path; git's credential helper keeps passwords"
+    for key, url in (("repository", repository), *(("mirrors", mirror) for mirror in mirrors)):
+        fault = url_fault(url) if url else ""
+        if fault:
+            upstream.problem(key, fault, fix)  # not the URL itself: it may hold a password
     return repository, mirrors
 
 
@@ -186,7 +186,6 @@ def _read_assigned(table: Table) -> Assigned:
 
 
 def _is_symbol(name: str) -> bool:
-    sides = name.replace("*", "_").split(":")
-    return len(sides) == len(("module", "symbol")) and all(
-        part.isidentifier() for side in sides for part in side.split(".")
-    )
+    """Return whether a text is ``module:symbol``, both of identifiers with dots; ``*`` stands for any characters."""
+    module, colon, symbol = name.replace("*", "_").partition(":")
+    return bool(colon) and all(map(str.isidentifier, (*module.split("."), *symbol.split("."))))

@@ -72,9 +72,10 @@ def _own_inputs(loaded: Loaded, digest: str) -> dict[str, str]:
 def _tool_digest() -> str:
     digest = hashlib.sha256()
     for package in _TOOL:
-        for file in sorted(file for file in package.rglob("*") if file.suffix in CODE):
-            content = hashlib.sha256(file.read_bytes()).hexdigest()
-            digest.update(f"{file.relative_to(package.parent).as_posix()}\0{content}\n".encode())
+        for file in sorted(package.rglob("*")):
+            if file.suffix in CODE:
+                content = hashlib.sha256(file.read_bytes()).hexdigest()
+                digest.update(f"{file.relative_to(package.parent).as_posix()}\0{content}\n".encode())
     return digest.hexdigest()
 
 
@@ -142,11 +143,15 @@ def _changed_at(overlay: Overlay) -> int:
 def _changing(overlay: Overlay) -> Iterator[Path]:
     """Yield every file of an overlay, and the folders from which one may have been deleted."""
     for layer in overlay.chain:
-        yield from (file for _, file in layer_files(layer))
-        for folder in (layer.folder / name for name in CONTENT_FOLDERS):
+        for _, file in layer_files(layer):
+            yield file
+        for name in CONTENT_FOLDERS:
+            folder = layer.folder / name
             if folder.is_dir():
                 yield folder
-                yield from (path for path in folder.rglob("*") if path.is_dir() and not is_ignored(path, folder))
+                for path in folder.rglob("*"):
+                    if path.is_dir() and not is_ignored(path, folder):
+                        yield path
 
 
 def epoch() -> int | None:

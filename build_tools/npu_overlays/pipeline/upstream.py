@@ -53,9 +53,20 @@ def absent(overlay: Overlay, tree: SourceTree) -> list[tuple[str, str]]:
     """Return each shipped package and licence file that upstream does not hold, with the setting that names it."""
     if tree.source.kind != "git" and overlay.pin.commit:
         return []  # what an archive lacks of a commit, the lock knows
-    tops = {path.rsplit("/", depth)[0] for path in tree.entries for depth in range(1, path.count("/") + 1)}
-    missing = [("packages", path) for path in overlay.pin.packages if path not in tops and path not in tree]
-    return missing + [("license-files", path) for path in overlay.license_files if tree.licence(path) is None]
+    folders: set[str] = set()
+    for path in tree.entries:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    missing: list[tuple[str, str]] = []
+    for path in overlay.pin.packages:
+        if path not in folders and path not in tree:
+            missing.append(("packages", path))
+    for path in overlay.license_files:
+        if tree.licence(path) is None:
+            missing.append(("license-files", path))
+    return missing
 
 
 def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
@@ -63,20 +74,17 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
     pin = overlay.pin
     where = f"{overlay.folder / CONFIG_FILE}: tool.overlay"
     holder = "the commit" if pin.commit else tree.source.archive
-    problems = [
-        Problem(where=f"{where}.{key}", what=f"{holder} holds no `{path}`", fix="correct the path")
-        for key, path in absent(overlay, tree)
-    ]
-    problems += [
-        Problem(where=f"{where}.packages", what=f"`{path}` is no module", fix="name folders and .py files only")
-        for path in pin.packages
-        if path in tree and not path.endswith(".py") and not tree.wheel
-    ]
-    problems += [
-        Problem(where=f"{where}.packages", what=f"`{path}` cannot be shipped", fix=f"name {' or '.join(_KINDS)}")
-        for path in pin.packages
-        if f"{path}/".startswith(f"{SCHEMES}/") and not f"{path}/".startswith(tuple(f"{kind}/" for kind in _KINDS))
-    ]
+    problems: list[Problem] = []
+    for key, path in absent(overlay, tree):
+        problems.append(Problem(where=f"{where}.{key}", what=f"{holder} holds no `{path}`", fix="correct the path"))
+    for path in pin.packages:
+        if path in tree and not path.endswith(".py") and not tree.wheel:
+            fix = "name folders and .py files only"
+            problems.append(Problem(where=f"{where}.packages", what=f"`{path}` is no module", fix=fix))
+    for path in pin.packages:
+        if f"{path}/".startswith(f"{SCHEMES}/") and not f"{path}/".startswith(tuple(f"{kind}/" for kind in _KINDS)):
+            fix = f"name {' or '.join(_KINDS)}"
+            problems.append(Problem(where=f"{where}.packages", what=f"`{path}` cannot be shipped", fix=fix))
     if problems:
         raise ConfigError(problems)
 
@@ -95,7 +103,7 @@ def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTre
     problems: list[Problem] = []
     checks = (
         lambda: check_compiled(overlay, tree),
-        lambda: _check_import_names(overlay, tree),
+        lambda: check_import_names(overlay, tree),
         lambda: check_left_out(overlay, tree, releases),
         lambda: check_named(overlay, (tree, *releases)),
         lambda: licence_files(overlay, tree),
@@ -109,7 +117,7 @@ def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTre
         raise MergeError(problems)
 
 
-def _check_import_names(overlay: Overlay, tree: SourceTree) -> None:
+def check_import_names(overlay: Overlay, tree: SourceTree) -> None:
     """Refuse a package whose own modules import it by another name than the wheel would give it.
 
     Raises:
@@ -122,7 +130,7 @@ def _check_import_names(overlay: Overlay, tree: SourceTree) -> None:
             continue
         used = _imported_names(tree, top)
         dotted, short = home.replace("/", "."), home.rpartition("/")[2]
-        if not _reached(used, dotted) and _reached(used, short) and short not in sys.stdlib_module_names:
+        if dotted not in used and short in used and short not in sys.stdlib_module_names:
             what = f"{top} would be installed as `{dotted}`, and its modules import `{short}`"
             fix = f'write {{ path = "{top}", import = "{short}" }} instead of "{top}"'
             where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages"
@@ -132,12 +140,14 @@ def _check_import_names(overlay: Overlay, tree: SourceTree) -> None:
 
 
 def _imported_names(tree: SourceTree, top: str) -> set[str]:
-    modules = (path for path in tree.entries if path.startswith(f"{top}/") and path.endswith(".py"))
-    return {found.decode() for path in modules for found in _IMPORT.findall(tree.read(path))}
-
-
-def _reached(used: set[str], name: str) -> bool:
-    return any(one == name or one.startswith(f"{name}.") for one in used)
+    """Return the modules that the files of a package import, with the packages around them."""
+    found: set[str] = set()
+    for path in tree.entries:
+        if path.startswith(f"{top}/") and path.endswith(".py"):
+            for match in _IMPORT.findall(tree.read(path)):
+                parts = match.decode().split(".")
+                found |= {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
+    return found
 
 
 def upstream_metadata(tree: SourceTree) -> UpstreamMetadata:
@@ -189,11 +199,12 @@ def sdist_entry_points(tree: SourceTree) -> str | None:
         return None
     groups = {"console_scripts": project.get("scripts", {}), "gui_scripts": project.get("gui-scripts", {})}
     groups |= project.get("entry-points", {})
-    return "".join(
-        f"[{name}]\n{''.join(f'{key} = {value}' + chr(10) for key, value in points.items())}"
-        for name, points in groups.items()
-        if points
-    )
+    lines: list[str] = []
+    for name, points in groups.items():
+        if points:
+            lines.append(f"[{name}]\n")
+            lines += (f"{key} = {value}\n" for key, value in points.items())
+    return "".join(lines)
 
 
 def _run_backend(tree: SourceTree) -> tuple[str, str]:

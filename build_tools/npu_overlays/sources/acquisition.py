@@ -141,8 +141,9 @@ def sources_of(pin: Pin, mode: Mode = "auto") -> Iterator[Source]:
     """Yield what may be recorded of a build from a pin, the best source first."""
     if pin.commit and mode != "archive":
         yield Source(kind="git", repository=pin.repository, commit=pin.commit)
-    for archive in pin.archives if mode != "git" else ():
-        yield archives.source_of(pin, archive)
+    if mode != "git":
+        for archive in pin.archives:
+            yield archives.source_of(pin, archive)
 
 
 def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Problem, ...]) -> SourceTree:

@@ -52,11 +52,15 @@ def read(archive: bytes, name: str, homes: Homes, *, alone: bool = False) -> Unp
     except ArchiveError as error:
         problem = Problem(where=name, what=str(error), fix="pin another archive, or use git")
         raise SourceError(problem) from error
-    lacking = [path for path, _ in homes if not any(f"{item}/".startswith(f"{path}/") for item in found.files)]
-    if len(lacking) == len(homes):
-        what = f"holds none of the shipped packages: {listing(lacking)}"
+    if not any(_is_below(path, top) for path in found.files for top, _ in homes):
+        what = f"holds none of the shipped packages: {listing([path for path, _ in homes])}"
         raise SourceError(Problem(where=name, what=what, fix=_held(members, wheel=name.endswith(".whl"))))
     return found
+
+
+def _is_below(path: str, top: str) -> bool:
+    """Return whether a path is a folder or file, or lies in that folder."""
+    return f"{path}/".startswith(f"{top}/")
 
 
 def list_files(archive: bytes, name: str) -> dict[str, bytes]:
@@ -65,15 +69,21 @@ def list_files(archive: bytes, name: str) -> dict[str, bytes]:
     Raises:
         SourceError: it cannot be read, or holds what cannot be unpacked.
     """
+    found: dict[str, bytes] = {}
     try:
         members = read_archive(archive, name)
         _refuse([member.path for member in members])
         if name.endswith(".whl"):
             own = _info_folder(name, members)
-            return {place_of(one.path): one.content for one in members if not one.path.startswith(f"{own}/")}
-        return {path: member.content for path, member in _sort_sdist(members).files.items()}
+            for member in members:
+                if not member.path.startswith(f"{own}/"):
+                    found[place_of(member.path)] = member.content
+        else:
+            for path, member in _sort_sdist(members).files.items():
+                found[path] = member.content
     except ArchiveError as error:
         raise SourceError(Problem(where=name, what=str(error), fix="pin another release")) from error
+    return found
 
 
 def _refuse(paths: list[str]) -> None:
@@ -84,8 +94,11 @@ def _refuse(paths: list[str]) -> None:
 
 def _held(members: list[ArchiveMember], *, wheel: bool) -> str:
     """Return what to do, by what the archive holds instead: an sdist has everything in one more folder."""
-    paths = [member.path if wheel else member.path.partition("/")[2] for member in members]
-    modules = [path for path in paths if path.endswith(".py")]
+    modules: list[str] = []
+    for member in members:
+        path = member.path if wheel else member.path.partition("/")[2]
+        if path.endswith(".py"):
+            modules.append(path)
     folders = {path.rpartition("/")[0] for path in modules} - {""}
     if tops := sorted(folder for folder in folders if folder.count("/") <= 1):
         return f"name a folder that it has: {listing(tops)}"
@@ -95,21 +108,27 @@ def _held(members: list[ArchiveMember], *, wheel: bool) -> str:
 
 
 def _sort_wheel(name: str, members: list[ArchiveMember], homes: Homes, *, alone: bool) -> Unpacked:
-    own = _info_folder(name, members)
-    info = {member.path.removeprefix(f"{own}/"): member for member in members if member.path.startswith(f"{own}/")}
+    own = f"{_info_folder(name, members)}/"
+    info: dict[str, ArchiveMember] = {}
     beside: list[str] = []
     files: list[tuple[str, ArchiveMember]] = []
     for member in members:
+        if member.path.startswith(own):
+            info[member.path.removeprefix(own)] = member
         place = place_of(member.path)
         if path := _repository_path(place, homes):
             files.append((path, member))
-        elif not place.startswith(f"{own}/"):
+        elif not place.startswith(own):
             beside.append(place)
     shipped = {path: member.content for path, member in files}
-    # Some wheels install the very same file beside their packages as well.
-    licences = {path: one for path, one in _licences(info).items() if shipped.get(path) != one.content}
-    apart = {path for path in licences if alone and any(f"{path}/".startswith(f"{top}/") for top, _ in homes)}
-    files += [(path, one) for path, one in licences.items() if path not in apart]
+    apart: dict[str, bytes] = {}
+    for path, member in _licences(info).items():
+        if shipped.get(path) == member.content:
+            continue  # some wheels install the very same file beside their packages as well
+        if alone and any(_is_below(path, top) for top, _ in homes):
+            apart[path] = member.content
+        else:
+            files.append((path, member))
     special = {name: info[name].text() for name in _SPECIAL if name in info}
     return Unpacked(
         files=_by_path(files),
@@ -118,13 +137,14 @@ def _sort_wheel(name: str, members: list[ArchiveMember], homes: Homes, *, alone:
         wheel=_required(special, "WHEEL"),
         beside=tuple(beside),
         sboms={path.replace("/", "-"): member.content for path, member in _below("sboms", info).items()},
-        licences={path: licences[path].content for path in sorted(apart)},
+        licences=dict(sorted(apart.items())),
     )
 
 
 def _licences(info: Mapping[str, ArchiveMember]) -> dict[str, ArchiveMember]:
     """Return the licence files in a wheel's metadata folder; older wheels have no folder of their own for them."""
-    return {**{path: member for path, member in info.items() if is_licence(path)}, **_below("licenses", info)}
+    found = {path: member for path, member in info.items() if is_licence(path)}
+    return found | _below("licenses", info)
 
 
 def _below(folder: str, info: Mapping[str, ArchiveMember]) -> dict[str, ArchiveMember]:
@@ -138,10 +158,10 @@ def _info_folder(name: str, members: list[ArchiveMember]) -> str:
     except InvalidWheelFilename as error:
         raise ArchiveError(str(error)) from error
     tops = {member.path.partition("/")[0] for member in members}
-    found = sorted(top for top in tops if top.endswith(".dist-info") and _distribution(top) == wanted)
+    infos = sorted(top for top in tops if top.endswith(".dist-info"))
+    found = [top for top in infos if _distribution(top) == wanted]
     if len(found) != 1:
-        others = sorted(top for top in tops if top.endswith(".dist-info"))
-        held = listing(found or others) or "no metadata folder"
+        held = listing(found or infos) or "no metadata folder"
         raise ArchiveError(f"has {held} instead of one metadata folder of its own")
     return found[0]
 
@@ -160,17 +180,20 @@ def _by_path(files: list[tuple[str, ArchiveMember]]) -> dict[str, ArchiveMember]
 
 
 def _repository_path(place: str, homes: Homes) -> str:
-    return next((path + place[len(home) :] for path, home in homes if f"{place}/".startswith(f"{home}/")), "")
+    for path, home in homes:
+        if _is_below(place, home):
+            return path + place[len(home) :]
+    return ""
 
 
 def _sort_sdist(members: list[ArchiveMember]) -> Unpacked:
     tops = {member.path.partition("/")[0] for member in members}
     if len(tops) != 1:
         raise ArchiveError(f"an sdist has one top folder, this has {listing(sorted(tops)) or 'none'}")
-    rest = {member.path.partition("/")[2]: member for member in members}
-    texts = {path: member.text() for path, member in rest.items() if path == "PKG-INFO"}
-    files = [(path, member) for path, member in rest.items() if path != "PKG-INFO"]
-    return Unpacked(files=_by_path(files), metadata=_required(texts, "PKG-INFO"))
+    files = {member.path.partition("/")[2]: member for member in members}
+    info = files.pop("PKG-INFO", None)
+    texts = {"PKG-INFO": info.text()} if info else {}
+    return Unpacked(files=_by_path(list(files.items())), metadata=_required(texts, "PKG-INFO"))
 
 
 def _required(texts: dict[str, str], name: str) -> str:

@@ -46,24 +46,32 @@ class Holding:
 
 def holdings(cache: Path) -> list[Holding]:
     """Return what the cache holds, the largest first; raises `OutputError` where it cannot be read."""
+    found: list[Holding] = []
     with caching.using(cache):
-        found = [
-            Holding(kind=kind, identity=match[1], path=path, size=_size(path))
-            for kind, room, name in _ROOMS
-            for path in _listed(cache / room)
-            if (match := name.fullmatch(path.name))
-        ]
+        for kind, room, name in _ROOMS:
+            if not (cache / room).is_dir():
+                continue
+            for path in sorted((cache / room).iterdir()):
+                if match := name.fullmatch(path.name):
+                    found.append(Holding(kind=kind, identity=match[1], path=path, size=_size(path)))
     return sorted(found, key=lambda one: (-one.size, one.identity, one.kind))
 
 
 def places(pin: Pin, cache: Path) -> set[Path]:
     """Return where the cache keeps what a pin names, whether it is there or not."""
-    repositories = {commits.kept(cache, pin.commit)} if pin.commit else set()
-    past = {histories.kept(cache, pin.project)} if pin.repository else set()
-    archives = {pinned_archives.kept(cache, one.sha256) for one in pin.archives}
-    identities = [*filter(None, [pin.commit]), *(one.sha256 for one in pin.archives)]
-    merged = (path for one in identities for path in (cache / "merged").glob(f"{one}-*"))
-    return {*repositories, *past, *archives, *(deflated_members.kept(cache, one, pin) for one in identities), *merged}
+    found: set[Path] = set()
+    identities = [one.sha256 for one in pin.archives]
+    for sha256 in identities:
+        found.add(pinned_archives.kept(cache, sha256))
+    if pin.commit:
+        found.add(commits.kept(cache, pin.commit))
+        identities.append(pin.commit)
+    if pin.repository:
+        found.add(histories.kept(cache, pin.project))
+    for identity in identities:
+        found.add(deflated_members.kept(cache, identity, pin))
+        found.update((cache / "merged").glob(f"{identity}-*"))
+    return found
 
 
 def give_back(cache: Path, gone: Iterable[Holding]) -> None:
@@ -75,10 +83,6 @@ def give_back(cache: Path, gone: Iterable[Holding]) -> None:
     for one in gone:
         check(cache, one.path)
         caching.discard(cache, one.path)
-
-
-def _listed(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _size(path: Path) -> int:

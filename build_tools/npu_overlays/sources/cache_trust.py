@@ -55,12 +55,11 @@ def check(cache: Path, *places: Path) -> None:
     if not cache.exists():
         return
     trust = _Trust.of(cache)
-    wrong = [(path, trust.fault(path.lstat())) for path in _all(cache, places)]
-    problems = [
-        Problem(where=str(path), what=f"the source cache cannot be trusted: this {fault}", fix=_fix(path, fault, cache))
-        for path, fault in wrong
-        if fault
-    ]
+    problems: list[Problem] = []
+    for path in _all(cache, places):
+        if fault := trust.fault(path.lstat()):
+            what = f"the source cache cannot be trusted: this {fault}"
+            problems.append(Problem(where=str(path), what=what, fix=_fix(path, fault, cache)))
     if problems:
         raise OutputError(problems)
 

@@ -19,7 +19,7 @@ from npu_overlays.sources.cache import Progress
 from npu_overlays.sources.cache_trust import check
 from npu_overlays.sources.deflated_members import Inflated, kept_members
 from npu_overlays.sources.git_fetch import PINNED_TAG, FetchProgress, Route, fetch, fetch_ref, headline, init_bare
-from npu_overlays.sources.git_objects import Blobs, DamagedError, Listed, list_commit
+from npu_overlays.sources.git_objects import Blobs, DamagedError, list_commit
 from npu_overlays.sources.pin import Pin
 from npu_overlays.sources.silent_hosts import longer
 from npu_overlays.sources.tree import FileEntry, Source, SourceTree
@@ -81,15 +81,21 @@ def _fetch(pin: Pin, cache: Path, route: Route, progress: Progress) -> None:
 def _read(pin: Pin, cache: Path, *, read: bool) -> SourceTree:
     repository = kept(cache, pin.commit)
     listed = list_commit(repository, pin.commit)
-    _refuse(pin, listed)
-    files = {item.path: item for item in listed if item.regular}
+    wrong = faults(item.path for item in listed)
+    if wrong:
+        what = f"the commit holds paths that cannot be unpacked safely: {listing(wrong)}"
+        raise SourceError(Problem(where=where(pin), what=what, fix="pin another commit"))
     source = Source(kind="git", repository=pin.repository, commit=pin.commit)
-    entries = {path: FileEntry(blob=item.blob, executable=item.executable) for path, item in files.items()}
     members = kept_members(source, pin, cache) if read else None
-    shipped = {path for path, entry in entries.items() if pin.place(path) and entry.blob not in (members or {})}
-    # The packages, and what upstream says of itself beside them.
-    first = [path for path in files if path in shipped or "/" not in path] if read else []
-    ids = {path: item.blob for path, item in files.items()}
+    entries: dict[str, FileEntry] = {}
+    first: list[str] = []  # the packages, and what upstream says of itself beside them
+    for item in listed:
+        if item.regular:
+            entries[item.path] = FileEntry(blob=item.blob, executable=item.executable)
+            shipped = pin.place(item.path) and item.blob not in (members or {})
+            if read and (shipped or "/" not in item.path):
+                first.append(item.path)
+    ids = {path: entry.blob for path, entry in entries.items()}
     content = Blobs(repository, ids, first, lambda said: _damaged(pin, cache, said))
     return SourceTree(
         entries=entries,
@@ -97,13 +103,6 @@ def _read(pin: Pin, cache: Path, *, read: bool) -> SourceTree:
         source=source,
         links=frozenset(item.path for item in listed if not item.regular),
     )
-
-
-def _refuse(pin: Pin, listed: list[Listed]) -> None:
-    wrong = faults(item.path for item in listed)
-    if wrong:
-        what = f"the commit holds paths that cannot be unpacked safely: {listing(wrong)}"
-        raise SourceError(Problem(where=where(pin), what=what, fix="pin another commit"))
 
 
 def _damaged(pin: Pin, cache: Path, said: str) -> SourceError:

@@ -98,11 +98,14 @@ def _found(folder: Path, revision: str, urls: list[str], progress: Progress, sai
 
     What git says where it fetches nothing goes into `said`, by the repository.
     """
-    if _ID.fullmatch(revision) and (commit := _resolved(folder, revision)):
-        return commit
+    # Servers give out names and whole ids; a short id is part of what leads to the newest commit, if anything.
+    wanted_names = [revision]
+    if _ID.fullmatch(revision):
+        if commit := _resolved(folder, revision):
+            return commit
+        wanted_names.append("HEAD")
     for url in urls:
-        # Servers give out names and whole ids; a short id is part of what leads to the newest commit, if anything.
-        for wanted in (revision, "HEAD") if _ID.fullmatch(revision) else (revision,):
+        for wanted in wanted_names:
             if _fetched(folder, url, wanted, progress, said):
                 named = f"{_KEPT}{_plain(wanted)}" if wanted == revision else revision
                 if commit := _resolved(folder, named):

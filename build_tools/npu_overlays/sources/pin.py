@@ -75,4 +75,7 @@ class Pin:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _place(self, path: str) -> str:
-        return next((home + path[len(top) :] for top, home in self.homes if f"{path}/".startswith(f"{top}/")), "")
+        for top, home in self.homes:
+            if f"{path}/".startswith(f"{top}/"):
+                return home + path[len(top) :]
+        return ""

@@ -157,13 +157,16 @@ def _order(file: _File, like: frozenset[Tag]) -> tuple[bool, bool, tuple[int, ..
 
 def _release(files: Iterable[_File], version: str, file: str) -> list[_File]:
     """Return the files of the release that is asked for, or of the newest, each once."""
-    every = {one.name: one for one in reversed([*files])}.values()
-    wanted = next((str(one.version) for one in every if one.name == file), "") if file and not version else version
-    fits = [one for one in every if (one.version == Version(wanted) if wanted else _is_offered(one))]
-    usable = [one for one in fits if one.is_for_here] if not wanted else fits
+    every = {one.name: one for one in reversed([*files])}
+    if file and not version:
+        version = str(every[file].version) if file in every else ""
+    if version:
+        usable = [one for one in every.values() if one.version == Version(version)]
+    else:
+        usable = [one for one in every.values() if _is_offered(one) and one.is_for_here]
     final = [one for one in usable if not one.version.is_prerelease]
     newest = max((one.version for one in final or usable), default=None)
-    return [one for one in every if one.version == newest]
+    return [one for one in every.values() if one.version == newest]
 
 
 def _is_offered(file: _File) -> bool:
@@ -198,17 +201,16 @@ def _problem(project: str, version: str, files: list[_File], answers: dict[str, 
         names = sorted({one.name for one in _release(files, version, "")})
         near = listing(dict.fromkeys([*get_close_matches(file, names, _SHOWN, cutoff=0), *names]), _SHOWN)
         return Problem(where=file, what=f"no index has such a file of {where}", fix=f"one of: {near}")
-    newest = sorted((one for one in files if one.is_for_here), key=lambda one: one.version, reverse=True)
-    if newest and version:
-        known = [*dict.fromkeys(str(one.version) for one in newest)]
-        more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    versions = sorted((one.version for one in files if one.is_for_here), reverse=True)
+    if versions and version:
         what = "there is no such release that could be pinned"
+        known = [*dict.fromkeys(map(str, versions))]
+        more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
         return Problem(where=where, what=what, fix=f"one of: {', '.join(known[:_SHOWN])}{more}")
     if files:
         what = f"no release is for Python {platform.python_version()} on this machine"
-        return Problem(
-            where=where, what=what, fix="run this with a Python that it is for, or name another: --release, --archive"
-        )
+        fix = "run this with a Python that it is for, or name another: --release, --archive"
+        return Problem(where=where, what=what, fix=fix)
     if answers and not any(answers.values()):
         what = f"no index or folder that pip is told to use has a project of that name: {', '.join(answers)}"
         return Problem(where=where, what=what, fix=f"correct the name, or {FIX}")

@@ -122,8 +122,9 @@ class PatchedTree:
 
     def paths(self) -> list[str]:
         """Return every path of the patched tree, sorted."""
-        kept = (path for path in self.upstream.entries if path not in self.changed)
-        return sorted([*kept, *(path for path, content in self.changed.items() if content is not None)])
+        kept = self.upstream.entries.keys() - self.changed.keys()
+        written = [path for path, content in self.changed.items() if content is not None]
+        return sorted([*kept, *written])
 
     def is_executable(self, path: str) -> bool:
         """Return whether the file is to be installed executable."""
