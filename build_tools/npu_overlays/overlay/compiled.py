@@ -52,7 +52,9 @@ def wheel_tag(tree: SourceTree) -> tuple[str, bool]:
     if not tree.wheel:
         return PURE, True
     header = HeaderParser().parsestr(tree.wheel)
-    tags = {tag for text in header.get_all("Tag", []) for tag in parse_tag(str(text))}
+    tags: set[Tag] = set()
+    for text in header.get_all("Tag", []):
+        tags |= parse_tag(str(text))
     if all(map(_is_for_any, parse_wheel_filename(tree.source.archive)[3])):
         if all(map(_is_for_any, tags)):
             return PURE, True
@@ -95,21 +97,26 @@ def check_compiled(overlay: Overlay, tree: SourceTree) -> None:
 
 def _compiled_files(overlay: Overlay, tree: SourceTree, *, binaries: bool, sources: bool) -> Iterator[tuple[str, str]]:
     """Yield shipped binaries, then shipped source in compiled languages, with how each shows."""
-    shipped = [path for path in tree.entries if overlay.pin.place(path)]
-    for wanted, pattern, sign in (
-        (binaries, BINARY, "is compiled for one platform"),
-        (sources, _SOURCE, "is source to compile"),
-    ):
+    kinds = ((binaries, BINARY, "is compiled for one platform"), (sources, _SOURCE, "is source to compile"))
+    for wanted, pattern, sign in kinds:
         if wanted:
-            yield from ((path, sign) for path in filter(pattern.search, shipped))
+            for path in tree.entries:
+                if pattern.search(path) and overlay.pin.place(path):
+                    yield path, sign
 
 
 def _globs(paths: Iterable[str]) -> str:
     """Return the shortest list that names the paths: files of one folder by the folder."""
-    alone = [path for path in paths if "/" not in path]
-    deep = [path.rpartition("/")[0] for path in paths if "/" in path]
-    common = posixpath.commonpath(deep) if deep else ""
-    return json.dumps([*([common] if common else sorted(set(deep))), *alone])
+    alone: list[str] = []
+    folders: set[str] = set()
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if folder:
+            folders.add(folder)
+        else:
+            alone.append(name)
+    common = posixpath.commonpath(sorted(folders)) if folders else ""
+    return json.dumps([*([common] if common else sorted(folders)), *alone])
 
 
 def names(glob: str, path: str) -> bool:
@@ -136,9 +143,10 @@ def _project_signs(values: dict[str, Any]) -> Iterator[str]:
     if backend.partition(".")[0] in _BACKENDS:
         yield f"is built by {backend}, which compiles"
     requires = system.get("requires", [])
-    required = [re.split(r"[^\w.-]", str(one).strip())[0].lower() for one in requires if isinstance(requires, list)]
-    if found := sorted(_COMPILERS & set(required)):
-        yield f"needs {', '.join(found)} to be built"
+    if isinstance(requires, list):
+        required = [re.split(r"[^\w.-]", str(one).strip())[0].lower() for one in requires]
+        if found := sorted(_COMPILERS.intersection(required)):
+            yield f"needs {', '.join(found)} to be built"
     if _table(tool, "setuptools").get("ext-modules"):
         yield "compiles extension modules"
     if found := sorted(_HOOKS & _table(_table(_table(tool, "hatch"), "build"), "hooks").keys()):

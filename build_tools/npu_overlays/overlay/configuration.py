@@ -155,20 +155,16 @@ def _read_archive(table: Table) -> Archive:
 def _check_build_settings(document: Table, values: dict[str, Any]) -> None:
     """Refuse settings under which a standard front end would build something else than `npu-overlays build`."""
     system = values.get("build-system", {})
-    backend = system.get("build-backend") if isinstance(system, dict) else None
-    requires = system.get("requires") if isinstance(system, dict) else None
-    names = [str(one).replace("_", "-") for one in requires] if isinstance(requires, list) else []
+    backend: object = None
+    names: list[str] = []
+    if isinstance(system, dict):
+        backend, requires = system.get("build-backend"), system.get("requires")
+        if isinstance(requires, list):
+            names = [str(one).replace("_", "-") for one in requires]
     if backend != BACKEND or not any(re.match(r"npu-overlays\b", name) for name in names):
         what = f"must name npu-overlays, not {backend}" if backend and backend != BACKEND else "missing, or incomplete"
         document.problem("build-system", what, f"write exactly:\n\n{BUILD_SYSTEM}")
-    for key in ("project", "tool.hatch"):
-        if _holds(values, key):
+    tool = values.get("tool")
+    for key, is_there in (("project", "project" in values), ("tool.hatch", isinstance(tool, dict) and "hatch" in tool)):
+        if is_there:
             document.problem(key, "follows from tool.overlay and what is pinned", f"delete the table [{key}]")
-
-
-def _holds(values: Any, dotted: str) -> bool:  # what TOML holds
-    for key in dotted.split("."):
-        if not isinstance(values, dict) or key not in values:
-            return False
-        values = values[key]
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from contextlib import suppress
 from pathlib import Path
 
 from npu_overlays.errors import ConfigError, OverlayError, Problem
@@ -76,10 +77,8 @@ def readable(root: Path, project: str) -> list[Overlay]:
     overlays = []
     for folder in overlay_folders(root):
         if folder.name.partition("@")[0] == project:
-            try:
+            with suppress(OverlayError):
                 overlays.append(load_overlay(folder))
-            except OverlayError:
-                continue
     return overlays
 
 

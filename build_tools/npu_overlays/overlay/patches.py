@@ -198,7 +198,7 @@ def stated_reason(content: bytes, bounds: Bounds) -> Reason:
 
 
 def _fields(header: str) -> dict[str, str]:
-    """Return the fields of a header; of one that is there twice the first."""
+    """Return the fields of a header by name, in lower case; of one that is there twice the first."""
     fields: dict[str, str] = {}
     for name, text in _FIELD.findall(header):
         fields.setdefault(name.lower(), text.strip())
@@ -207,15 +207,21 @@ def _fields(header: str) -> dict[str, str]:
 
 def _subjects(content: bytes) -> dict[str, None]:
     """Return the subjects of the mails above a diff, each once."""
-    headers = (one.decode("utf-8", errors="replace") for one in letters(content))
-    found = (_decoded(re.sub(r"^\[[^\]]*\]\s*", "", _fields(one).get("subject", ""))) for one in headers)
-    return dict.fromkeys(" ".join(one.split()) for one in found if one)
+    found: dict[str, None] = {}
+    for one in letters(content):
+        fields = _fields(one.decode("utf-8", errors="replace"))
+        if subject := _decoded(re.sub(r"^\[[^\]]*\]\s*", "", fields.get("subject", ""))):
+            found[" ".join(subject.split())] = None
+    return found
 
 
 def _prose(header: str) -> str:
     """Return the first line of a header that a person wrote."""
-    lines = (line.strip(" \t\r#") for line in _OTHER_FIELD.sub("", header).splitlines())
-    return next((line for line in lines if line and not _NO_PROSE.match(line)), "")
+    for text in _OTHER_FIELD.sub("", header).splitlines():
+        line = text.strip(" \t\r#")
+        if line and not _NO_PROSE.match(line):
+            return line
+    return ""
 
 
 def _decoded(subject: str) -> str:

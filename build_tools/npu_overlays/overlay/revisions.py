@@ -37,7 +37,11 @@ def read_revisions(folder: Path) -> tuple[Revision, ...]:
         return ()
     problems: list[Problem] = []
     document = Table(load_toml(file), where=str(file), key="", problems=problems)
-    revisions = tuple(_read(table) for table in document.tables("revision"))
+    revisions: list[Revision] = []
+    for one in document.tables("revision"):
+        number, why, sha256 = one.positive("number"), one.filled("why"), one.get("sha256", str)
+        revisions.append(Revision(number=number, why=why, sha256=sha256))
+        one.refuse_others()
     document.refuse_others()
     numbers = [one.number for one in revisions]
     if not problems and numbers != sorted(set(numbers)):
@@ -45,13 +49,7 @@ def read_revisions(folder: Path) -> tuple[Revision, ...]:
         document.problem("revision", what, "take the file as it was released last, and run `npu-overlays revise` again")
     if problems:
         raise ConfigError(problems)
-    return revisions
-
-
-def _read(table: Table) -> Revision:
-    revision = Revision(number=table.positive("number"), why=table.filled("why"), sha256=table.get("sha256", str))
-    table.refuse_others()
-    return revision
+    return tuple(revisions)
 
 
 def record_revision(folder: Path, revision: Revision) -> None:

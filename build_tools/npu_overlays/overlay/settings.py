@@ -110,79 +110,72 @@ def read_accept(table: Table) -> tuple[Acceptance, ...]:
 
 def read_edits(table: Table) -> tuple[TextEdit, ...]:
     """Return the substitutions in files that are not Python."""
-    return tuple(_read_edit(edit) for edit in table.tables("edit"))
-
-
-def _read_edit(table: Table) -> TextEdit:
-    edit = TextEdit(
-        paths=table.texts("paths", required=True),
-        find=table.filled("find"),
-        replace=table.get("replace", str),
-        count=table.positive("count", 1),
-        why=table.filled("why", hint="the reason, one sentence for a user of the wheel"),
-        bounds=read_bounds(table),
-        accept=read_accept(table),
-    )
-    if edit.find and edit.find == edit.replace:
-        table.problem("replace", "is the same as find", "say what takes its place, or delete the edit")
-    check_paths(table, "paths", edit.paths)
-    for path in edit.paths:
-        if path.endswith(".py"):
-            table.problem("paths", f"`{path}` is Python", "use @edited in a merge module")
-    table.refuse_others()
-    return edit
+    found: list[TextEdit] = []
+    for one in table.tables("edit"):
+        edit = TextEdit(
+            paths=one.texts("paths", required=True),
+            find=one.filled("find"),
+            replace=one.get("replace", str),
+            count=one.positive("count", 1),
+            why=one.filled("why", hint="the reason, one sentence for a user of the wheel"),
+            bounds=read_bounds(one),
+            accept=read_accept(one),
+        )
+        if edit.find and edit.find == edit.replace:
+            one.problem("replace", "is the same as find", "say what takes its place, or delete the edit")
+        check_paths(one, "paths", edit.paths)
+        for path in edit.paths:
+            if path.endswith(".py"):
+                one.problem("paths", f"`{path}` is Python", "use @edited in a merge module")
+        one.refuse_others()
+        found.append(edit)
+    return tuple(found)
 
 
 def read_drops(table: Table) -> tuple[Drop, ...]:
     """Return what of the layers below is left out."""
-    return tuple(_read_drop(drop) for drop in table.tables("drop"))
-
-
-def _read_drop(table: Table) -> Drop:
-    drop = Drop(
-        name=table.filled("name", hint='name = "path/of/file.py:Class.method", or a path, folder/ or patch'),
-        why=table.filled("why", hint="the reason, one sentence"),
-        bounds=read_bounds(table),
-    )
-    table.refuse_others()
-    return drop
+    found: list[Drop] = []
+    for one in table.tables("drop"):
+        name = one.filled("name", hint='name = "path/of/file.py:Class.method", or a path, folder/ or patch')
+        why = one.filled("why", hint="the reason, one sentence")
+        found.append(Drop(name=name, why=why, bounds=read_bounds(one)))
+        one.refuse_others()
+    return tuple(found)
 
 
 def read_files(table: Table) -> tuple[FileSettings, ...]:
     """Return what is said of added files."""
-    return tuple(_read_file(file) for file in table.tables("file"))
-
-
-def _read_file(table: Table) -> FileSettings:
-    file = FileSettings(path=table.filled("path"), bounds=read_bounds(table), accept=read_accept(table))
-    if not file.bounds and "accept" not in table.keys():  # noqa: SIM118  # a method of Table
-        what = "missing, and until and accept too: nothing is said of the file"
-        table.problem("since", what, "say one, or delete this")
-    check_paths(table, "path", [file.path])
-    table.refuse_others()
-    return file
+    found: list[FileSettings] = []
+    for one in table.tables("file"):
+        file = FileSettings(path=one.filled("path"), bounds=read_bounds(one), accept=read_accept(one))
+        if not file.bounds and "accept" not in one.keys():  # noqa: SIM118  # a method of Table
+            what = "missing, and until and accept too: nothing is said of the file"
+            one.problem("since", what, "say one, or delete this")
+        check_paths(one, "path", [file.path])
+        one.refuse_others()
+        found.append(file)
+    return tuple(found)
 
 
 def read_assigned(table: Table) -> tuple[Assigned, ...]:
     """Return what upstream goes on assigning at run time."""
-    return tuple(_read_assigned(assigned) for assigned in table.tables("assigned"))
-
-
-def _read_assigned(table: Table) -> Assigned:
-    assigned = Assigned(
-        when=table.filled("when", hint='when = "an engine is started", say'),
-        what=table.texts("what", required=True),
-        why=table.filled("why", hint="the reason that it is left so, one sentence for a user of the wheel"),
-        bounds=read_bounds(table),
-    )
-    for name in assigned.what:
-        if not _is_symbol(name):
-            fix = 'write "package.module:Class.method"; * stands for any characters'
-            table.problem("what", f"`{name}` is no module with a symbol of it", fix)
-    for name in sorted({name for name in assigned.what if assigned.what.count(name) > 1}):
-        table.problem("what", f"names `{name}` twice", "name it once")
-    table.refuse_others()
-    return assigned
+    found: list[Assigned] = []
+    for one in table.tables("assigned"):
+        assigned = Assigned(
+            when=one.filled("when", hint='when = "an engine is started", say'),
+            what=one.texts("what", required=True),
+            why=one.filled("why", hint="the reason that it is left so, one sentence for a user of the wheel"),
+            bounds=read_bounds(one),
+        )
+        for name in assigned.what:
+            if not _is_symbol(name):
+                fix = 'write "package.module:Class.method"; * stands for any characters'
+                one.problem("what", f"`{name}` is no module with a symbol of it", fix)
+        for name in sorted({name for name in assigned.what if assigned.what.count(name) > 1}):
+            one.problem("what", f"names `{name}` twice", "name it once")
+        one.refuse_others()
+        found.append(assigned)
+    return tuple(found)
 
 
 def _is_symbol(name: str) -> bool:

@@ -79,7 +79,10 @@ def load_stacks(root: Path) -> Stacks:
         stacks = Stacks(stacks=read_stacks(folder), settings=settings(folder), folder=folder)
     except DataError as error:
         raise ConfigError(Problem(where=one.where, what=one.what, fix=one.fix) for one in error.mistakes) from error
-    if problems := [problem for stack in stacks.stacks for problem in _problems(stack, folder, root)]:
+    problems: list[Problem] = []
+    for stack in stacks.stacks:
+        problems += _problems(stack, folder, root)
+    if problems:
         raise ConfigError(problems)
     return stacks
 

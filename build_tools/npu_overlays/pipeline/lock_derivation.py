@@ -116,25 +116,25 @@ def _metadata(tree: SourceTree, known: Lock | None) -> UpstreamMetadata:
 
 def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple[Contract, ...]:
     """Return the earlier contracts of operations, substitutions and patches on files this source lacks."""
+    if known is None:
+        return ()
     places: set[tuple[str, ...]] = {(one.path, one.symbol, "", one.action) for one in content.operations}
     places |= {(one.path, "", one.edit.find, "edit") for one in content.edits}
-    patches = {one.path for one in content.patches}
-    return tuple(
-        one
-        for one in (known.contracts if known else ())
-        if one.path in absent and (_places(one) & places or one.patch in patches)
-    )
+    patches = [one.path for one in content.patches]
+    found: list[Contract] = []
+    for one in known.contracts:
+        own = (one.path, one.symbol, one.find, one.operation)
+        # Of a deletion that empties a module, the operation names everything.
+        emptying = (one.path, EVERYTHING, one.find, one.operation)
+        if one.path in absent and (own in places or emptying in places or one.patch in patches):
+            found.append(one)
+    return tuple(found)
 
 
 def _reads(content: Content, upstream: Upstream, applied: Applied, known: Lock | None) -> tuple[Read, ...]:
     """Return what the overlay reads, and of files that this source lacks, what an earlier lock says."""
     earlier = known.reads if known else ()
     return kept(recorded(readings(content, upstream, applied)), earlier, readers(content), upstream.absent)
-
-
-def _places(one: Contract) -> set[tuple[str, ...]]:
-    """Return what an operation can be called that a contract is of; one that empties a module has no other name."""
-    return {(one.path, symbol, one.find, one.operation) for symbol in (one.symbol, EVERYTHING)}
 
 
 def _releases(overlay: Overlay, tree: SourceTree) -> dict[str, SourceTree]:
@@ -152,15 +152,13 @@ def _releases(overlay: Overlay, tree: SourceTree) -> dict[str, SourceTree]:
 def _compared(
     overlay: Overlay, archive: Archive, tree: SourceTree, releases: Mapping[str, SourceTree], known: Lock | None
 ) -> ArchiveRecord:
-    pin = overlay.pin
-    if not pin.commit:
+    """Return how a pinned archive differs from the commit; raises `MergeError` where a file has other content."""
+    if not overlay.pin.commit:
         return ArchiveRecord(compared=True)  # it is what is pinned
     if tree.source.kind != "git":
-        return (
-            known.archives.get(archive.file, ArchiveRecord(compared=False)) if known else ArchiveRecord(compared=False)
-        )
-    ours = {path: entry.blob for path, entry in tree.entries.items() if pin.place(path)}
-    theirs = {path: entry.blob for path, entry in releases[archive.file].entries.items() if pin.place(path)}
+        earlier = known.archives if known else {}
+        return earlier.get(archive.file, ArchiveRecord(compared=False))
+    ours, theirs = _shipped_blobs(overlay, tree), _shipped_blobs(overlay, releases[archive.file])
     different = sorted(path for path in ours.keys() & theirs.keys() if ours[path] != theirs[path])
     if different:
         what = f"{archive.file} differs from the commit in {plural(len(different), 'file')}: {listing(different)}"
@@ -171,3 +169,7 @@ def _compared(
         missing=tuple(sorted(ours.keys() - theirs.keys())),
         extra=tuple(sorted(theirs.keys() - ours.keys())),
     )
+
+
+def _shipped_blobs(overlay: Overlay, tree: SourceTree) -> dict[str, str]:
+    return {path: entry.blob for path, entry in tree.entries.items() if overlay.pin.place(path)}

@@ -40,7 +40,8 @@ def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[Source
     """
     siblings = {*_siblings(overlay, tree)}
     found = set(siblings)
-    for archive in releases if overlay.pin.commit else (tree,):
+    judged = releases if overlay.pin.commit else [tree]
+    for archive in judged:
         for path in (*_beside(overlay, archive), *_top_modules(overlay, archive)):
             if f"{_ROOT}{path}" not in siblings:
                 found.add(path)

@@ -67,9 +67,11 @@ class Prepared:
     @cached_property
     def shipped(self) -> Mapping[str, str]:
         """Every shipped repository path, and where it lies in the wheel."""
-        pin = self.content.overlay.pin
-        places = ((path, pin.place(path)) for path in self.tree.paths())
-        return {path: place for path, place in places if place}
+        found: dict[str, str] = {}
+        for path in self.tree.paths():
+            if place := self.content.overlay.pin.place(path):
+                found[path] = place
+        return found
 
 
 def each(overlays: Iterable[NamedT], work: Callable[[NamedT], T]) -> tuple[list[T], list[OverlayError]]:
@@ -87,7 +89,10 @@ def each(overlays: Iterable[NamedT], work: Callable[[NamedT], T]) -> tuple[list[
 
 def joined(errors: Sequence[OverlayError]) -> OverlayError:
     """Return one error of the first one's family that lists the problems of all, each once."""
-    return type(errors[0])(dict.fromkeys(problem for error in errors for problem in error.problems))
+    problems: dict[Problem, None] = {}
+    for error in errors:
+        problems |= dict.fromkeys(error.problems)
+    return type(errors[0])(problems)
 
 
 @dataclass(frozen=True, kw_only=True)

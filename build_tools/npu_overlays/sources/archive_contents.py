@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -15,7 +15,8 @@ from npu_overlays.sources.tree import is_licence
 
 # Shipped folders of the repository, and the folder of upstream's wheel that holds each.
 Homes = tuple[tuple[str, str], ...]
-_SPECIAL = ("METADATA", "WHEEL", "entry_points.txt")
+_REQUIRED = ("METADATA", "WHEEL")
+_SPECIAL = (*_REQUIRED, "entry_points.txt")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,7 @@ def list_files(archive: bytes, name: str) -> dict[str, bytes]:
     return found
 
 
-def _refuse(paths: list[str]) -> None:
+def _refuse(paths: Iterable[str]) -> None:
     wrong = faults(paths)
     if wrong:
         raise ArchiveError(f"holds paths that cannot be unpacked: {listing(wrong)}")
@@ -130,11 +131,15 @@ def _sort_wheel(name: str, members: list[ArchiveMember], homes: Homes, *, alone:
         else:
             files.append((path, member))
     special = {name: info[name].text() for name in _SPECIAL if name in info}
+    _refuse([path for path, _ in files])
+    for required in _REQUIRED:
+        if required not in special:
+            raise ArchiveError(f"has no {required}")
     return Unpacked(
-        files=_by_path(files),
-        metadata=_required(special, "METADATA"),
+        files=dict(files),
+        metadata=special["METADATA"],
         entry_points=special.get("entry_points.txt", ""),
-        wheel=_required(special, "WHEEL"),
+        wheel=special["WHEEL"],
         beside=tuple(beside),
         sboms={path.replace("/", "-"): member.content for path, member in _below("sboms", info).items()},
         licences=dict(sorted(apart.items())),
@@ -174,11 +179,6 @@ def _distribution(folder: str) -> tuple[str, Version] | None:
         return None
 
 
-def _by_path(files: list[tuple[str, ArchiveMember]]) -> dict[str, ArchiveMember]:
-    _refuse([path for path, _ in files])
-    return dict(files)
-
-
 def _repository_path(place: str, homes: Homes) -> str:
     for path, home in homes:
         if _is_below(place, home):
@@ -187,16 +187,17 @@ def _repository_path(place: str, homes: Homes) -> str:
 
 
 def _sort_sdist(members: list[ArchiveMember]) -> Unpacked:
-    tops = {member.path.partition("/")[0] for member in members}
+    files: dict[str, ArchiveMember] = {}
+    tops: set[str] = set()
+    for member in members:
+        top, _, path = member.path.partition("/")
+        tops.add(top)
+        files[path] = member
     if len(tops) != 1:
         raise ArchiveError(f"an sdist has one top folder, this has {listing(sorted(tops)) or 'none'}")
-    files = {member.path.partition("/")[2]: member for member in members}
     info = files.pop("PKG-INFO", None)
-    texts = {"PKG-INFO": info.text()} if info else {}
-    return Unpacked(files=_by_path(list(files.items())), metadata=_required(texts, "PKG-INFO"))
-
-
-def _required(texts: dict[str, str], name: str) -> str:
-    if name not in texts:
-        raise ArchiveError(f"has no {name}")
-    return texts[name]
+    metadata = info.text() if info else None
+    _refuse(files)
+    if metadata is None:
+        raise ArchiveError("has no PKG-INFO")
+    return Unpacked(files=files, metadata=metadata)

@@ -86,27 +86,21 @@ def _walk(trees: _Trees, tree: str, folder: str) -> Iterator[Listed]:
 def read(repository: Path, kind: str, ids: Sequence[str]) -> Iterator[bytes]:
     """Yield the content of each object, in order, each checked against its id; raises `DamagedError`."""
     for start in range(0, len(ids), _BATCH):
-        yield from _read_batch(repository, kind, ids[start : start + _BATCH])
-
-
-def _read_batch(repository: Path, kind: str, ids: Sequence[str]) -> Iterator[bytes]:
-    request = "".join(f"{one}\n" for one in ids).encode()
-    output = memoryview(_git(repository, "cat-file", "--batch", "--buffer", stdin=request))
-    at = 0
-    for one in ids:
-        end = bytes(output[at : at + 200]).find(b"\n") + at
-        header = bytes(output[at : max(at, end)]).decode(errors="replace").split(" ")
-        if len(header) != 3 or header[1] != kind or not header[2].isdigit():  # noqa: PLR2004  # id, kind, size
-            raise DamagedError(f"{kind} {one}: {' '.join(header) or 'no answer'}")
-        content = bytes(output[end + 1 : end + 1 + int(header[2])])
-        if _object_id(kind, content) != one:
-            raise DamagedError(f"{kind} {one} is another object")
-        yield content
-        at = end + 1 + len(content) + 1
-
-
-def _object_id(kind: str, content: bytes) -> str:
-    return hashlib.sha1(f"{kind} {len(content)}\0".encode() + content, usedforsecurity=False).hexdigest()
+        batch = ids[start : start + _BATCH]
+        request = "".join(f"{one}\n" for one in batch).encode()
+        output = memoryview(_git(repository, "cat-file", "--batch", "--buffer", stdin=request))
+        at = 0
+        for one in batch:
+            end = bytes(output[at : at + 200]).find(b"\n") + at
+            header = bytes(output[at : max(at, end)]).decode(errors="replace").split(" ")
+            if len(header) != 3 or header[1] != kind or not header[2].isdigit():  # noqa: PLR2004  # id, kind, size
+                raise DamagedError(f"{kind} {one}: {' '.join(header) or 'no answer'}")
+            content = bytes(output[end + 1 : end + 1 + int(header[2])])
+            stated = f"{kind} {len(content)}\0".encode()
+            if hashlib.sha1(stated + content, usedforsecurity=False).hexdigest() != one:
+                raise DamagedError(f"{kind} {one} is another object")
+            yield content
+            at = end + 1 + len(content) + 1
 
 
 def _git(repository: Path, *arguments: str, stdin: bytes | None = None) -> bytes:

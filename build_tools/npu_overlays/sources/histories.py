@@ -77,20 +77,17 @@ def _init(cache: Path, folder: Path) -> None:
 
 def _missing(revision: str, urls: list[str], said: Mapping[str, str], project: str) -> Problem:
     """Return that a revision was not had, why in git's words, and whether the repositories were reached at all."""
-    unreached = [url for url in urls if url in said and _LACKS not in said[url]]
-    asked = [url for url in urls if url not in unreached]
-    parts = [f"not found in {_shown(asked)}"] if asked else []
-    parts += [f"{_shown(unreached)} could not be reached"] if unreached else []
+    asked: list[str] = []
+    unreached: list[str] = []
+    for url in urls:
+        shown = process.without_credentials(url)
+        (unreached if url in said and _LACKS not in said[url] else asked).append(shown)
     fix = "name a tag, a branch or a commit id that the repository has"
+    parts = [f"not found in {', '.join(asked)}"] if asked else []
     if unreached:
-        fix = (
-            f"see that `git ls-remote {_shown(unreached[:1])}` answers here, or --upstream {project}=PATH with a clone"
-        )
+        parts.append(f"{', '.join(unreached)} could not be reached")
+        fix = f"see that `git ls-remote {unreached[0]}` answers here, or --upstream {project}=PATH with a clone"
     return Problem(where=revision, what="; ".join((*parts, *dict.fromkeys(said.values()))), fix=fix)
-
-
-def _shown(urls: list[str]) -> str:
-    return ", ".join(map(process.without_credentials, urls))
 
 
 def _found(folder: Path, revision: str, urls: list[str], progress: Progress, said: dict[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -107,27 +107,24 @@ def find_release(  # noqa: PLR0913  # each says another thing of what is looked 
 
 
 def _looked_up(project: str, places: Iterable[Index], progress: Progress) -> tuple[list[_File], dict[str, str]]:
-    """Return the files that indexes have of a project, and what each index said, which is nothing as a rule."""
+    """Return the files that indexes have of a project, and each index's complaint, which is empty as a rule."""
     files: list[_File] = []
     answers: dict[str, str] = {}
+    ranks = {tag: number for number, tag in enumerate(sys_tags())}
     for index in places:
         progress(f"{project}: looking for releases in {index.shown}")
         try:
             with noted() as notes:
-                files += _files(index, project)
+                for package in index.finder.find_all_packages(project, allow_yanked=True):
+                    tags = _tags(package.link.filename)
+                    if package.version and tags is not None:
+                        rank = _rank(package.link.filename, tags, ranks)
+                        version = Version(package.version)
+                        files.append(_File(version=version, index=index, link=package.link, tags=tags, rank=rank))
             answers[index.shown] = "; ".join(dict.fromkeys(notes))
         except failures() as error:
             answers[index.shown] = explained(error)
     return files, answers
-
-
-def _files(index: Index, project: str) -> Iterator[_File]:
-    ranks = {tag: number for number, tag in enumerate(sys_tags())}
-    for found in index.finder.find_all_packages(project, allow_yanked=True):
-        tags = _tags(found.link.filename)
-        if found.version and tags is not None:
-            rank = _rank(found.link.filename, tags, ranks)
-            yield _File(version=Version(found.version), index=index, link=found.link, tags=tags, rank=rank)
 
 
 def _tags(file: str) -> frozenset[Tag] | None:
@@ -146,7 +143,7 @@ def _rank(file: str, tags: frozenset[Tag], ranks: dict[Tag, int]) -> tuple[int, 
     if not tags:
         return (len(ranks),)
     build = parse_wheel_filename(file)[2] or (0, "")
-    return min((ranks[tag] for tag in tags if tag in ranks), default=_ELSEWHERE), -build[0]
+    return min(ranks.get(tag, _ELSEWHERE) for tag in tags), -build[0]
 
 
 def _order(file: _File, like: frozenset[Tag]) -> tuple[bool, bool, tuple[int, ...]]:

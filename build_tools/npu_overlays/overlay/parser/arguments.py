@@ -100,7 +100,8 @@ def _where_problems(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[P
 def _read_depends(parsed: ParsedFile, mark: Mark, value: object, problems: list[Problem]) -> tuple[str, ...]:
     """Return the symbols that ``depends`` names; whether upstream has them shows when upstream is at hand."""
     found: list[str] = []
-    for name in value if isinstance(value, (list, tuple)) else (value,):
+    names = value if isinstance(value, (list, tuple)) else [value]
+    for name in names:
         path, _, symbol = name.partition(":") if isinstance(name, str) else ("", "", "")
         if path.endswith(".py") and all(map(str.isidentifier, plain(symbol).split("."))):
             found.append(f"{path}:{symbol}")
