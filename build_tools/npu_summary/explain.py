@@ -159,6 +159,7 @@ def _original(file: FileChange, name: str, line: int) -> str:
     if _KEPT not in last:
         return ""
     kept = last.partition(_KEPT)[2]
+    kept = kept.removeprefix(f"{owner.replace('.', '_')}_")  # as one that is a global of the module is called
     for leaf in (kept, kept.removesuffix("_"), kept.rpartition("_")[0]):
         wrapped = f"{owner}.{leaf}".lstrip(".")
         above: list[Change] = []

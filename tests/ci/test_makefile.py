@@ -276,7 +276,11 @@ def test_the_readmes_show_the_same_commands() -> None:
     assert english == chinese
 
 
-@pytest.mark.parametrize("document", [*READMES, *(f"docs/{file.name}" for file in (ROOT / "docs").glob("*.md"))])
+# Pages that Sphinx fills in link to pages that only its build has, and `sphinx-build -W` checks them.
+WRITTEN_PAGES = [file for file in (ROOT / "docs").glob("*.md") if "{%" not in file.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("document", [*READMES, *(f"docs/{file.name}" for file in WRITTEN_PAGES)])
 def test_every_link_to_a_file_leads_somewhere(document: str) -> None:
     file = ROOT / document
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)|src=\"(?!https?:)([^\"]+)", file.read_text("utf-8"))

@@ -119,6 +119,7 @@ def test_an_addition_depends_on_the_class_around_it() -> None:
     ("source", "watched"),
     [
         ("def g(x): return sys._getframe(1)", "_getframe"),
+        ("def g(x): return warnings.warn(x, Warning, 2)", "stacklevel"),
         ("def g(x): return inspect.stack()[1], inspect.currentframe()", "currentframe, inspect.stack"),
         ("def g(x): warnings.warn('w', stacklevel=2)", "stacklevel"),
         ("def g(x): warnings.warn('w'); return stack()", ""),
@@ -188,6 +189,8 @@ def test_what_lists_the_names_of_a_module_and_what_is_made_twice_is_told_of(sour
         ("class A:\n    {f}\nclass B:\n    def g(self): return getmembers(self)", ""),
         ("def register(c):\n    return list(vars(c))\n@register\nclass A:\n    {f}", "vars(c)"),
         ("class A:\n    {f}\nNAMES = [n for n in dir(A) if n], dir(os)", "dir(A)"),
+        ("class A:\n    {f}\n    T = f(1)\nNAMES = [n for n in globals()]", "globals()"),
+        ("class A:\n    {f}\nNAMES = [n for n in globals()]", ""),
     ],
 )
 def test_what_lists_the_members_of_a_class_is_told_of(around: str, watched: str) -> None:

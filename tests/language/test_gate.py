@@ -144,6 +144,36 @@ def test_undefined_names_of_annotations_and_upstream_are_named(gate: Gate) -> No
     ]
 
 
+_NEVER = [
+    "z: Missing = x",
+    "z: 'Missing[int]'",
+    "self.z: Missing = x",
+    "(z): Missing = x",
+    "for x in x:\n        z: Missing",
+]
+_EVALUATED = ["z: int = Missing", "class C:\n        z: Missing", "def g(z: Missing): pass", "x[Missing]: int = 1"]
+
+
+@pytest.mark.parametrize("future", ["", "from __future__ import annotations\n"])
+@pytest.mark.parametrize(("body", "count"), [*((one, 0) for one in _NEVER), *((one, 1) for one in _EVALUATED)])
+def test_annotations_of_local_variables_are_never_evaluated(gate: Gate, body: str, count: int, future: str) -> None:
+    problems = gate.merge(f"{future}def f(x): return 1\n", f"@replaced(why='w')\ndef f(x):\n    self = x\n    {body}\n")
+    assert [one.partition(": ")[2].partition(";")[0] for one in problems] == [
+        "`Missing` is not defined in pkg/a.py"
+    ] * count
+
+
+@pytest.mark.parametrize("statement", ["z: Missing = 1", "class C:\n    z: Missing"])
+def test_annotations_of_modules_and_classes_are_examined(gate: Gate, statement: str) -> None:
+    before = f"def Missing(): pass\n{statement}\n"
+    assert "`Missing`" in "".join(gate.merge(before, "deleted('Missing', why='w')\n"))
+
+
+def test_a_class_in_a_function_evaluates_what_annotates_its_fields(gate: Gate) -> None:
+    overlay = "@replaced(why='w')\ndef f(y: 'Y'):\n    class A:\n        z: Y\n"
+    assert "under `if TYPE_CHECKING:` only" in "".join(gate.merge(TYPED, overlay))
+
+
 def test_the_gate_names_upstream_where_its_marker_is_not_imported(gate: Gate) -> None:
     overlay = b"from npu_overlays.markers import replaced\n@replaced(why='w')\ndef f(): return upstream()\n"
     assert gate({"a.py": "def f(): return 1\n"}, {A: overlay}) == [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .pairs import merged, refused
+from .pairs import check, merged, refused
 from .test_running import run
 
 
@@ -50,27 +50,132 @@ def test_methods_of_an_enum_are_wrapped() -> None:
 _INSTEAD = "use @replaced or @edited"
 
 
+_APPLY = "def apply(f, *given): return f(*given)\n"
+
+
 @pytest.mark.parametrize(
-    ("members", "line"),
+    ("members", "value"),
     [
-        ("def f(x): return x\n    T = f(3)", 3),
-        ("def f(x): return x\n    T = [1, f(3)]", 3),
-        ("def f(x): return x\n    @f\n    def g(self): pass", 3),
-        ("def f(x): return x\n    @f(3)\n    def g(self): pass", 3),
-        ("def f(x): return x\n    def g(self, y=f(3)): pass", 3),
-        ("def f(x): return x\n    class B(f(3)): pass", 3),
-        ("def f(x): return x\n    if f(3): pass", 3),
-        ("def f(x): return x\n    T = list(map(f, [1]))", 3),
-        ("def f(x): return x\n    T = sorted([1], key=f)", 3),
-        ("@staticmethod\n    def f(x): return x\n    T = f.__func__(3)", 4),
-        ("def f(x): return x\n    g = f\n    T = g(3)", 4),
-        ("def f(x): return x\n    g = staticmethod(f)\n    h = g\n    T = h(3)", 5),
+        ("def f(x): return x\n    T = f(3)", -3),
+        ("def f(x): return x\n    T = [1, f(3)]", [1, -3]),
+        ("def f(x): return 7\n    @f\n    def T(self): pass", -7),
+        ("def f(x): return lambda g: x\n    @f(3)\n    def T(self): pass", -3),
+        ("def f(x): return x\n    def g(self, y=f(3)): pass\n    T = g.__defaults__", (-3,)),
+        ("def f(x): return x\n    if f(3): T = 4", 4),
+        ("def f(x): return x\n    T = list(map(f, [1]))", [-1]),
+        ("def f(x): return x\n    T = sorted([1, 2], key=f)", [2, 1]),
+        ("def f(x): return x\n    T = apply(f, 3)", -3),
+        ("@staticmethod\n    def f(x): return x\n    T = f.__func__(3)", -3),
+        ("def f(x): return x\n    g = f\n    T = g(3)", -3),
+        ("def f(x): return x\n    g = staticmethod(f)\n    h = g.__func__\n    T = h(3)", -3),
     ],
 )
-def test_a_function_that_its_class_body_calls_cannot_be_wrapped(members: str, line: int) -> None:
-    what = f"`A` calls `A.f` in its own body (line {line}), where no wrapper can work yet"
-    overlay = "class A:\n    @wrapped(why='w')\n    def f(x): return upstream(x)\n"
-    refused(f"class A:\n    {members}\n", overlay, f"4: {what}; {_INSTEAD}")
+def test_a_function_that_its_class_body_calls_is_wrapped(members: str, value: object) -> None:
+    negated = "lambda one: -upstream(x)(one)" if "lambda" in members else "-upstream(x)"
+    overlay = f"class A:\n    @wrapped(why='w')\n    def f(x): return {negated}\n"
+    assert value == run(f"{_APPLY}class A:\n    {members}\n", overlay).A.T
+
+
+def test_the_original_of_what_a_class_body_calls_is_a_global_that_still_sees_the_class() -> None:
+    before = """
+        class Base:
+            def f(self): return "base"
+        class A(Base):
+            class Inner:
+                def double(x):
+                    "Doc."
+                    return 2 * x
+                FOUR = double(2)
+            def f(self, early=False):
+                return "early" if early else super().f() + self.__own
+            __own = "own"
+            T = f(None, early=True)
+        """
+    overlay = """
+        class A:
+            class Inner:
+                @wrapped(why="w")
+                def double(x): return upstream(x) + 1
+            @wrapped(why="w")
+            def f(self, early=...): return upstream(self, early) + "!"
+        """
+    module = run(before, overlay)
+    assert (module.A.Inner.FOUR, module.A.Inner.double(3), module.A.T, module.A().f()) == (5, 7, "early!", "baseown!")
+    check(
+        "class A:\n    def f(x):\n        return x\n\n    T = f(3)\n",
+        "class A:\n    @wrapped(why='w')\n    def f(x): return upstream(x)\n",
+        """
+        class A:
+            # wrapped: w
+            def f(x): return _upstream_A_f(x)
+
+            global _upstream_A_f
+            def _upstream_A_f(x):
+                return x
+
+            T = f(3)
+        """,
+    )
+
+
+def test_under_a_condition_the_global_of_an_original_stands_above_all_that_is_under_it() -> None:
+    before = """
+        class A:
+            if 1:
+                @staticmethod
+                def f(x): return x
+                def g(x): return x
+                T = f.__func__(3), g(4)
+            else:
+                T = 0
+        """
+    overlay = """
+        class A:
+            @wrapped(why="w", where="if 1")
+            def f(x): return -upstream(x)
+            @wrapped(why="w", where="if 1")
+            def g(x): return -upstream(x)
+        """
+    check(
+        before,
+        overlay,
+        """
+        class A:
+            # wrapped: w
+            global _upstream_A_f
+            # wrapped: w
+            global _upstream_A_g
+            if 1:
+                @staticmethod
+                # wrapped: w
+                def f(x): return -_upstream_A_f(x)
+
+                def _upstream_A_f(x): return x
+                # wrapped: w
+                def g(x): return -_upstream_A_g(x)
+
+                def _upstream_A_g(x): return x
+                T = f.__func__(3), g(4)
+            else:
+                T = 0
+        """,
+    )
+    assert run(before, overlay).A.T == (-3, -4)
+
+
+@pytest.mark.parametrize(
+    ("more", "overlay"),
+    [
+        ("_upstream_A_f = 1\n", ""),
+        ("def g(): return _upstream_A_f\n", ""),
+        ("class A_f:\n    def g(): return 1\n", "_upstream_A_f = added(1, why='w')\n"),
+        ("def A_f(): return 1\n", "@wrapped(why='w')\ndef A_f(): return upstream()\n"),
+    ],
+)
+def test_the_global_of_an_original_takes_no_name_of_the_modules(more: str, overlay: str) -> None:
+    overlay = "class A:\n    @wrapped(why='w')\n    def f(x): return upstream(x)\n" + overlay
+    what = "4: `A._upstream_A_f` is already defined; use @replaced or @edited"
+    refused(f"class A:\n    def f(x): return x\n    T = f(3)\n{more}", overlay, what)
 
 
 @pytest.mark.parametrize(
@@ -108,13 +213,21 @@ def test_a_decorator_that_calls_later_or_another_function_stays_on_the_wrapper()
     assert module.f(1) == -1
 
 
-def test_what_the_machinery_calls_while_the_class_body_runs_cannot_be_wrapped() -> None:
-    refused(
-        "class A(Enum):\n    def _generate_next_value_(name, start, count, last): return name\n    X = auto()\n",
-        "class A:\n    @wrapped(why='w')\n    def _generate_next_value_(name, start, count, last):\n"
-        "        return upstream(name, start, count, last)\n",
-        "4: `A` calls `A._generate_next_value_` in its own body (line 2), where no wrapper can work yet; " + _INSTEAD,
+def test_what_enum_calls_while_the_class_body_runs_is_wrapped() -> None:
+    module = run(
+        """
+        from enum import Enum, auto
+        class A(Enum):
+            def _generate_next_value_(name, start, count, last): return name.lower()
+            X = auto()
+        """,
+        """
+        class A:
+            @wrapped(why="w")
+            def _generate_next_value_(name, start, count, last): return upstream(name, start, count, last) + "!"
+        """,
     )
+    assert [one.value for one in module.A] == ["x!"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import types
 from pathlib import Path
 from typing import Any
@@ -653,6 +654,65 @@ def test_an_addition_that_is_needed_before_it_is_defined_is_refused() -> None:
     assert run(before, f"N = added(1, why='2')\n{overlay}").X == 2
     method = "class A:\n    @added(why='1')\n    def m(self): return N\nN = added(1, why='2')\n"
     assert run(before.replace("A()\n", ""), method).B().m() == 1
+
+
+_OWN = "class A:\n    def f(x): return x\n    def g(self): return self\n    {}\nLATE = 1\n"
+_CALLING = _OWN.format("T = f(3)")
+_WRAPPER = "class A:\n    @wrapped(why='1')\n    def {}: return (upstream({}), {})\n"
+_HELPER = "@added(why='2')\ndef helper(): return 4\n"
+
+
+def test_what_a_wrapper_reads_while_its_class_body_runs_is_there_by_then() -> None:
+    wrapper = _WRAPPER.format("f(x)", "x", "helper()")
+    late = "6: `helper` may be needed while the module is imported, before it is defined"
+    refused(_CALLING, wrapper + _HELPER, f"{late}; write it in front of the first operation that needs it")
+    assert run(_CALLING, _HELPER + wrapper).A.T == (3, 4)
+    assert run(_OWN.format("F = staticmethod(f)"), wrapper + _HELPER).A.F(3) == (3, 4)
+
+
+def test_what_a_class_body_does_not_call_may_read_what_comes_later() -> None:
+    both = _WRAPPER.format("f(x)", "x", "x") + _WRAPPER.format("g(self)", "self", "helper()").partition("\n")[2]
+    assert run(_CALLING, both + _HELPER).A().g()[1] == 4
+
+
+def test_the_original_that_a_class_body_calls_runs_on_import_too() -> None:
+    before = f"def h(): return 1\n{_CALLING.replace('return x', 'return h()')}"
+    overlay = f"{_WRAPPER.format('f(x)', 'x', 'x')}@replaced(why='3')\ndef h(): return helper()\n"
+    late = "8: `helper` may be needed while the module is imported, before it is defined"
+    refused(before, overlay + _HELPER, f"{late}; write it in front of the first operation that needs it")
+
+
+@pytest.mark.parametrize(("value", "early"), [("T: Box = Box().f(3)", True), ("T: Box = Box", False)])
+def test_a_class_in_a_class_runs_where_the_body_around_calls_it(value: str, early: bool) -> None:
+    before = f"class A:\n    class Box:\n        def f(self, x): return x\n    {value}\n"
+    wrapper = textwrap.indent(_WRAPPER.format("f(self, x)", "self, x", "helper()").replace("A:", "Box:"), "    ")
+    overlay = f"class A:\n{wrapper}"
+    late = "7: `helper` may be needed while the module is imported, before it is defined"
+    if early:
+        refused(before, overlay + _HELPER, f"{late}; write it in front of the first operation that needs it")
+        assert run(before, _HELPER + overlay).A.T == (3, 4)
+    else:
+        assert run(before, overlay + _HELPER).A.T().f(3) == (3, 4)
+
+
+def test_what_a_class_body_calls_needs_its_helpers_wherever_they_are_read() -> None:
+    before = f"def h(): return 1\n{_CALLING.replace('return x', 'return h()')}"
+    overlay = "@replaced(why='1')\ndef h(): return helper()\n"
+    late = "5: `helper` may be needed while the module is imported, before it is defined"
+    refused(before, overlay + _HELPER, f"{late}; write it in front of the first operation that needs it")
+    assert run(before, _HELPER + overlay).A.T == 4
+
+
+def test_what_a_class_body_calls_reads_nothing_of_the_module_that_comes_later() -> None:
+    what = "`LATE` is read while the module is imported, before it is bound"
+    fix = "take it out of `globals()`, where it may be missing"
+    refused(_CALLING, _WRAPPER.format("f(x)", "x", "LATE"), f"4: {what}; {fix}")
+    refused(_CALLING, _WRAPPER.format("f(x)", "x", "(lambda: LATE)()"), f"4: {what}; {fix}")
+    replaced = "class A:\n    @replaced(why='w')\n    def f(x): return x and LATE\n"
+    refused(_CALLING, replaced, f"4: {what}; {fix}")
+    assert run(_CALLING.replace("return x", "return LATE if x == 4 else x").replace("f(3)", "f(0)"), replaced).A.T == 0
+    assert run(_CALLING, _WRAPPER.format("g(self)", "self", "LATE")).A().g()[1] == 1
+    assert run(_CALLING, _WRAPPER.format("f(x)", "x", "globals().get('LATE')")).A.T == (3, None)
 
 
 def test_a_value_that_reads_what_comes_later_is_refused() -> None:

@@ -170,7 +170,7 @@ _PASSED_BY = "iterates upstream(…), which then never sees what is raised insid
 _UNSENT = "iterates upstream(…), which takes what is sent to it: nothing would reach it"
 _GENERATOR = "match it: yield from upstream(…)"
 _COROUTINE = "match it: return await upstream(…)"
-_ASYNC_GENERATOR = "match it: async for value in upstream(…): yield value"
+_ASYNC_GENERATOR = "match it: async with contextlib.aclosing(upstream(…)) as values: …"
 
 
 @pytest.mark.parametrize(
@@ -475,3 +475,22 @@ def test_a_call_that_does_not_fit_or_forgets_self_is_refused(wrapper: str, messa
 )
 def test_a_call_that_fits_is_taken(wrapper: str) -> None:
     merged(_METHODS, f"class A:\n    @wrapped(why='w')\n    {wrapper}\n")
+
+
+@pytest.mark.parametrize("original", ["sent = yield 1", "yield 1"])
+def test_a_generator_that_is_closed_with_its_wrapper_is_still_not_looped_over_where_it_takes_values(
+    original: str,
+) -> None:
+    overlay = """
+        import contextlib
+        @wrapped(why="w")
+        async def f():
+            async with contextlib.aclosing(upstream()) as values:
+                async for value in values: yield value
+        """
+    before = f"async def f():\n    {original}\n"
+    if "sent" in original:
+        fix = "send it on: `given = await original.asend(sent)`"
+        refused(before, overlay, f"4: the wrapper of `f` {_UNSENT}; {fix}")
+    else:
+        assert b"aclosing(_upstream_f())" in merged(before, overlay)[0]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from npu_overlays.changes.modules import compare_modules
 from npu_overlays.merging.actions.wrapping import private_name, without_docstring
 from npu_overlays.merging.merge import merge
-from npu_overlays.merging.upstream.classes import called_early, calling_decorator, is_stub
+from npu_overlays.merging.upstream.classes import calling_decorator, is_stub
 from npu_overlays.merging.upstream.redefinitions import overwritten
 from npu_overlays.model import Symbol, classes_of
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
@@ -26,15 +26,19 @@ _PASS_THROUGH = {
     "plain function": "return {}",
     "generator": "return (yield from {})",
     "coroutine": "return await {}",
-    "async generator": "async for value in {}: yield value",
+    "async generator": """from contextlib import aclosing
+    async with aclosing({}) as stream:
+        async for value in stream: yield value""",
 }
 # The same for one that takes what is sent to it.
-_SENDING = """original, sent = {}, None
-    try:
-        while True:
-            sent = yield await original.asend(sent)
-    except StopAsyncIteration:
-        return"""
+_SENDING = """from contextlib import aclosing
+    original, sent = {}, None
+    async with aclosing(original):
+        try:
+            while True:
+                sent = yield await original.asend(sent)
+        except StopAsyncIteration:
+            return"""
 
 
 def functions(module: Module) -> list[tuple[str, Definition]]:
@@ -152,7 +156,7 @@ def _wrappers(path: str, module: Module) -> Iterator[Operation]:
     for symbol, definition in functions(module):
         kind = _closed_kind(module, definition)
         closed = kind == "TypedDict" or (kind == "Protocol" and is_stub(definition.node))
-        if not closed and not called_early(module, definition) and not calling_decorator(module, definition):
+        if not closed and not calling_decorator(module, definition):
             yield _operation(path, symbol, pass_through(_function(definition.node)), "wrapped")
 
 

@@ -178,6 +178,18 @@ def f_(x):
 
 def _upstream_f__2(x):
     return x
+
+
+class Shelf:
+    class Box:
+        def made(x):
+            return _upstream_Shelf_Box_made(x)
+
+        global _upstream_Shelf_Box_made
+        def _upstream_Shelf_Box_made(x):
+            return x
+
+        FIRST = made(1)
 """
 
 
@@ -194,13 +206,20 @@ def _upstream_f__2(x):
         ),
         (18, "f_", "wrapped f_[else] by verl@796871d: Else."),
         (22, "_upstream_f__2", "upstream's own code, called by the wrapper around f_[else]"),
+        (28, "made", "wrapped Shelf.Box.made by verl@796871d: Made."),
+        (
+            32,
+            "_upstream_Shelf_Box_made",
+            "upstream's own code, called by the wrapper around Shelf.Box.made",
+        ),
     ],
 )
 def test_each_of_several_definitions_has_its_own_reason(tmp_path: Path, line: int, function: str, said: str) -> None:
     setter = change("replaced", "method", "size", operation="wrapped", line=10, where="@size.setter", why="Set.")
     members = [change("replaced", "method", "size", operation="wrapped", line=3, why="Get."), setter]
     other = change("replaced", "method", "f_", operation="wrapped", line=17, where="else", why="Else.")
-    (changes,) = typed(distribution("verl", [file("verl/x.py", [klass("Box", members)], [other])]))
+    made = klass("Shelf.Box", [change("replaced", "method", "made", operation="wrapped", line=27, why="Made.")])
+    (changes,) = typed(distribution("verl", [file("verl/x.py", [klass("Box", members), made], [other])]))
     (tmp_path / "verl").mkdir()
     (tmp_path / "verl" / "x.py").write_text(SEVERAL)
     symbols = Symbols([(Place(str(tmp_path), "verl_npu_summary"), changes)])

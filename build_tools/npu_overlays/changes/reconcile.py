@@ -110,7 +110,7 @@ class _Ledger:
         self._by_place: dict[tuple[str, str], list[Declared]] = {}
         for entry in declared:
             self._by_place.setdefault((entry.path, entry.symbol), []).append(entry)
-        self._private = {(entry.path, entry.private) for entry in declared if entry.private}
+        self._private = {(entry.path, name) for entry in declared for name in _kept(entry)}
         self._seen: set[int] = set()
         self.unexplained: list[tuple[str, Change]] = []
 
@@ -193,6 +193,12 @@ def _explain_file(ledger: _Ledger, file: FileChange) -> ExplainedFile:
         class_changes=tuple(classes),
         module_changes=tuple(pair for change in module for pair in ledger.explain(file.path, change)),
     )
+
+
+def _kept(entry: Declared) -> tuple[str, ...]:
+    """Return under which names a change shows the original of a wrapped symbol: a class may declare it global."""
+    owner, _, leaf = entry.private.rpartition(".")
+    return (entry.private, f"{owner}.global {leaf}") if entry.private else ()
 
 
 def _lost_originals(tree: PatchedTree, declared: tuple[Declared, ...], overlay: str) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ from npu_overlays.merging.authorship import spliced
 from npu_overlays.merging.imports import RENAME, binds_the_same
 from npu_overlays.merging.results import Change
 from npu_overlays.merging.targets import problem
+from npu_overlays.merging.upstream.classes import running_early
 from npu_overlays.model.encodings import as_declared
 from npu_overlays.model.import_order import ImportOrder
 from npu_overlays.model.module import Module
@@ -60,7 +61,7 @@ class Merged:
 
     @cached_property
     def _order(self) -> ImportOrder:
-        return ImportOrder(self.module)
+        return ImportOrder(self.module, running_early(self.module))
 
     def late_imports(self) -> list[ImportedName]:
         """Return the imports upstream has too far down for the definitions that need them."""
@@ -83,7 +84,7 @@ class Merged:
                 continue
             own = load.name in {*added, *(one.name for one in operation.imports)}
             yield from (self._captured if own else self._mangled)(scope, load, operation)
-            if load.eager and load.name not in added:
+            if load.name not in added and self._order.runs_on_import(load):
                 yield from self._unbound(scope, load, operation)
             other = brought.get(load.name)
             if other and scope.owner(load.name).parent is None:
@@ -124,12 +125,12 @@ class Merged:
     def _mangled(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem where a read of what upstream's module binds gets another name, as it stands in a class."""
         outer = is_private(load.name) and scope.is_in_class and scope.owner(load.name).parent is None
-        if outer and self.module.scopes.bound(load.name) and not self._was_mangled(load.name, operation):
+        if outer and self.module.scopes.bound(load.name) and not self._reads_upstream(load.name, operation):
             what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
             yield Problem(where=operation.where, what=what, fix="read it in an added function, outside of the class")
 
-    def _was_mangled(self, name: str, operation: Operation) -> bool:
-        """Return whether upstream's text of its symbol reads a name in a class: what it gets there stays the same."""
+    def _reads_upstream(self, name: str, operation: Operation) -> bool:
+        """Return whether upstream's text of a symbol reads a name in a class: what it gets there stays the same."""
         spans = [self._upstream.span(one.node) for one in self._upstream.definitions.get(operation.name, [])]
         loads = (load for scope in self._upstream.scopes.all if scope.is_in_class for load in scope.loads)
         offsets = [self._upstream.span(load.at)[0] for load in loads if load.name == name]
@@ -139,9 +140,12 @@ class Merged:
         """Yield a problem where what runs on import reads a name of the module's before it has one."""
         outer = scope.owner(load.name).parent is None and not hasattr(builtins, load.name)
         known = self.module.scopes.bound(load.name) if outer else []
-        if known and not load.annotation and self._order.is_early(load, known[0], wary=False):
+        own = load.eager or operation.action == "wrapped" or not self._reads_upstream(load.name, operation)
+        if known and own and not load.annotation and self._order.is_early(load, known[0], wary=False):
             what = f"`{load.name}` is read while the module is imported, before it is bound"
-            yield Problem(where=operation.where, what=what, fix="write it in front of an operation further down")
+            later = "take it out of `globals()`, where it may be missing"
+            fix = "write it in front of an operation further down" if load.eager else later
+            yield Problem(where=operation.where, what=what, fix=fix)
 
     def _another_files(self, load: Load, operation: Operation, other: Operation) -> Iterator[Problem]:
         """Yield a problem where what is a builtin to one overlay file is bound by another."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.model.definitions import FUNCTIONS, blocks, is_typing_only
+from npu_overlays.model.functions import own_nodes
 from npu_overlays.model.lazy_packages import Lazy, lazy_of
 from npu_overlays.model.nodes import nodes_of
 from npu_overlays.model.scopes import Binding, Scopes
@@ -92,6 +93,13 @@ def typing_only(body: list[ast.stmt], *, inside: bool = False) -> Iterator[ast.s
             yield from typing_only(block, inside=never)
 
 
+def local_annotations(tree: ast.Module) -> Iterator[ast.AnnAssign]:
+    """Yield what annotates local variables, which Python never evaluates; a class in a function has none."""
+    for function in nodes_of(tree):
+        if isinstance(function, FUNCTIONS):
+            yield from (node for node in own_nodes(function) if isinstance(node, ast.AnnAssign))
+
+
 def unevaluated(tree: ast.Module) -> set[ast.AST]:
     """Return every node that only type checkers evaluate.
 
@@ -103,11 +111,7 @@ def unevaluated(tree: ast.Module) -> set[ast.AST]:
     if any(alias.name == "annotations" for node in futures for alias in node.names):
         annotated = nodes
     else:
-        inside: set[ast.AST] = set()
-        for node in nodes:
-            if isinstance(node, FUNCTIONS) and node not in inside:
-                inside.update(nodes_of(node))
-        annotated = [one for one in inside if isinstance(one, ast.AnnAssign)]
+        annotated = list(local_annotations(tree))
     blocks_of_types = (typing_blocks(node) for node in nodes if isinstance(node, ast.If))
     kept = {inner for found in blocks_of_types for block in found for one in block for inner in nodes_of(one)}
     for node in annotated:

@@ -25,6 +25,8 @@ _LOOKERS = frozenset(
         "stack_level",
     }
 )
+# Its place among the arguments of `warnings.warn`.
+_STACKLEVEL = 2
 
 
 def function_kind(node: FunctionNode) -> FunctionKind:
@@ -77,10 +79,18 @@ def frame_lookers(node: FunctionNode) -> list[str]:
 
 
 def _looker(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Attribute):
+    if isinstance(node, ast.Call) and _gives_stacklevel(node):
+        yield "stacklevel"
+    elif isinstance(node, ast.Attribute):
         stack = node.attr == "stack" and isinstance(node.value, ast.Name) and node.value.id == "inspect"
         yield from ("inspect.stack",) if stack else (node.attr,) if node.attr in _LOOKERS else ()
     elif isinstance(node, ast.Name) and node.id in _LOOKERS:
         yield node.id
     elif isinstance(node, ast.keyword) and node.arg in _LOOKERS:
         yield node.arg
+
+
+def _gives_stacklevel(call: ast.Call) -> bool:
+    """Return whether a call is ``warnings.warn(message, category, 2)``: by position what has a name elsewhere."""
+    leaf = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return leaf == "warn" and len(call.args) > _STACKLEVEL

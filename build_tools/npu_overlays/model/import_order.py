@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cache
 from typing import cast
 
@@ -17,10 +18,12 @@ class ImportOrder:
 
     Args:
         module: the module.
+        early: what in its classes the class bodies may call.
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, early: Iterable[ast.stmt]) -> None:
         body = module.tree.body
+        self._early = {id(node) for function in early for node in ast.walk(function)}
         self._starts = [(first_line(node), 0 if _is_decorated(node) else node.col_offset) for node in body]
         self._decorated = {number for number, node in enumerate(body) if _is_decorated(node)}
         self._reads: list[set[str]] = [set() for _ in body]
@@ -30,18 +33,24 @@ class ImportOrder:
             for load in loads:
                 number = self._number(load.at)
                 self._reads[number].add(name)
-                if load.eager and load.called:
+                if load.called if load.eager else self.runs_on_import(load):
                     self._called[number].add(name)
         for name, bindings in module.scopes.module.bindings.items():
-            numbers = {self._number(binding.node) for binding in bindings}
+            # What a class body makes a global and calls says nothing of the other parts of the class.
+            numbers = {self._number(binding.node) for binding in bindings if id(binding.node) not in self._early}
             self._binders.setdefault(name.partition(".")[0], set()).update(numbers)
         self._called_before = cache(self._find_called_before)
+
+    def runs_on_import(self, load: Load) -> bool:
+        """Return whether a read stands in what runs on import: outside functions, or in what a class body may call."""
+        return load.eager or id(load.at) in self._early
 
     def is_early(self, load: Load, binding: Binding, *, wary: bool) -> bool:
         """Return whether a read of a name may happen before that binding; if `wary`, also by a decorator's call."""
         reader, binder = self._number(load.at), self._number(binding.node)
         decorated = wary and reader in self._decorated
-        return reader < binder and (load.eager or decorated or reader in self._called_before(binder))
+        runs = self.runs_on_import(load) or decorated
+        return reader < binder and (runs or reader in self._called_before(binder))
 
     def _number(self, node: ast.AST) -> int:
         """Return which of the module's statements a node stands in."""

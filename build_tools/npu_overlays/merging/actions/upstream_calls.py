@@ -6,7 +6,7 @@ Each check yields (what is wrong, what to do); what is wrong is the rest of a se
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from npu_overlays.merging.actions.upstream_arguments import misfits
 from npu_overlays.merging.actions.wrappers import Wrapper
@@ -17,7 +17,7 @@ _HOW: dict[FunctionKind, str] = {
     "plain function": "return {0}(…)",
     "generator": "yield from {0}(…)",
     "coroutine": "return await {0}(…)",
-    "async generator": "async for value in {0}(…): yield value",
+    "async generator": "async with contextlib.aclosing({0}(…)) as values: …",
 }
 
 
@@ -118,9 +118,20 @@ def _lost_values(wrapper: Wrapper) -> Iterator[Misuse]:
         return
     is_async = function_kind(wrapper.original) == "async generator"
     fix = "send it on: `given = await original.asend(sent)`" if is_async else f"yield from {wrapper.name}(…)"
-    for _, outer in wrapper.calls():
-        if isinstance(outer, (ast.For, ast.AsyncFor, ast.comprehension)):
+    calls = {call for call, _ in wrapper.calls()}
+    loops = [one for one in ast.walk(wrapper.node) if isinstance(one, (ast.For, ast.AsyncFor, ast.comprehension))]
+    closing = {name for one in ast.walk(wrapper.node) for name in _closed(one, calls)}
+    for loop in loops:
+        if loop.iter in calls or (isinstance(loop.iter, ast.Name) and loop.iter.id in closing):
             yield f"iterates {wrapper.name}(…), which takes what is sent to it: nothing would reach it", fix
+
+
+def _closed(node: ast.AST, calls: Set[ast.Call]) -> Iterator[str]:
+    """Yield the name that ``with closing(upstream(…)) as name`` gives what one of some calls gives."""
+    if isinstance(node, ast.withitem) and isinstance(node.context_expr, ast.Call):
+        given = node.optional_vars
+        if isinstance(given, ast.Name) and not calls.isdisjoint(node.context_expr.args):
+            yield given.id
 
 
 def _hidden_exits(wrapper: Wrapper) -> Iterator[Misuse]:

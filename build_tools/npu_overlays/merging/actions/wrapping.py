@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from npu_overlays.merging.actions.upstream_calls import misuses
 from npu_overlays.merging.actions.wrappers import Wrapper, entered
 from npu_overlays.merging.sites import Site
-from npu_overlays.merging.upstream.classes import called_early, calling_decorator, is_stub
+from npu_overlays.merging.upstream.classes import body, called_early, calling_decorator, is_stub
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode, first_line
@@ -32,6 +32,7 @@ def private_name(classes: ClassGraph, module: Module, definition: Definition) ->
 
     In a class, a name that begins and ends with one underscore is one that Enum reserves for itself. Of several
     definitions of a name each is kept under its own: by what it alone does to a property, or by its number in the text.
+    One that is kept as a global of the module has the names of the classes around it in its own.
     """
     name, parent, leaf = definition.name, definition.parent, definition.leaf
     if chosen(module, name) != [definition]:
@@ -39,11 +40,26 @@ def private_name(classes: ClassGraph, module: Module, definition: Definition) ->
         own = accessor(definition.node)
         alone = own and [accessor(one.node) for one in known].count(own) == 1
         leaf += f"_{own.rpartition('.')[2] if alone else known.index(definition) + 1}"
+    if is_kept_global(classes, module, definition):
+        return f"{parent}.{PRIVATE_PREFIX}{parent.replace('.', '_')}_{leaf}"
     reserved = parent and leaf.endswith("_") and not leaf.endswith("__")
     protocol = parent and classes.closed_kind(Symbol(module.path, parent)) == "Protocol"
     prefix = _HIDDEN_PREFIX if protocol else PRIVATE_PREFIX
     private = f"{prefix}{leaf}{'_' if reserved else ''}"
     return f"{parent}.{private}" if parent else private
+
+
+def is_kept_global(classes: ClassGraph, module: Module, definition: Definition) -> bool:
+    """Return whether the original is a global of the module, by ``global`` in the class around it.
+
+    That is so where the wrapper may run before there is a class, or cannot name it.
+    """
+    parent = definition.parent
+    if not parent:
+        return False
+    nameless = any(map(is_private, parent.split(".")))
+    made_anew = nameless and classes.closed_kind(Symbol(module.path, parent)) == "NamedTuple"
+    return made_anew or called_early(module, definition)
 
 
 def splices(site: Site) -> list[Splice]:
@@ -67,12 +83,32 @@ def splices(site: Site) -> list[Splice]:
     wrapper = _wrapper(site, definition)
     text = reindent(_wrapper_text(site, wrapper, definition, private), old="", new=indentation)
     gap = "\n" if definition.parent else "\n\n"
+    declared, above = _declaration(site, definition, private)
+    gap += declared
     taken = [] if _docstring(wrapper.node) else [site.splice(*one) for one in without_docstring(site.module, node)]
     return [
+        *above,
         site.insertion(site.module.offset(node.lineno), f"{site.notice(indentation)}{text.rstrip()}\n{gap}"),
         site.splice(*site.module.name_span(node), private.rpartition(".")[2]),
         *taken,
     ]
+
+
+def _declaration(site: Site, definition: Definition, private: str) -> tuple[str, list[Splice]]:
+    """Return the ``global`` of an original that is kept as one: the text above it, or an insertion further up.
+
+    In a block of the class, an ``if`` or the like, it would be a change of all that: there it stands above the block.
+    """
+    if not is_kept_global(site.classes, site.module, definition):
+        return "", []
+    text = f"global {private.rpartition('.')[2]}\n"
+    statements = [one for owner in site.module.definitions[definition.parent] for one in body(owner.node)]
+    holding = next(one for one in statements if definition.node in ast.walk(one))
+    indentation = site.module.indentation(holding)
+    if holding is definition.node:
+        return f"{indentation}{text}", []
+    offset = site.module.offset(first_line(holding))
+    return "", [site.insertion(offset, f"{site.notice(indentation)}{indentation}{text}")]
 
 
 def without_docstring(module: Module, node: FunctionNode) -> Iterator[tuple[int, int, str]]:
@@ -90,7 +126,7 @@ def without_docstring(module: Module, node: FunctionNode) -> Iterator[tuple[int,
 
 
 def _check_place(site: Site, definition: Definition, private: str) -> None:
-    if private in site.module.definitions or private in site.companions.symbols("added"):
+    if _is_taken(site, definition, private):
         raise site.error(f"`{private}` is already defined", _INSTEAD)
     if decorator := calling_decorator(site.module, definition):
         what = f"upstream's decorator `{decorator}` calls {site.named} at once, where no wrapper can work yet"
@@ -103,11 +139,20 @@ def _check_place(site: Site, definition: Definition, private: str) -> None:
     if kind == "Protocol" and is_stub(definition.node):
         what = f"{site.named} is a stub of the Protocol `{definition.parent}`, which never runs"
         raise site.error(what, "wrap what implements it")
-    if kind == "NamedTuple" and any(map(is_private, definition.parent.split("."))):
-        raise site.error(f"`{definition.parent}` is a NamedTuple that its own methods cannot name", _INSTEAD)
-    if line := called_early(site.module, definition):
-        what = f"`{definition.parent}` calls {site.named} in its own body (line {line}), where no wrapper can work yet"
-        raise site.error(what, _INSTEAD)
+
+
+def _is_taken(site: Site, definition: Definition, private: str) -> bool:
+    """Return whether something else has the name for an original: upstream's, an addition, or another original."""
+    module, added = site.module, site.companions.symbols("added")
+    if private in module.definitions or private in added:
+        return True
+    if not is_kept_global(site.classes, module, definition):
+        return False
+    leaf = private.rpartition(".")[2]
+    known = [one for symbol in site.companions.symbols("wrapped") for one in chosen(module, symbol)]
+    others = [private_name(site.classes, module, one) for one in known if one is not definition]
+    bound = leaf in added or leaf in module.scopes.global_loads or module.scopes.bound(leaf)
+    return bool(bound) or leaf in [name.rpartition(".")[2] for name in others]
 
 
 def _wrapper(site: Site, definition: Definition) -> Wrapper:
@@ -145,7 +190,7 @@ def _wrapper_text(site: Site, wrapper: Wrapper, definition: Definition, private:
     module, node = wrapper.module, wrapper.node
     callee, known_by = _callee(site, definition, private)
     if any(known_by in scope.bindings for scope in module.scopes.all):
-        bound = "the name of the original" if known_by == private else "through which it gets at the original"
+        bound = "the name of the original" if known_by == callee else "through which it gets at the original"
         what = f"the wrapper of {site.named} binds `{known_by}`, {bound}"
         raise site.error(what, "give the wrapper's own another name")
     splices = [site.splice(*module.span(name), callee) for name in wrapper.references()]
@@ -160,6 +205,8 @@ def _callee(site: Site, definition: Definition, private: str) -> tuple[str, str]
     """Return how a wrapper gets at the original, and the name that nothing in it may bind."""
     if not definition.parent:
         return private, private
+    if is_kept_global(site.classes, site.module, definition):
+        return private.rpartition(".")[2], private.rpartition(".")[2]
     if site.closed_kind(definition.parent) == "NamedTuple":  # which is made anew, so that there is no __class__
         return private, definition.parent.partition(".")[0]
     # __class__ is the class the method was written in, whatever its module-level name is bound to later.

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from npu_overlays.merging.gate.examined import PatchedModule
 from npu_overlays.merging.gate.half_bound import HalfKind, half_bound
 from npu_overlays.merging.gate.ruff import Finding, FindingKind, findings
+from npu_overlays.model.exports import local_annotations
 from npu_overlays.model.parsed_modules import ParsedModules
 
 Kind: TypeAlias = FindingKind | HalfKind
@@ -46,7 +47,7 @@ def undefined_names(modules: Iterable[PatchedModule], parsed: ParsedModules) -> 
     texts = [(one.path.rpartition("/")[2], side or b"") for one in listed for side in (one.before, one.after)]
     said = findings(texts)
     found = [one for module, *sides in zip(listed, said[::2], said[1::2], strict=True) for one in _new(module, *sides)]
-    found = [one for one in found if one.kind != "undefined" or not _is_closed_over(one, parsed)]
+    found = [one for one in found if one.kind != "undefined" or not _is_excused(one, parsed)]
     for module in listed:
         found += _unbound(module, parsed)
     return sorted(found, key=lambda one: (one.module.path, one.offset))
@@ -67,6 +68,18 @@ def _new(module: PatchedModule, before: list[Finding], after: list[Finding]) -> 
             yield Undefined(
                 module=module, kind=one.kind, name=one.name, offset=one.offset, line=one.line, upstreams=upstreams
             )
+
+
+def _is_excused(one: Undefined, parsed: ParsedModules) -> bool:
+    """Return whether nothing ever reads the name there, or a function around binds it."""
+    return _is_local_annotation(one, parsed) or _is_closed_over(one, parsed)
+
+
+def _is_local_annotation(one: Undefined, parsed: ParsedModules) -> bool:
+    """Return whether a name stands in the annotation of a local variable."""
+    module = parsed.module(one.module.after)
+    spans = [module.span(node.annotation) for node in local_annotations(module.tree)] if module else []
+    return any(start <= one.offset < end for start, end in spans)
 
 
 def _is_closed_over(one: Undefined, parsed: ParsedModules) -> bool:

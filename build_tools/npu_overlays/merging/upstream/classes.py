@@ -11,7 +11,8 @@ from npu_overlays.model.module import Module
 
 # The machinery calls these while the class body runs.
 _EARLY = frozenset({"_generate_next_value_", "__prepare__"})
-_CALLING = frozenset({"map", "filter", "sorted", "min", "max", "reduce"})
+# What makes a member of a function, and does not call it.
+_MEMBERS = frozenset({"staticmethod", "classmethod", "property", "cached_property", "partialmethod"})
 
 
 def is_stub(node: ast.stmt) -> bool:
@@ -20,24 +21,49 @@ def is_stub(node: ast.stmt) -> bool:
     return all(isinstance(one, (ast.Constant, ast.Pass)) for one in body)
 
 
-def called_early(module: Module, definition: Definition) -> int:
-    """Return the line on which a class body calls one of its own functions, before there is a class; or 0."""
-    name = definition.name.rpartition(".")[2]
-    owners = [owner.node for owner in module.definitions.get(definition.parent, []) if definition.parent]
-    bodies = [statement for owner in owners for statement in getattr(owner, "body", [])]
-    if name in _EARLY:
-        return definition.node.lineno
-    names = {name}
+def called_early(module: Module, definition: Definition) -> bool:
+    """Return whether a class body may call one of its own functions, before there is a class.
+
+    That is wherever it names the function other than to give it another name, or to make a member of it.
+    """
+    if definition.leaf in _EARLY:
+        return True
+    scopes = module.scopes.classes.get(definition.parent, []) if definition.parent else []
+    if not any(load.name == definition.leaf for scope in scopes for load in scope.loads):
+        return False
+    bodies = [statement for owner in module.definitions[definition.parent] for statement in body(owner.node)]
+    names = {definition.leaf}
     for statement in bodies:
         if isinstance(statement, ast.Assign) and _stands_for(statement.value, names):
             names |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
-    return next((line for statement in bodies for line in _calls(statement, names)), 0)
+    return any(_is_used(statement, names) for statement in bodies)
+
+
+def running_early(module: Module) -> Iterator[ast.stmt]:
+    """Yield what a class body may call of its own: its functions, those of them that are globals, classes in it."""
+    for parent, scopes in module.scopes.classes.items():
+        loads = [load for scope in scopes for load in scope.loads]
+        called = {load.name for load in loads if load.called}
+        kept = {name for scope in scopes for name in scope.outer}
+        named = {load.name for load in loads} | kept | _EARLY
+        for definition in (one for leaf in named for one in module.definitions.get(f"{parent}.{leaf}", [])):
+            if definition.kind == "class":
+                early = definition.leaf in called
+            else:
+                early = definition.leaf in kept or called_early(module, definition)
+            if early:
+                yield definition.node
+
+
+def body(node: ast.stmt) -> list[ast.stmt]:
+    """Return the statements of a class; of anything else none."""
+    return node.body if isinstance(node, ast.ClassDef) else []
 
 
 def _stands_for(value: ast.expr, names: set[str]) -> bool:
-    """Return whether a value is one of some functions, or that as a static or class method."""
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and len(value.args) == 1:
-        return value.func.id in ("staticmethod", "classmethod") and _stands_for(value.args[0], names)
+    """Return whether a value is one of some functions, or a member that is made of some."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in _MEMBERS:
+        return all(_stands_for(one, names) for one in value.args if isinstance(one, ast.Name))
     return isinstance(value, ast.Name) and value.id in names
 
 
@@ -61,21 +87,20 @@ def _calls_its_argument(function: FunctionNode) -> bool:
     return any(isinstance(called, ast.Name) and called.id in first for called in calls)
 
 
-def _calls(statement: ast.AST, names: set[str]) -> Iterator[int]:
-    pending = [statement]
+def _is_used(statement: ast.stmt, names: set[str]) -> bool:
+    """Return whether what a statement of a class body runs there may call one of some functions."""
+    pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop()
-        pending += outer_parts(node)
-        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-        called: list[ast.expr] = [one for one in decorators if isinstance(one, ast.Name)]
-        if isinstance(node, ast.Call):
-            called.append(_callee(node))
-            if isinstance(node.func, ast.Name) and node.func.id in _CALLING:
-                called += [*node.args, *(keyword.value for keyword in node.keywords)]
-        yield from (one.lineno for one in called if isinstance(one, ast.Name) and one.id in names)
+        if isinstance(node, ast.Assign) and _stands_for(node.value, names):
+            continue
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
+            return True
+        accessors = [one for one in getattr(node, "decorator_list", []) if _is_accessor(one)]
+        pending += [one for one in outer_parts(node) if one not in accessors]
+    return False
 
 
-def _callee(node: ast.Call) -> ast.expr:
-    """Return what is called, for ``f.__func__(…)`` f itself."""
-    through = isinstance(node.func, ast.Attribute) and node.func.attr in ("__func__", "__call__", "__wrapped__")
-    return node.func.value if through else node.func  # type: ignore[attr-defined]  # an Attribute, as just asked
+def _is_accessor(decorator: ast.expr) -> bool:
+    """Return whether a decorator is an attribute of a name, as ``@size.setter`` and ``@convert.register`` are."""
+    return isinstance(decorator, ast.Attribute) and isinstance(decorator.value, ast.Name)

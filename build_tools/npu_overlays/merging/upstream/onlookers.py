@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from npu_overlays.merging.upstream.classes import called_early
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
@@ -45,6 +46,8 @@ def onlookers(classes: ClassGraph, path: str, definition: Definition) -> list[st
     found = [*frame_lookers(node), *_machinery(classes, owner), *_listing(classes, module, owner)]
     called = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
     found += [f"@{brief(one)}, which compiles its text" for one in called if _leaf(one) in _COMPILING]
+    if called_early(module, definition):  # whose original is a global of the module
+        found += _listing(classes, module, Symbol(path, ""))
     return [*found, *(f"the default {text}, made twice" for text in _fresh_defaults(node))]
 
 
