@@ -54,7 +54,7 @@ class OverlayError(Exception):
         super().__init__("\n".join(map(str, self.problems)))
 
     def __reduce__(self) -> tuple[type[OverlayError], tuple[tuple[Problem, ...]]]:
-        """Let it be passed from process to process with its problems, of which the text alone would be left."""
+        """Pickle the error with its problems; by default only its text would arrive."""
         return type(self), (self.problems,)
 
 
@@ -71,7 +71,7 @@ class ConfigError(OverlayError):
 
 
 class SourceError(OverlayError):
-    """The pinned upstream could not be had, or is not what the pin says."""
+    """The pinned upstream could not be acquired, or is not what the pin says."""
 
     exit_code = 4
 

@@ -1,4 +1,4 @@
-"""Subprocesses: one place that runs them, with captured output and an end to every wait."""
+"""Process: one place that runs them, with captured output and an end to every wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports: how results, progress and problems reach a person or a machine."""
+"""Console: how results, progress and problems reach a person or a machine."""
 
 from __future__ import annotations
 

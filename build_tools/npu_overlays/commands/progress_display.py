@@ -1,4 +1,4 @@
-"""Watching: the steps of a command → a spinner on a terminal, or a line now and then elsewhere.
+"""Progress display: the steps of a command → a spinner on a terminal, or a line now and then elsewhere.
 
 What is over at once shows nothing: no spinner that hides the cursor for a
 moment, no line for what took no time. What takes longer is never silent.

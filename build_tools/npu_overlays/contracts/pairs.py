@@ -1,4 +1,4 @@
-"""Pairing: what upstream requires and the overlays beside it → the patched distributions that belong together."""
+"""Pairs: what upstream requires and the overlays beside it → the patched distributions that belong together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Said: layers → everything they say, for whichever version of upstream."""
+"""Layer content: layers → all their operations, files, patches and settings, for every version of upstream."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Found:
 
 
 def find_layers(folder: Path, table: Table) -> list[Found]:
-    """Return the layers of a pin, lowest first; notes those that cannot be had.
+    """Return the layers of a pin, lowest first; notes those that cannot be found.
 
     Args:
         folder: of the pin.
@@ -152,7 +152,7 @@ def _read_all(folders: list[Path]) -> list[Found]:
 def read_layer(folder: Path) -> Found:
     """Return the layer in `folder`; raises `ConfigError` with every mistake of its file."""
     found = _layer_of(folder, read_bytes(folder / LAYER_FILE))
-    # Each time another one, so that a pin which names one twice is told so.
+    # A new object each time, so that `_check_together` sees a layer that is named twice.
     return replace(found, layer=replace(found.layer))
 
 

@@ -75,7 +75,7 @@ class ImportedName:
 
     @property
     def binds_package(self) -> bool:
-        """Whether it is a plain ``import a`` or ``import a.b``, of which any number bind the one package ``a``."""
+        """Whether it is a plain ``import a`` or ``import a.b``, any number of which bind the one package ``a``."""
         return self.statement.startswith("import ") and " as " not in self.statement
 
 

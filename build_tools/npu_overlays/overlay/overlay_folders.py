@@ -1,4 +1,4 @@
-"""Lookup: a folder of overlays and a name → the pins that are meant."""
+"""Overlay folders: a folder of overlays and a name → the pins that are meant."""
 
 from __future__ import annotations
 

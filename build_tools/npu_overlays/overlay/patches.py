@@ -111,7 +111,7 @@ def line_of(content: bytes, path: str, names: Iterable[str] = (), *, hunk: int =
     Args:
         content: of the patch.
         path: of the file.
-        names: qualified names, or statements that import them, of which the last part is looked for.
+        names: qualified names, or statements that import them; their last part is looked for.
         hunk: the line of upstream's file at which the hunk is made that is looked for instead; 0 for none.
     """
     lines = content.decode("utf-8", errors="replace").split("\n")

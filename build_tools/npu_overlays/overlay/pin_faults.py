@@ -1,4 +1,4 @@
-"""Pins: what an overlay says of its upstream → why it must not be handed to git, to an index or to a file system."""
+"""Pin faults: what an overlay says of its upstream → why git, an index or a file system must not be given it."""
 
 from __future__ import annotations
 

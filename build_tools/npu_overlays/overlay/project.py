@@ -106,7 +106,7 @@ class Overlay:
     # those of them that its layers do not say: these serve other pins, which have other files
     own_not_built: tuple[str, ...] = ()
     edits: tuple[TextEdit, ...] = ()  # substitutions in non-Python files that are this pin's own
-    drops: tuple[Drop, ...] = ()  # what of its layers it leaves out
+    drops: tuple[Drop, ...] = ()  # what it drops of its layers
     files: tuple[FileSettings, ...] = ()  # what it says of added files that are this pin's own
     assigned: tuple[Assigned, ...] = ()  # what only this pin's upstream goes on assigning at run time
     # when all of this was read, in nanoseconds since the epoch

@@ -133,7 +133,7 @@ def read_edits(table: Table) -> tuple[TextEdit, ...]:
 
 
 def read_drops(table: Table) -> tuple[Drop, ...]:
-    """Return what of the layers below is left out."""
+    """Return what is dropped of the layers below."""
     found: list[Drop] = []
     for one in table.tables("drop"):
         name = one.filled("name", hint='name = "path/of/file.py:Class.method", or a path, folder/ or patch')

@@ -1,4 +1,4 @@
-"""The choice of sources: what a user asks for, in options or variables → where one overlay's upstream comes from."""
+"""Source choice: what a user asks for, in options or variables → where one overlay's upstream comes from."""
 
 from __future__ import annotations
 

@@ -29,7 +29,10 @@ class Stacks(Catalogue):
     @property
     def default(self) -> str:
         """The name of the one that is built when nothing is named; empty where none is."""
-        return next((one.name for one in self.stacks if one.default), "")
+        for stack in self.stacks:
+            if stack.default:
+                return stack.name
+        return ""
 
     def get(self, name: str) -> tuple[str, ...]:
         """Return a stack's overlay names; raises `ConfigError` for an unknown one."""

@@ -1,4 +1,4 @@
-"""Builds: an overlay, and all that its wheels follow from → the version that no other content has.
+"""Build version: an overlay, and all that its wheels follow from → the version that no other content has.
 
 A revision is what ``revisions.toml`` records: a number, and the digest of what the overlay was made of. Anything else
 is a development build after the last revision, and its version says when the overlay's files last changed, which
@@ -30,7 +30,7 @@ EPOCH = "SOURCE_DATE_EPOCH"
 _LAST_SECOND = 253402300799
 _STAMP_DIGITS = 17
 
-# What counts of a package, and what of `npu_summary` travels.
+# The kinds of file that count as code, and that travel in wheels.
 CODE = (".css", ".js", ".json", ".py")
 # Whose code makes a wheel or travels in it; npu-doctor's does neither.
 _TOOL = tuple(Path(package.__path__[0]) for package in (npu_overlays, npu_summary))
@@ -56,7 +56,7 @@ def wheel_inputs(loaded: Loaded, digest: str) -> dict[str, str]:
 
 
 def _own_inputs(loaded: Loaded, digest: str) -> dict[str, str]:
-    """Return what of these is in the folders of overlays and stacks."""
+    """Return those inputs that lie in the folders of overlays and stacks."""
     pairs = (
         f"{pair.requirement} from {pair.overlay} revision {pair.revision} ({', '.join(pair.builds)})"
         for pair in loaded.pairs

@@ -1,4 +1,4 @@
-"""Loading: overlays → what their folders and those of their partners say; each file is read once."""
+"""Loader: overlays → what their folders and those of their partners say; each file is read once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivation: an overlay and its pinned source → its lock; everything a build does is tried on the way."""
+"""Lock derivation: an overlay and its pinned source → its lock; everything a build does is tried on the way."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from npu_summary.plurals import plural
 
 @dataclass(frozen=True, kw_only=True)
 class DerivedLock:
-    """A lock, the overlay it was derived for, and what whoever locks is to look at."""
+    """A lock, the overlay it was derived for, and notices for the user."""
 
     content: Content
     lock: Lock

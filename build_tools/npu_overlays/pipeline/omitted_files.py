@@ -1,4 +1,4 @@
-"""Left out: an overlay and its source tree → what upstream installs beside the shipped packages.
+"""Omitted files: an overlay and its source tree → what upstream installs beside the shipped packages.
 
 The companion takes the place of upstream's wheel, so what neither it nor the
 patched wheel holds is gone from the machine.
@@ -130,7 +130,7 @@ def _beside(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
 
 def _top_modules(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
     """Yield what setuptools has listed in an sdist as its top modules and does not ship here."""
-    # A package that would come to lie elsewhere than it is imported from is told by another check.
+    # Another check reports a package that would lie elsewhere than it is imported from.
     tops: set[str] = set()
     for _, home in overlay.pin.homes:
         module = home.removesuffix(".py")

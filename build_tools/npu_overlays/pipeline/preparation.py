@@ -1,4 +1,4 @@
-"""The pipeline: the one module that knows the whole order.
+"""Preparation: the one module that knows the whole order of a build.
 
 Overlay ─► SourceTree ─► PatchedTree ─► Changes ─► what the wheel holds
 """

@@ -1,4 +1,4 @@
-"""Acquisition: an overlay → its pinned tree, refused where no honest wheel can be made of it, and its metadata."""
+"""Upstream: an overlay → its pinned tree, refused if no honest wheel can be made from it, and its metadata."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from npu_overlays.sources import acquisition
 from npu_overlays.sources.tree import SourceTree
 from npu_summary.changes import SCHEMES
 
-# Layouts of metadata in which nothing says what of an sdist's is so in every wheel.
+# Metadata versions in which an sdist does not say which of its fields hold for every wheel.
 _SILENT = ("", "1.0", "1.1", "1.2", "2.0", "2.1")
 _KINDS = (f"{SCHEMES}/scripts", f"{SCHEMES}/data")
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_][\w.]*)", re.MULTILINE)
@@ -90,7 +90,7 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
 
 
 def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTree] = ()) -> None:
-    """Refuse a tree of which no honest wheel can be made.
+    """Refuse a tree from which no honest wheel can be made.
 
     Args:
         overlay: the overlay.

@@ -1,4 +1,4 @@
-"""Sources: a pin → the pinned upstream files as a `SourceTree`, had once and kept in a local cache.
+"""Acquisition: a pin → the pinned upstream files as a `SourceTree`, fetched once and kept in a local cache.
 
 Three kinds of source give the same bytes: a git repository (vouched for by
 the commit id), a release archive (by its sha256) and a clone the user names.
@@ -67,7 +67,7 @@ def acquire(  # noqa: PLR0913  # each says another thing of where to look
             cache may have lost them by then.
 
     Raises:
-        SourceError: the pin cannot be had; lists what was tried and what to try next.
+        SourceError: the pin cannot be acquired; lists what was tried and what to try next.
         OutputError: the cache cannot be read or written.
     """
     pin = _checked(pin)

@@ -1,4 +1,4 @@
-"""Unpacked: the bytes of a wheel or sdist → its files under their repository paths, and what it says of itself."""
+"""Archive contents: bytes of a wheel or sdist → its files under their repository paths, and its own metadata."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _RATIO = 100
 _SLACK = 32 << 20
 _MOST = 4 << 30
 _CHUNK = 1 << 20
-# What a zip file ends with, in bytes; large ones have two more records, the second of which leads to the first.
+# What a zip file ends with, in bytes; large ones have two more records: the locator leads to the other one.
 _END, _LOCATOR, _END_64 = 22, 20, 20 + 56
 
 
@@ -115,7 +115,7 @@ def read_archive(archive: bytes, name: str, wanted: Callable[[str], bool] = bool
 
 
 def core_metadata(file: Path) -> bytes:
-    """Return the core metadata of a wheel, or of an sdist (``.tar.gz``), all of which was unpacked and nothing kept.
+    """Return the core metadata of a wheel, or of an sdist (``.tar.gz``); all of it is unpacked, and nothing else kept.
 
     Raises:
         ArchiveError: it is broken, holds links, or no core metadata, or several.

@@ -1,4 +1,4 @@
-"""Holdings: the cache folder → what it holds, and how it is given back.
+"""Cache contents: the cache folder → its entries, and their removal.
 
 Only what the cache itself names is touched: somebody may have pointed it at a folder that holds other things too.
 """

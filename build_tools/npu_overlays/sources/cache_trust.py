@@ -1,4 +1,4 @@
-"""Guard: a place in the cache → an error where somebody else could change it, or it leads elsewhere.
+"""Cache trust: a place in the cache → an error if another user could change it, or it leads elsewhere.
 
 What is read from the cache is checked against the pin each time; the guard
 keeps git away from a repository that others prepared, and our own writing

@@ -31,12 +31,12 @@ def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route, read: bo
     Args:
         pin: the pinned commit.
         cache: the cache folder.
-        progress: told what is being waited for.
+        progress: called with a line about what is being waited for.
         route: how to fetch it.
-        read: whether what is shipped is read at once, so that it is had whatever becomes of the cache.
+        read: whether shipped files are read at once, so that they stay available if the cache is removed.
 
     Raises:
-        SourceError: the commit cannot be had (then an `UnreachableError`) or holds what cannot be built from.
+        SourceError: the commit cannot be fetched (then an `UnreachableError`) or holds what cannot be built from.
         OutputError: the cache cannot be read or written, or holds what others can write.
     """
     with caching.using(cache):
@@ -118,7 +118,7 @@ def find_tagged(pin: Pin, *, clone: Path | None, cache: Path, progress: Progress
         pin: names the repository and the tag.
         clone: a clone of the user's to look in instead.
         cache: the cache folder.
-        progress: told what is being waited for.
+        progress: called with a line about what is being waited for.
 
     Raises:
         SourceError: there is no such tag, or the repository cannot be reached.

@@ -1,4 +1,4 @@
-"""Members: the bytes of a file → how a wheel holds them, deflated; those of upstream's files stay in the cache.
+"""Deflated members: a file's bytes → how a wheel holds them; those of upstream's files stay in the cache.
 
 To deflate a whole upstream takes as long as all else of a build together, and
 nearly all of it is the same every time. So one file of the cache holds the

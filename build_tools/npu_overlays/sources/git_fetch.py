@@ -1,4 +1,4 @@
-"""Fetch: a commit and the URLs that may have it → a bare repository that holds it.
+"""Git fetch: a commit and the URLs that may have it → a bare repository that holds it.
 
 URLs are tried in order. The user's git configuration is in force
 (``insteadOf``, proxies, credential helpers); only what could run code, ask

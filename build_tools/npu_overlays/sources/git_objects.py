@@ -117,10 +117,10 @@ class Blobs(Mapping[str, bytes]):
         repository: holds them.
         ids: the blob id of every path.
         first: the paths to read at once; the others are read together when one of them is asked for.
-        damaged: returns what to raise where one cannot be had.
+        damaged: returns the error to raise for an object that cannot be read.
 
     Raises:
-        DamagedError: one of `first` cannot be had.
+        DamagedError: one of `first` cannot be read.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Histories: an upstream's repository and names of revisions → a bare repository in the cache with all that led there.
 
-Where a build needs one commit, whoever asks what changed since needs those between. They are fetched when they are
-asked for, from the same places, and stay in the cache.
+A build needs one commit; a comparison needs those in between. They are fetched when they are asked for, from the same
+places, and stay in the cache.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def history(
     """Return a bare repository with the whole history of some revisions, and the commit that each of them names.
 
     Args:
-        pin: says where upstream is had.
+        pin: names the repository and its mirrors.
         revisions: tags, branches, or commit ids of seven digits or more.
         clone: a clone of the user's to take them from instead.
         cache: the cache folder.
-        progress: told what is being waited for.
+        progress: called with a line about what is being waited for.
 
     Raises:
         SourceError: with every revision that no repository gives.

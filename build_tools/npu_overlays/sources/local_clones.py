@@ -1,4 +1,4 @@
-"""Local path: a clone the user names → the pinned commit's files, or how the clone differs from it."""
+"""Local clones: a clone the user names → the pinned commit's files, or how the clone differs from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress, read: bool
         pin: the pinned commit.
         path: a clone whose work tree is the pinned commit, or a bare repository that holds it.
         cache: the cache folder.
-        progress: told what is being waited for.
+        progress: called with a line about what is being waited for.
         read: whether what is shipped is read at once.
 
     Raises:

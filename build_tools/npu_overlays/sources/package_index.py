@@ -1,4 +1,4 @@
-"""Indexes: the user's pip configuration → the indexes and folders it names, each ready to be asked."""
+"""Package index: the user's pip configuration → the indexes and folders it names, each ready to be asked."""
 
 from __future__ import annotations
 

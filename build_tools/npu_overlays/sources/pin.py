@@ -38,7 +38,7 @@ class Pin:
     project: str  # upstream's distribution name, e.g. ``transformers``.
     repository: str = ""  # the canonical repository URL; empty where only a release archive is known
     mirrors: tuple[str, ...] = ()  # further repository URLs, tried in order after `repository`
-    commit: str = ""  # the full commit id, 40 hex digits; empty for a release of which only the archive is known
+    commit: str = ""  # the full commit id, 40 hex digits; empty if only the archive of a release is known
     tag: str = ""  # the release tag of that commit, or empty
     # release archives that may stand in for the commit. Without a commit there is exactly one, and its digest is what
     # is pinned.
@@ -71,7 +71,7 @@ class Pin:
         return cache(self._place)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what is said: what follows from it, a cache of places say, is not handed to another process."""
+        """Return the fields alone: derived values, such as the cache of places, are not sent to another process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _place(self, path: str) -> str:

@@ -24,10 +24,10 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
         pin: the pin, for the repository folders that a wheel's folders stand for.
         archive: one of the pin's archives.
         cache: the cache folder.
-        progress: told what is being waited for.
+        progress: called with a line about what is being waited for.
 
     Raises:
-        SourceError: the archive cannot be had, is not the pinned one, or cannot be built from.
+        SourceError: the archive cannot be fetched, is not the pinned one, or cannot be built from.
         OutputError: the cache cannot be read or written, or holds what others can write.
     """
     with caching.using(cache):

@@ -46,7 +46,7 @@ class _File:
     """One file of a release."""
 
     version: Version  # of the release
-    index: Index  # where it is had
+    index: Index  # the index that has it
     link: Link  # likewise
     tags: frozenset[Tag]  # for what it is; of an sdist nothing
     rank: tuple[int, ...]  # how early an installer takes it here; less is earlier, and `_ELSEWHERE` is never

@@ -1,4 +1,4 @@
-"""Patience: how long an unanswered connection is waited for, and which addresses left one unanswered lately.
+"""Silent hosts: how long an unanswered connection is waited for, and which addresses left one unanswered lately.
 
 Only silence is remembered, because only silence costs time: a refusal or an
 unknown host is said at once, so it is asked about each time.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 SourceKind = Literal["git", "archive"]
-# What may be asked for: one of them, or whichever can be had.
+# What a user asks for: one of them, or whichever is available.
 Mode = Literal["auto", "git", "archive"]
 
 # What build backends take for licence files where nothing is said.

@@ -70,8 +70,8 @@ def _is_support(node: ast.stmt, body: list[ast.stmt]) -> bool:
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or node.value.args:
         return False
     names = {f"@{target.id}" for target in node.targets if isinstance(target, ast.Name)}
-    named = any(accessor(one).rpartition(".")[0] in names for one in body)
-    return named or ast.unparse(node.value) == "property()"
+    owners = {accessor(one).rpartition(".")[0] for one in body}
+    return not names.isdisjoint(owners) or ast.unparse(node.value) == "property()"
 
 
 def _read_definition(parsed: ParsedFile, node: FunctionNode | ast.ClassDef, name: str) -> Iterator[Mark | Problem]:
@@ -103,10 +103,10 @@ def _read_unmarked(parsed: ParsedFile, node: FunctionNode | ast.ClassDef, name: 
     """Yield what is in a class that only holds operations on its members, or why that cannot be meant."""
     if imported_wrongly(parsed, node.decorator_list):
         return
-    found = next(filter(None, (spelling_mistake(parsed, decorator) for decorator in node.decorator_list)), None)
-    if found:
-        yield parsed.problem(node, f"`{name}` has no marker: {found[0]}", found[1])
-        return
+    for decorator in node.decorator_list:
+        if found := spelling_mistake(parsed, decorator):
+            yield parsed.problem(node, f"`{name}` has no marker: {found[0]}", found[1])
+            return
     if not isinstance(node, ast.ClassDef):
         yield parsed.problem(node, f"`{name}` has no marker", "decorate it with @added(why=…), @wrapped(why=…), …")
         return

@@ -1,4 +1,4 @@
-"""Parsed: bytes of an overlay file → its syntax tree, with the markers and the imports that its definitions may use."""
+"""Parsed file: bytes of an overlay file → its syntax tree, with its markers and the imports its definitions may use."""
 
 from __future__ import annotations
 
