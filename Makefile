@@ -184,19 +184,23 @@ $(RUN)/python:
 	@"$(PYTHON)" -c 'import ensurepip, venv' || { echo "$(PYTHON) cannot make environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	"$(PYTHON)" -m venv --clear $(VENV)
 	@# The one that Python brings takes half as long again to resolve a hundred requirements.
-	$(PIP) install "pip>=25"
+	@echo "installing pip into $(VENV)"
+	@$(PIP) install "pip>=25"
 
 # The time of a stamp says when the environment was last made to fit pyproject.toml.
 # pip learned `--python`, which build_tools/try_wheels.py uses, in 22.3; Ubuntu 22.04 brings 22.0.
 $(VENV)/installed: pyproject.toml build_tools/pyproject.toml $(RUN)/python
+	@echo "installing what npu-overlays needs into $(VENV), from your package index: this can take a minute or more"
 	$(PIP) install "pip>=22.3" --editable ./build_tools --editable .
 	@touch $@
 
 $(VENV)/installed-site: pyproject.toml build_tools/pyproject.toml $(RUN)/python
+	@echo "installing what the site needs into $(VENV), from your package index: this can take a minute or more"
 	$(PIP) install "pip>=22.3" --editable ./build_tools --editable ".[site]"
 	@touch $@
 
 # The tool does without npu-recipes, which brings numpy and matplotlib; its tests and linters do not.
 $(VENV)/installed-%: pyproject.toml build_tools/pyproject.toml recipes/pyproject.toml $(RUN)/python
+	@echo "installing what $* needs into $(VENV), from your package index: this can take a minute or more"
 	$(PIP) install "pip>=22.3" --editable ./build_tools --editable "./recipes[$*]" --editable ".[$*]"
 	@touch $@

@@ -40,8 +40,8 @@ def main() -> int:
     try:
         listed = built(options.out, [])
         wheels = [Path(one[kind]) for one in listed for kind in ("companion", "wheel")]
-        ours = [sorted(Path(options.out).glob(f"npu_{name}-*.whl"))[-1] for name in ("doctor", "recipes")]
-        if problems := unfit([*wheels, *ours]):
+        ours, problems = found(Path(options.out))
+        if problems := problems or unfit([*wheels, *ours]):
             sys.stderr.write("".join(f"try_training: error: {problem}\n" for problem in problems))
             return 2
         if problem := install(options.environment, [*wheels, *ours]):
@@ -54,6 +54,13 @@ def main() -> int:
     except subprocess.CalledProcessError as error:
         return error.returncode
     return 0
+
+
+def found(folder: Path) -> tuple[list[Path], list[str]]:
+    """Return the wheels of npu-doctor and npu-recipes in a folder, and which of them are not there."""
+    ours = {name: sorted(folder.glob(f"npu_{name}-*.whl"))[-1:] for name in ("doctor", "recipes")}
+    problems = [f"{folder} has no wheel of npu-{name}; make wheels" for name, wheels in ours.items() if not wheels]
+    return [wheel for wheels in ours.values() for wheel in wheels], problems
 
 
 def unfit(wheels: list[Path], python: str = platform.python_version()) -> list[str]:
@@ -107,6 +114,7 @@ def install_torch(pip: Sequence[str | Path], folder: Path) -> str:
         Which wheel to supply, where none can be had; else nothing.
     """
     pip = (*pip, "--find-links", folder)
+    print(f"Installing torch=={TORCH}+cpu, some 200 MB", flush=True)
     for options in ((), ("--retries", "1", "--extra-index-url", CPU_INDEX)):
         if not _attempted(*pip, *options, f"torch=={TORCH}+cpu"):
             return ""

@@ -135,13 +135,7 @@ class _Search:
 
     def _holders(self, module: Module) -> set[str]:
         """Return the texts of a module that bound a release, and the names that are given one, or given such a name."""
-        waiting = [word for word in module.words if word in self.reader.constants or self._any_bound([word])]
-        found = set(waiting)
-        while waiting:
-            given = {name for node in module.words.get(waiting.pop(), ()) for name in module.receivers(node)} - found
-            found |= given
-            waiting += given
-        return found
+        return module.holders([one for one in module.words if one in self.reader.constants or self._any_bound([one])])
 
     def _turned(self, node: ast.AST, frame: Frame) -> Iterator[tuple[str, str]]:
         """Yield each project whose release a comparison turns over, or a call by what it calls, with the operator."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -79,6 +79,16 @@ class Module:
         for outside in self.around(node):
             found |= {last(target) for target, value in _given(outside) if value is node}
             node = outside
+        return found
+
+    def holders(self, words: Iterable[str]) -> set[str]:
+        """Return those of the words that stand here, and the names that are given one, or given such a name."""
+        waiting = [word for word in words if word in self.words]
+        found = set(waiting)
+        while waiting:
+            given = {name for node in self.words.get(waiting.pop(), ()) for name in self.receivers(node)} - found
+            found |= given
+            waiting += given
         return found
 
 

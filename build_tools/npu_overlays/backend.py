@@ -12,7 +12,7 @@ from npu_overlays.files import temporaries
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.source_choice import choice_from
 from npu_overlays.pipeline.loader import Loaded, Loader
-from npu_overlays.pipeline.preparation import prepare
+from npu_overlays.pipeline.preparation import load, prepare
 from npu_overlays.wheels.output_folder import move_into, other_bytes, workspace
 from npu_overlays.wheels.packing import pack_sdist
 from npu_overlays.wheels.remembering import kits
@@ -53,4 +53,4 @@ def build_editable(
 def _loaded() -> Loaded:
     """Return the overlay in the current folder, and what belongs to it; a front end passes no options of ours."""
     overlay, choice = load_overlay(Path.cwd()), choice_from(os.environ)
-    return Loader([overlay], choice).load(overlay)
+    return load(overlay, Loader([overlay], choice))

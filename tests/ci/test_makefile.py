@@ -212,8 +212,9 @@ def checkout(elsewhere: Path) -> Path:
         'test "$1" != "$FAILING"\n',
         "utf-8",
     )
-    # There is a browser already: a test installs nothing on the machine it runs on.
-    shutil.copy("/bin/true", fake.with_name("chromium"))
+    # These are there already: a test installs nothing on the machine it runs on.
+    for name in ("chromium", "quilt"):
+        shutil.copy("/bin/true", fake.with_name(name))
     fake.chmod(0o755)
     (elsewhere / "home").mkdir()
     (elsewhere / "home" / ".gitconfig").write_text("[user]\n\tname = Somebody\n")
@@ -228,6 +229,11 @@ def ci(checkout: Path, failing: str) -> tuple[int, list[list[str]]]:
     caches = {"NPU_OVERLAYS_CACHE": "/nowhere", "XDG_CACHE_HOME": str(checkout / "caches"), "MAKE_TEST": "kept"}
     done = subprocess.run(["bash", ".ci/run"], cwd=checkout, env={**kept, **own, **caches}, check=False)
     return done.returncode, [line.split("|") for line in (checkout / "log").read_text("utf-8").splitlines()]
+
+
+def test_ci_installs_what_tests_are_otherwise_skipped_for() -> None:
+    (install,) = re.findall(r"apt-get install .*", (ROOT / ".ci/run").read_text("utf-8"))
+    assert {"chromium", "quilt"} <= set(install.replace(";", "").split())
 
 
 @pytest.mark.parametrize("failing", ["none", *(step for step, _ in CI_STEPS)])

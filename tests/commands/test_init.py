@@ -325,6 +325,16 @@ def test_what_is_there_is_not_written_over(environment: Environment) -> None:
     assert (started(environment, "demo", "empty", "--suffix", "acme") / "pyproject.toml").is_file()
 
 
+def test_a_folder_that_is_called_after_another_pin_is_refused(environment: Environment) -> None:
+    write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
+    told = refused(environment, 2, "demo", "--suffix", "acme", "box/demo@1")
+    assert "box/demo@1: is called after a pin, and what is pinned is demo@1.5" in told
+    command = told.partition("npu-overlays ")[2].split()
+    assert command[-1].endswith("box/demo@1.5")
+    started(environment, *command[1:])
+    environment.ok("lock", environment.folder / "here/box/demo@1.5")
+
+
 def test_what_cannot_be_had_is_told_with_what_to_do(environment: Environment) -> None:
     write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
     told = refused(environment, 4, "demo", "--suffix", "acme", "--release", "9")

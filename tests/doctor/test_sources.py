@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sysconfig
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,14 @@ def test_names_that_code_takes_anywhere_but_under_try_have_to_be_there(
     ]
     assert [row.level for row in rows] == [level], rows
     assert level == "matched" or "gone (utils/other.py:" in rows[0].found
+
+
+def test_where_transformers_is_missing_its_names_are_not_said_to_be_gone(machine: Machine) -> None:
+    machine.module("verl/utils/other.py", f"{_GONE}\n")
+    label = "transformers.integrations.npu_flash_attention for verl"
+    assert [row.level for row in machine.rows(16) if row.component == label] == ["broken"]
+    shutil.rmtree(machine.site / "transformers")
+    assert [row.level for row in machine.rows(16) if row.component == label] == []
 
 
 def test_a_comma_in_brackets_separates_no_options(machine: Machine) -> None:
@@ -207,6 +216,55 @@ def test_a_bound_at_the_pin_is_named_where_the_label_of_the_wheels_decides_it(
     for row in rows:
         line = content[: content.index("# here")].count("\n") + 1
         assert row.found == f"4.56.1+npu.1.g91393fe, compared with 4.56.1 in {machine.site}/gates/gate.py:{line}"
+
+
+_APART = "from importlib.metadata import version\nfound = version('transformers')\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "level"),
+    [
+        (f"{_APART}a, b, c = found.split('.')  # here\n", "broken"),
+        (f"{_APART}parts = found.strip().split('.')\n(a, b, c) = parts  # here\n", "broken"),
+        (f"{_APART}parts = tuple(map(int, found.split('.')))  # here\n", "broken"),
+        (f"{_APART}a, b, c = map(int, version('transformers').split('.', 2))  # here\n", "broken"),
+        (f"{_APART}parts = tuple(int(one) for one in found.split('.')[:3])  # here\n", "broken"),
+        (f"{_APART}patch = int(found.split('.')[-1])  # here\n", "broken"),
+        (f"{_APART}number = float(found.rpartition('.')[0])  # here\n", "broken"),
+        (f"{_APART}number = int(found.replace('.', ''))  # here\n", "broken"),
+        (f"{_APART}try:\n    a, b, c = found.split('.')  # here\nexcept ValueError:\n    a = '4'\n", "compatible"),
+        ("from .helpers import apart, version\nfound = apart(version('transformers'))  # here\n", "broken"),
+        (
+            "import importlib.metadata as m\na, b, c = m.distribution('transformers').version.split('.')  # here\n",
+            "broken",
+        ),
+        # The label is cut off, is not reached, or is another's.
+        (f"{_APART}a, b, c = found.partition('+')[0].split('.')\n", ""),
+        (f"{_APART}a, b, *c = found.split('.')\n", ""),
+        (f"{_APART}a, b = map(int, found.split('.')[:2])\n", ""),
+        (f"{_APART}parts = [int(one) for one in found.split('.') if one.isdigit()]\n", ""),
+        (f"{_APART}a, b, c = version('peft').split('.')\n", ""),
+        (f"{_APART}found = found.strip()\na, b, c = found.split('.')\n", ""),
+        (f"{_APART}from packaging.version import Version\na, b, c = map(int, Version(found).release)\n", ""),
+        ("import transformers\na, b, c = transformers.__version__.split('.')\n", ""),
+        (f"{_APART}a, b = found.split('.')\n", ""),  # wrong for upstream's, too
+    ],
+)
+def test_code_that_takes_a_version_apart_is_named_where_the_label_makes_it_raise(
+    machine: Machine, content: str, level: str
+) -> None:
+    helper = (
+        "from importlib.metadata import version\ndef apart(text):\n    return [int(one) for one in text.split('.')]\n"
+    )
+    files = {"gates/__init__.py": "", "gates/gate.py": content, "gates/helpers.py": helper}
+    machine.path.append(sysconfig.get_path("stdlib"))
+    machine.install("gates", "1.0", files, requires=["transformers"])
+    rows = [row for row in bounds(machine.context()) if row.component.endswith(" in gates")]
+
+    assert [row.level for row in rows] == [level] * bool(level), rows
+    for row in rows:
+        line = content[: content.index("# here")].count("\n") + 1
+        assert row.found == f"4.56.1+npu.1.g91393fe, taken apart in {machine.site}/gates/gate.py:{line}"
 
 
 @pytest.mark.parametrize(

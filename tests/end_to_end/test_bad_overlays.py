@@ -129,14 +129,14 @@ def test_every_mistake_of_a_layer_is_told_at_once_under_its_own_name(sample: Sam
         sample,
         build(sample),
         3,
-        "layer.toml: suffix: `N` is not one word",
-        "layer.toml: packages: `/x` is not a plain path",
-        "layer.toml: dependencies: `==` is not a requirement",
-        "layer.toml: commit: unknown key",
-        "layer.toml: upstream.repository: holds a user name or password",
-        "layer.toml: file[1].since: missing, and until and accept too",
-        "layer.toml: file[2].since: `x` is not a version",
-        "layer.toml: edit[1].until: no version is at least 2 and before 2",
+        "layer.toml:2: suffix: `N` is not one word",
+        "layer.toml:3: packages: `/x` is not a plain path",
+        "layer.toml:4: dependencies: `==` is not a requirement",
+        "layer.toml:5: commit: unknown key",
+        "layer.toml:7: upstream.repository: holds a user name or password",
+        "layer.toml:8: file[1].since: missing, and until and accept too",
+        "layer.toml:12: file[2].since: `x` is not a version",
+        "layer.toml:19: edit[1].until: no version is at least 2 and before 2",
     )
 
 

@@ -34,10 +34,17 @@ def test_list_shows_every_overlay_with_its_stack(locked: Sample) -> None:
     assert done.err == ""
 
 
-def test_list_does_not_cut_names_short_on_a_narrow_screen(locked: Sample) -> None:
-    done = locked.environment.ok("list", "--overlays", locked.overlays, COLUMNS="20")
+@pytest.mark.parametrize("size", ["20", "1", "0", "-5", "wide", "²"])
+def test_list_prints_all_of_each_name_whatever_the_size_of_the_screen(locked: Sample, size: str) -> None:
+    done = locked.environment.ok("list", "--overlays", locked.overlays, COLUMNS=size, LINES=size)
     assert locked.lib_name in done.out
     assert "…" not in done.out
+
+
+def test_problems_are_printed_at_a_width_of_0(locked: Sample) -> None:
+    done = locked.environment.cli("check", "nosuch", "--overlays", locked.overlays, COLUMNS="0")
+    assert done.code == 3
+    assert done.err.startswith("error: ")
 
 
 def test_list_shows_an_overlay_that_is_not_locked_yet(sample: Sample) -> None:
@@ -456,6 +463,20 @@ def test_check_reports_what_is_right_beside_what_is_wrong(sample: Sample) -> Non
     assert done.code == 3
     assert f"{sample.lib_name}: 12 changes in 6 files, as declared" in done.out
     assert f"{sample.app_name}/overlay.lock: missing" in done.err
+
+
+def test_why_a_lock_that_is_missing_cannot_be_made_is_said_first(sample: Sample) -> None:
+    mistake = "\n[[tool.overlay.edit]]\npaths = ['nosuch.txt']\nfind = 'a'\nreplace = 'b'\nwhy = 'w'\n"
+    with (sample.lib_overlay / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write(mistake)
+    (sample.lib_overlay / "overlay.lock").unlink()
+    for command in ("check", "build"):
+        # app is paired with lib, of which it needs the lock.
+        for name in (sample.app_name, sample.lib_name):
+            done = sample.environment.cli(command, name, "--overlays", sample.overlays)
+            assert done.code == 3
+            said = " ".join(done.err.split())
+            assert said.index("nosuch.txt") < said.index(f"{sample.lib_name}/overlay.lock: missing")
 
 
 def test_check_finds_what_a_build_would(sample: Sample) -> None:

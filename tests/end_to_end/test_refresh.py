@@ -178,7 +178,9 @@ def test_operations_stay_unless_a_patch_is_asked_for_that_hands_their_reasons_on
     command = ("refresh", sample.lib_name, folder, "--why", "Second.", "--overlays", sample.overlays)
     done = sample.environment.cli(*command)
     assert (done.code, overlay(sample)) == (5, before)
-    assert "no patch can say it beside what is there for `prepare`" in " ".join(done.err.split())
+    said = " ".join(done.err.split())
+    assert "no patch can say it beside what is there for `prepare`" in said
+    assert "the overlay changes it in" not in said
     assert "gone     added     src/lib/core.py:prepare" in sample.environment.ok(*command, "--as-patch").out
     assert overlay(sample)["patches/core.patch"].startswith(b"Why: Second. First.\n\ndiff --git ")
     gives(sample, folder, tmp_path, "if LIMIT > 2:")
@@ -402,6 +404,7 @@ def test_a_dry_run_proves_and_writes_nothing(sample: Sample, folder: Path) -> No
             lambda folder: edit(folder / CORE, 'return "upstream " + name', "return undefined_name + name"),
             "undefined_name",
         ),
+        (lambda folder: edit(folder / CORE, "def describe(name):", "def describe(name:"), "/tree/src/lib/core.py:7,"),
         (lambda folder: edit(folder / CORE, "def describe(name):", "def describe(name:"), "not valid Python"),
         (
             lambda folder: edit(folder / "README.md", "A library", "The library"),

@@ -103,6 +103,15 @@ def test_a_python_that_a_wheel_is_not_for_is_named_before_anything_is_fetched(tm
     assert "verl-1-py3-none-any.whl is for Python <3.13,>=3.10, and this is 3.13.0; begin anew" in told[1]
 
 
+def test_a_wheel_of_ours_that_is_missing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "npu_doctor-0.1.0-py3-none-any.whl").touch()
+    program = "import sys, pathlib, try_training; print(*try_training.found(pathlib.Path(sys.argv[1])), sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], cwd=ROOT / "build_tools", capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[1] == f"['{tmp_path} has no wheel of npu-recipes; make wheels']"
+
+
 def torch_wheel(folder: Path, version: str) -> None:
     """Write a wheel of torch with nothing in it."""
     folder.mkdir(exist_ok=True)

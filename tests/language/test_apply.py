@@ -64,12 +64,12 @@ def test_everything_that_does_not_fit_is_reported_at_once(tmp_path: Path) -> Non
         apply_files(tmp_path, UPSTREAM, files, config=config)
     outside = "changes what lies in none of tool.overlay.packages and is not shipped"
     ship = "leave it out, or ship its folder"
-    edit = "pkg@1111111/pyproject.toml: tool.overlay.edit"
+    edit = "pkg@1111111/pyproject.toml"
     assert mistakes(caught.value) == [
         "pkg@1111111/patches/0.patch: holds no `diff --git`; export it with git diff, or delete it",
-        f"{edit} (pkg/conf/b.yaml): `x: 1` occurs 2 times, expected 1; mend find, or set count",
-        f"{edit} (pkg/b.yaml): upstream has no such file; nearest: pkg/conf/b.yaml",
-        f"{edit} (README): {outside}: README; {ship}",
+        f"{edit}:13: tool.overlay.edit (pkg/conf/b.yaml): `x: 1` occurs 2 times, expected 1; mend find, or set count",
+        f"{edit}:19: tool.overlay.edit (pkg/b.yaml): upstream has no such file; nearest: pkg/conf/b.yaml",
+        f"{edit}:25: tool.overlay.edit (README): {outside}: README; {ship}",
         f"pkg@1111111/tree/elsewhere/d.py: {outside}: elsewhere/d.py; {ship}",
         "pkg@1111111/tree/pkg/conf/b.yaml: upstream already has pkg/conf/b.yaml; use [[tool.overlay.edit]] or a patch",
         f"pkg@1111111/tree/other/c.py:3: {outside}: other/c.py; {ship}",

@@ -111,11 +111,11 @@ def test_a_drop_that_drops_nothing_is_refused(tmp_path: Path) -> None:
     name = _on(tmp_path, {}, drops("pkg/a.py:h", "pkg/none/", "pkg", "pkg/new.py"))
     with pytest.raises(MergeError) as caught:
         load(tmp_path, name)
-    where = f"{tmp_path}/pkg@2222222/pyproject.toml: tool.overlay.drop"
+    where, fix = f"{tmp_path}/pkg@2222222/pyproject.toml", "delete the entry, or mend its name"
     assert mistakes(caught.value) == [
-        f"{where}: `pkg/a.py:h` drops nothing of the layers below; delete the entry, or mend its name",
-        f"{where}: `pkg/none/` drops nothing of the layers below; delete the entry, or mend its name",
-        f"{where}: `pkg` drops nothing of the layers below; delete the entry, or mend its name",
+        f"{where}:13: tool.overlay.drop[1]: `pkg/a.py:h` drops nothing of the layers below; {fix}",
+        f"{where}:16: tool.overlay.drop[2]: `pkg/none/` drops nothing of the layers below; {fix}",
+        f"{where}:19: tool.overlay.drop[3]: `pkg` drops nothing of the layers below; {fix}",
     ]
 
 
@@ -202,7 +202,7 @@ def test_a_substitution_that_a_layer_makes_already_says_so(tmp_path: Path) -> No
         apply({**UPSTREAM, "pkg/b.yaml": b"x: 1\ny: 1\n"}, load(tmp_path, name))
     assert mistakes(caught.value) == [
         (
-            "pkg@2222222/pyproject.toml: tool.overlay.edit (pkg/b.yaml): `y: 1` occurs 0 times, expected 1;"
+            "pkg@2222222/pyproject.toml:13: tool.overlay.edit (pkg/b.yaml): `y: 1` occurs 0 times, expected 1;"
             " pkg, which lies below, substitutes it already: delete it here"
         )
     ]

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.changes.reconcile import declarations
+from npu_overlays.changes.series import ineffective
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.patches import apply_as_git_does, apply_patch, placed_otherwise
 from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.mails import mails, with_mail
-from npu_overlays.overlay.patches import read_patch
+from npu_overlays.overlay.patches import line_of, read_patch
+from npu_overlays.overlay.sections import letter
 from support.environment import Environment
 
 from .overlays import HEADER, apply_files, git_diff, layer, load, mistakes, write
@@ -144,16 +146,16 @@ def test_a_patch_without_a_diff_is_refused(content: bytes) -> None:
 )
 def test_a_mode_that_no_overlay_can_say_is_refused(lines: str) -> None:
     with pytest.raises(MergeError, match="changes whether a file of upstream's is executable, which no overlay can"):
-        read_patch(_patch(f"diff --git a/pkg/s b/pkg/s\n{lines}".encode()))
+        _apply(f"diff --git a/pkg/s b/pkg/s\n{lines}".encode(), {"pkg/s": b"x\n"})
 
 
 def test_a_new_file_is_executable_where_a_patch_says_so_and_a_renamed_one_stays_so() -> None:
     new = b"new file mode 100755\nindex 0000000..1111111\n--- /dev/null\n+++ b/pkg/s\n@@ -0,0 +1 @@\n+#!/bin/sh\n"
     made = apply_patch(read_patch(_patch(b"diff --git a/pkg/s b/pkg/s\n" + new)), patched({}, {}), absent=frozenset())
-    assert made.executable == {"pkg/s"}
+    assert made.modes == {"pkg/s": True}
     moved = b"diff --git a/pkg/s b/pkg/t\nsimilarity index 100%\nrename from pkg/s\nrename to pkg/t\n"
     tree = replace(patched({}, {"pkg/s": b"x\n"}), executable=frozenset(["pkg/s"]))
-    assert apply_patch(read_patch(_patch(moved)), tree, absent=frozenset()).executable == {"pkg/t"}
+    assert apply_patch(read_patch(_patch(moved)), tree, absent=frozenset()).modes == {"pkg/t": True}
 
 
 def test_a_file_has_the_mode_of_the_patch_that_made_it_last(tmp_path: Path, environment: Environment) -> None:
@@ -167,6 +169,24 @@ def test_a_file_has_the_mode_of_the_patch_that_made_it_last(tmp_path: Path, envi
     }
     tree = apply_files(tmp_path, UPSTREAM, files).tree
     assert [(tree.after(path), tree.is_executable(path)) for path in before] == [(b"2\n", True), (b"3\n", False)]
+
+
+def test_a_later_patch_changes_the_mode_of_a_file_that_an_earlier_one_added(
+    tmp_path: Path, environment: Environment
+) -> None:
+    mode = b"diff --git a/pkg/%s b/pkg/%s\nold mode 100%s\nnew mode 100%s\n"
+    modes = mode % (b"s", b"s", b"644", b"755") + mode % (b"t", b"t", b"755", b"644")
+    made = git_diff(environment, {}, {"pkg/s": b"1\n", "pkg/t": b"1\n"})
+    files: dict[str, str | bytes] = {
+        "patches/1.patch": b"Why: 1\n"
+        + made.replace(b"new file mode 100644", b"new file mode 100755").replace(
+            b"new file mode 100755", b"new file mode 100644", 1
+        ),
+        "patches/2.patch": b"Why: 2\n" + modes,
+    }
+    applied = apply_files(tmp_path, UPSTREAM, files)
+    assert [applied.tree.is_executable(path) for path in ("pkg/s", "pkg/t")] == [True, False]
+    assert list(ineffective(applied.patched)) == []
 
 
 HUNK = b"diff --git a/pkg/s b/pkg/s\n--- a/pkg/s\n+++ b/pkg/s\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n+C\n c\n"
@@ -342,7 +362,7 @@ def test_each_mail_of_a_mailbox_is_a_patch_of_its_own(tmp_path: Path, environmen
 def test_several_letters_above_one_diff_are_one_patch(environment: Environment) -> None:
     diff = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"})
     squashed = _mail(1, "First", b"") + _mail(2, "Second", diff)
-    assert mails(squashed) == [(0, squashed)]
+    assert [one[:2] for one in mails(squashed)] == [(0, squashed)]
     assert read_patch(_patch(squashed, header="")).reason.why == "First; Second"
 
 
@@ -358,9 +378,9 @@ def test_a_mailbox_or_one_of_its_mails_is_dropped_by_name(
 def test_a_mail_gets_another_diff_or_is_taken_out(environment: Environment) -> None:
     mailbox = _mailbox(environment)
     other = _mail(2, "Renames", b"diff --git a/x b/x\n")
-    assert dict(mails(with_mail(mailbox, 3, other)))[3] == other
+    assert {one.number: one.content for one in mails(with_mail(mailbox, 3, other))}[3] == other
     without = with_mail(mailbox, 2, b"")
-    assert mails(without) == [(number - 1, part) for number, part in mails(mailbox)[1:]]
+    assert [one[:2] for one in mails(without)] == [(number - 1, part) for number, part, _ in mails(mailbox)[1:]]
     assert with_mail(with_mail(without, 3, b""), 2, b"") == b""
 
 
@@ -602,3 +622,107 @@ def test_no_configuration_reaches_git_by_another_way(
     else:
         loose = {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line  8\n")}
         assert _refused(diff, loose)[0].startswith(":6: does not apply")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Why: x\n\nFILE--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -1,4 +1,4 @@\n x = 1\n-y\n", 6),
+        ("Why: x\nAccept: nosuch\n\nFILE", 2),
+        ("Why: x\n\nFILEBinary files a/pkg/a.py and b/pkg/a.py differ\n", 4),
+        ("Drop-when: x\n\nFILE", 1),
+    ],
+)
+def test_a_mistake_in_a_patch_names_its_line(text: str, line: int) -> None:
+    content = text.replace("FILE", "diff --git a/pkg/a.py b/pkg/a.py\n").encode()
+    with pytest.raises(MergeError) as raised:
+        read_patch(OverlayFile(layer="", path="p.patch", file="p.patch", content=content))
+    assert raised.value.problems[0].where == f"p.patch:{line}"
+
+
+def _formatted(number: int, body: str, diff: bytes) -> bytes:
+    head = f"From {number:040} Mon Sep 17 00:00:00 2001\nFrom: A <a@example.invalid>\nSubject: [PATCH] {number}\n\n"
+    return f"{head}{body}---\n pkg/b.yaml | 2 +-\n 1 file changed, 1 insertion(+), 1 deletion(-)\n\n".encode() + diff
+
+
+QUOTED = [
+    "diff --git a/pkg/b.yaml b/pkg/b.yaml\n",
+    "diff --git a/pkg/x.py b/pkg/x.py\n--- a/pkg/x.py\n+++ b/pkg/x.py\n@@ -1 +1 @@\n-a\n+b\n",
+    "diff --git a/pkg/x.py b/pkg/x.py\nnew mode 100755\nBinary files a and b differ\n",
+    "--- expected\n+++ actual\n@@ -1,3 +1,3 @@\n-a\n+b\n",
+    "    diff --git a/pkg/x.py b/pkg/x.py\n    --- a/pkg/x.py\n    +++ b/pkg/x.py\n    @@ -1 +1 @@\n    -a\n    +b\n",
+]
+
+
+@pytest.mark.parametrize("quoted", QUOTED)
+@pytest.mark.parametrize("form", ["mail", "dep-3"])
+def test_what_looks_like_a_diff_in_the_text_of_a_mail_is_text(environment: Environment, quoted: str, form: str) -> None:
+    after = {"pkg/b.yaml": LINES.replace(b"line 10\n", b"line ten\n")}
+    diff = git_diff(environment, UPSTREAM, after)
+    above = f"Before it was:\n\n{quoted}\nAs said.\n"
+    whole = _formatted(1, above, diff) if form == "mail" else f"Description: x\n{above}---\n\n".encode() + diff
+    patch = read_patch(_patch(whole, ""))
+    assert patch.paths == ("pkg/b.yaml",)
+    assert apply_patch(patch, patched(UPSTREAM, {}), absent=frozenset()).changed == after
+    assert line_of(whole, "pkg/b.yaml") == whole.count(b"\n", 0, whole.rindex(b"diff --git a/pkg/b.yaml")) + 1
+
+
+def test_the_text_above_a_diff_goes_on_to_its_first_line() -> None:
+    above = b"Description: x\n--- a\n+++ b\n---\n\nIndex: c\n=====\n"
+    assert letter(above + b"--- a/c\n+++ b/c\n@@ -1 +1 @@\n-a\n+b\n") == above
+
+
+def test_dashes_that_a_hunk_takes_out_end_no_text(environment: Environment) -> None:
+    before = {"pkg/a.sql": b"x\n--\n", "pkg/b.sql": b"x\n"}
+    diff = git_diff(environment, before, {"pkg/a.sql": b"x\n", "pkg/b.sql": b"y\n"})
+    assert b"\n---\ndiff --git" in diff
+    assert read_patch(_patch(diff)).paths == ("pkg/a.sql", "pkg/b.sql")
+
+
+def test_a_patch_above_another_mail_is_not_taken_for_its_text(environment: Environment) -> None:
+    first = git_diff(environment, UPSTREAM, {"pkg/a.py": b"x = 1\n"})
+    second = git_diff(environment, UPSTREAM, {"pkg/gone.yaml": b"x: 2\n"})
+    both = b"Why: x\n\n" + first + b"Subject: y\n---\n\n" + second
+    assert letter(both) == b"Why: x\n\n"
+
+
+def test_a_mistake_in_a_mail_names_the_line_of_its_file(tmp_path: Path, environment: Environment) -> None:
+    first = git_diff(environment, UPSTREAM, {"pkg/gone.yaml": b"x: 2\n"})
+    second = git_diff(environment, UPSTREAM, {"pkg/b.yaml": LINES.replace(b"line 8\n", b"line eight\n")})
+    box = _formatted(1, "", first) + _formatted(2, "", second.replace(b" line 7\n", b" line seven\n"))
+    line = box.count(b"\n", 0, box.index(b"@@ -6,7")) + 1
+    with pytest.raises(MergeError) as caught:
+        apply_files(tmp_path, UPSTREAM, {"patches/pr.patch": box})
+    assert caught.value.problems[0].where.endswith(f"patches/pr.patch:{line}")
+
+
+def test_a_mistake_in_an_encoded_mail_names_the_first_line_of_the_mail() -> None:
+    encoded = b"From: A <a@b>\nContent-Transfer-Encoding: quoted-printable\nSubject: y\n\nx =3D=\n 1\n"
+    one, two = mails(
+        _formatted(1, "", b"diff --git a/x b/x\n")
+        + _formatted(2, "", b"diff --git a/y b/y\n").replace(
+            b"From: A <a@example.invalid>\nSubject: [PATCH] 2\n\n", encoded
+        )
+    )
+    assert one.lines == tuple(range(1, one.content.count(b"\n") + 1))
+    assert set(two.lines) == {one.lines[-1] + 1}
+
+
+def test_commits_newest_first_are_refused_with_the_option_that_turns_them(
+    tmp_path: Path, environment: Environment
+) -> None:
+    between = {**UPSTREAM, "pkg/gone.yaml": b"x: 2\n"}
+    commits = [
+        f"commit {number:040}\nAuthor: A <a@b>\nDate: x\n\n    Step {number}\n\n".encode() + diff
+        for number, diff in enumerate(
+            [
+                git_diff(environment, between, {"pkg/gone.yaml": b"x: 3\n"}),
+                git_diff(environment, UPSTREAM, {"pkg/gone.yaml": b"x: 2\n"}),
+            ]
+        )
+    ]
+    with pytest.raises(MergeError, match="git log -p --reverse"):
+        apply_files(tmp_path, UPSTREAM, {"patches/log.patch": b"\n".join(commits)})
+    with pytest.raises(MergeError) as caught:
+        apply_files(tmp_path / "one", UPSTREAM, {"patches/log.patch": commits[0]})
+    assert "--reverse" not in str(caught.value)

@@ -149,7 +149,7 @@ def test_versions_badly_written_are_refused_where_they_stand(tmp_path: Path) -> 
     with pytest.raises(MergeError) as caught:
         load(tmp_path, write(tmp_path, {}))
     assert mistakes(caught.value) == [
-        'pkg/patches/0.patch: `newest` is not a version; since="0.6.0", say',
+        'pkg/patches/0.patch:2: `newest` is not a version; since="0.6.0", say',
         'pkg/tree/pkg/a.py:2: `two` is not a version; since="0.6.0", say',
         (
             "pkg/tree/pkg/a.py:4: no version is at least 2.0 and before 2;"
@@ -166,8 +166,8 @@ def test_a_file_with_versions_must_be_an_added_one(tmp_path: Path) -> None:
         load(tmp_path, write(tmp_path, {}))
     fix = "name one of pkg/tree that upstream does not have; operations say it themselves"
     assert mistakes(caught.value) == [
-        f"{tmp_path}/pkg/layer.toml: file: `{path}` is no added file of it; {fix}"
-        for path in ("pkg/a.py", "pkg/none.txt")
+        f"{tmp_path}/pkg/layer.toml:{line}: file[{number}]: `{path}` is no added file of it; {fix}"
+        for number, line, path in ((1, 2, "pkg/a.py"), (2, 5, "pkg/none.txt"))
     ]
 
 

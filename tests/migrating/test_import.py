@@ -178,11 +178,13 @@ def test_what_no_overlay_can_hold_is_refused_by_name_at_once(team: Team) -> None
     team.put("mode.patch", b"diff --git a/src/lib/run.sh b/src/lib/run.sh\nold mode 100755\nnew mode 100644\n")
     team.put("empty.patch", b"")
     said = team.refused(code=5)
-    for name, what in {
-        "cut": "is cut off", "link": "makes or changes a symbolic link", "mode": "which no overlay can say",
-        "empty": "holds no diff",
-    }.items():  # fmt: skip
-        assert f"{name}.patch: " in said
+    for place, what in {
+        "cut.patch:5": "is cut off",
+        "link.patch:2": "makes or changes a symbolic link",
+        "mode.patch:3": "which no overlay can say",
+        "empty.patch": "holds no diff",
+    }.items():
+        assert f"{place}: " in said
         assert what in said
 
 

@@ -169,7 +169,7 @@ def test_each_operation_has_the_reasons_of_the_patches_that_made_it(team: Team) 
     (found,) = team.imported("--only-shipped", "--as", "operations")["overlays"]
     text = (Path(found["folder"]) / f"tree/{CORE}").read_text("utf-8")
     whys = re.findall(r'why="([^"]*)"', text)
-    assert whys == ["Limits it", "Stops at once.", "Scales by three.", "Adds a helper Renames the helper"]
+    assert whys == ["Limits it", "Stops at once.", "Scales by three.", "Adds a helper; Renames the helper"]
     assert text.count('forwarded="https://example.invalid/commit/1"') == 1
 
 
@@ -209,7 +209,7 @@ def test_all_findings_of_a_folder_are_reported_at_once(team: Team) -> None:
         "core.patch: holds no diff",
         "fuzz.patch:6: does not apply",
         f"the hunk at line 9 of {CORE} fits only with fuzz 1, at line 9, which has `class Engine:` for `class Motor:`",
-        "mode.patch: changes whether a file of upstream's is executable",
+        "mode.patch:4: changes whether a file of upstream's is executable",
         "prose.patch: holds no diff",
         f"tests.patch: changes what is not shipped (src/lib are): {TESTS}",
         "leave it out with --only-shipped",
@@ -228,3 +228,72 @@ def test_packages_of_a_wheel_are_found_where_the_patches_have_them(team: Team, t
     shutil.move(team.folder / steps.place, team.folder / "lib/1.2.3")
     (found,) = team.imported("--not-built", "tests")["overlays"]
     assert 'packages = ["src/lib", ' in (Path(found["folder"]) / "pyproject.toml").read_text("utf-8")
+
+
+def test_options_of_a_series_mean_what_they_mean_to_quilt(team: Team, tmp_path: Path) -> None:
+    steps = Steps(team)
+    steps.put("series", b"\xef\xbb\xbfa.patch -p 0\nb.patch --strip=2 --fuzz=0\nc.patch -F 1\n")
+    steps.put("a.patch", b"Why: A.\n" + plain(steps.replace(NOTES, b"two\n", b"2\n"), b"", b""))
+    level2 = plain(steps.replace(NOTES, b"one\n", b"1\n"), b"a/b/", b"a/b/")
+    steps.put("b.patch", b"Why: B.\n" + level2.partition(b"=====\n")[2])
+    steps.put("c.patch", b"Why: C.\n" + steps.replace(CORE, STOP, b'return "halted"'))
+    (found,) = team.imported()["overlays"]
+    assert team.given(found["overlay"], tmp_path / "given") == steps.shipped()
+
+
+def test_an_unknown_option_of_a_series_is_not_taken_for_a_patch_backwards(team: Team) -> None:
+    steps = Steps(team)
+    steps.put("series", b"a.patch -E\n")
+    steps.put("a.patch", b"Why: A.\n" + steps.replace(CORE, STOP, b'return "halted"'))
+    assert "series:1: gives a.patch -E, and only -pN is known fix: delete that option" in team.refused(code=2)
+
+
+def test_a_cover_letter_in_a_file_of_its_own_is_passed_over(team: Team) -> None:
+    steps = Steps(team, "")
+    steps.put("0000-cover.patch", b"From: A <a@example.invalid>\nSubject: [PATCH 0/1] All of it\n\nHello.\n")
+    steps.put("0001-halt.patch", mail(1, "Halts", steps.replace(CORE, STOP, b'return "halted"')))
+    (found,) = team.imported(why="")["overlays"]
+    assert (found["files"], found["mended"]) == (["patches/0001-halt.patch"], ["0000-cover.patch"])
+
+
+@pytest.mark.parametrize(
+    ("above", "why"),
+    [
+        ("Subject: Re: [PATCH] Talk\n\nHello.\n\n-- >8 --\nSubject: [PATCH] Halts at last\n\nBody.\n", "Halts at last"),
+        ("Subject: Re: [PATCH v2] Halts\n\nHello.\n\n-- 8< --\nBody.\n", "Halts"),
+        ("# HG changeset patch\n# User A\n# Date 1 0\n# Node ID ab\n# Parent  cd\nHalts hard\n\nBody.\n", "Halts hard"),
+        ("From: A <a@example.invalid>\nSubject: \n\n---\n", "As the plugin did."),
+    ],
+)
+def test_a_reason_is_what_the_commit_would_say(team: Team, above: str, why: str) -> None:
+    steps = Steps(team, "")
+    steps.put("a.patch", above.encode() + steps.replace(CORE, STOP, b'return "halted"'))
+    (found,) = team.imported("--as", "operations")["overlays"]
+    assert f'why="{why}"' in (Path(found["folder"]) / f"tree/{CORE}").read_text("utf-8")
+
+
+def test_a_file_whose_name_is_not_in_utf8_is_refused_as_such(team: Team) -> None:
+    steps = Steps(team, "")
+    named = steps.diff({"src/lib/x.txt": b"x\n"}).replace(b"src/lib/x.txt", b"src/lib/\xfc.txt")
+    steps.put("a.patch", b"Why: A.\n" + named)
+    assert "whose name is not in UTF-8 fix: leave that file out" in team.refused(code=5)
+
+
+@pytest.mark.parametrize("form", ["patches", "operations"])
+def test_a_mail_that_changes_the_mode_of_a_file_an_earlier_one_added(team: Team, tmp_path: Path, form: str) -> None:
+    steps, tool = Steps(team, ""), "src/lib/tool.sh"
+    box = mail(1, "Adds a tool", steps.diff({tool: b"#!/bin/sh\n"}).replace(b"mode 100755", b"mode 100644"))
+    box += mail(2, "Runs it", f"diff --git a/{tool} b/{tool}\nold mode 100644\nnew mode 100755\n".encode())
+    steps.put("pr.patch", box)
+    (found,) = team.imported("--as", form)["overlays"]
+    assert team.given(found["overlay"], tmp_path / "given") == steps.shipped()
+
+
+def test_a_mistake_in_a_mailbox_and_beside_what_is_left_out_names_the_line_of_its_file(team: Team) -> None:
+    steps = Steps(team, "")
+    tests = steps.diff({TESTS: b"def test(): pass\n"})
+    other = steps.replace(CORE, b"speed = 1", b"speed = 2").replace(b" class Engine:", b" class Motor:")
+    box = mail(1, "Tests", tests) + mail(2, "Speeds", steps.diff({TESTS: None}) + other)
+    steps.put("pr.patch", box)
+    line = box.count(b"\n", 0, box.index(b"@@", box.index(b"a/" + CORE.encode()))) + 1
+    assert f"pr.patch:{line}: does not apply" in team.refused("--only-shipped", code=5)

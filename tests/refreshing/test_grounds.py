@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from npu_overlays.overlay.merge_modules import read_operations
-from npu_overlays.overlay.operations import Grounds, Reason
+from npu_overlays.overlay.operations import Grounds, Reason, joined_reasons
 from npu_overlays.refreshing.grounds import handed_on
 
 OVERLAY = """\
@@ -35,3 +35,15 @@ def test_reasons_go_on(number: int, condition: str) -> None:
 
 def test_where_nothing_goes_all_is_new() -> None:
     assert handed_on(NEW, ()) is NEW
+
+
+@pytest.mark.parametrize(
+    ("whys", "joined"),
+    [
+        ([], ""),
+        (["", "Adds a helper", "Renames\nit", "Adds a helper"], "Adds a helper; Renames it"),
+        (["One.", "two", "Three"], "One. two; Three"),
+    ],
+)
+def test_reasons_that_are_no_sentences_are_joined_by_semicolons(whys: list[str], joined: str) -> None:
+    assert joined_reasons(whys) == joined

@@ -97,6 +97,27 @@ def test_variables_come_before_files_and_the_command_before_all_commands(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("NO_INDEX=maybe", "PIP_NO_INDEX, or no-index of pip's configuration: `maybe` is neither yes nor no"),
+        ("TIMEOUT=0", "PIP_TIMEOUT, or timeout of pip's configuration: `0` is no number of seconds above 0"),
+        ("TIMEOUT=abc", "(or the variable PIP_TIMEOUT)"),
+        ("DEFAULT_TIMEOUT=nan", "`nan` is no number of seconds above 0"),
+    ],
+)
+def test_what_an_option_of_pip_does_not_take_is_refused_by_the_name_of_its_variable(
+    tmp_path: Path, configured: Callable[..., None], monkeypatch: pytest.MonkeyPatch, setting: str, said: str
+) -> None:
+    name, _, value = setting.partition("=")
+    pin = put(tmp_path, "demo-1.0.tar.gz")
+    configured(index_url=(tmp_path / "simple").as_uri())
+    monkeypatch.setenv(f"PIP_{name}", value)
+    with pytest.raises(SourceError) as raised:
+        download(pin, Said())
+    assert said in str(raised.value)
+
+
 def test_every_index_is_asked_and_what_each_said_is_listed(tmp_path: Path, configured: Callable[..., None]) -> None:
     wanted = put(tmp_path, "demo-1.0.tar.gz")
     (tmp_path / "empty").mkdir()

@@ -41,7 +41,7 @@ def symbols(context: Context) -> Iterator[Row]:
     """Yield whether the names that one package takes from a module of another are there."""
     for rule in context.settings["symbols"]:
         folder, defined = context.folder(rule["importer"]), _defined(context, rule["module"])
-        if not folder or defined is None:
+        if not folder or defined is None or not context.has(rule["module"].partition(".")[0]):
             continue
         asked: list[tuple[str, str]] = []
         for path in files.python_files(folder):

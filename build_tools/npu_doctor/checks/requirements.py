@@ -16,6 +16,7 @@ from npu_doctor.checks.published import TORCH, fix_of
 from npu_doctor.context import Context
 from npu_doctor.distributions import Distribution
 from npu_doctor.model import Level, Row
+from npu_doctor.parted import Parted, find_parted
 from npu_summary.verify.companions import suffix_of
 
 _INFERENCE = ("vllm", "sglang")
@@ -144,6 +145,7 @@ def bounds(context: Context) -> Iterator[Row]:
         # What does not say that it has to do with ours is read where that takes little time.
         if len(paths) <= _FEW_FILES or any(map(named.search, about)):
             yield from _compared_rows(context, distribution, paths, ours)
+            yield from _parted_rows(context, distribution, paths, ours)
             yield from _asked_rows(context, distribution, ours)
 
 
@@ -167,6 +169,25 @@ def _compared_rows(
             expected="a comparison without the label of the patched wheel, as pip's",
             why=f"`{operator} {release}` {holds} there, unlike with upstream's: {distribution.name} {otherwise}",
             fix=f"compare `Version(…).public` in {lines[0]}; or take another version of {distribution.name}",
+        )
+
+
+def _parted_rows(
+    context: Context, distribution: Distribution, paths: Sequence[str], ours: Mapping[str, str]
+) -> Iterator[Row]:
+    """Yield where a distribution's code takes a version apart and the label makes it raise."""
+    found: dict[tuple[str, bool], list[Parted]] = {}
+    for parted in find_parted(context.packages, paths, ours):
+        found.setdefault((parted.project, parted.refuses), []).append(parted)
+    for (project, refuses), places in found.items():
+        lines = [f"{one.path}:{one.line}" for one in places]
+        yield Row(
+            component=f"version of {project} in {distribution.name}",
+            level="broken" if refuses else "compatible",
+            found=f"{ours[project]}, taken apart in {', '.join(lines[:3])}",
+            expected="a version without the label of the patched wheel before it is taken apart",
+            why="the label has parts that are more, and no numbers: an error is raised there, unlike with upstream's",
+            fix=f"take `Version(…).public` apart in {lines[0]}; or take another version of {distribution.name}",
         )
 
 

@@ -13,6 +13,7 @@ from npu_overlays.checkout.repository import Repository
 from npu_overlays.checkout.series import Commit, Series
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.files import scratch, writing
+from npu_overlays.overlay.operations import joined_reasons
 from npu_overlays.pipeline.preparation import AppliedInput
 
 Style = Literal["git-am", "patch-dir"]
@@ -87,7 +88,7 @@ def _header(commit: Commit) -> str:
     """Return what stands above the diff: the reason in the fields that a patch of an overlay has."""
     first = commit.units[0]
     fields = {
-        "Why": " ".join(dict.fromkeys(" ".join(unit.reason.why.split()) for unit in commit.units)),
+        "Why": joined_reasons(unit.reason.why for unit in commit.units),
         "Forwarded": first.reason.forwarded,
         "Drop-when": first.reason.drop_when,
         "Since": first.bounds.since,

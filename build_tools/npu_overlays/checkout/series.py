@@ -63,7 +63,7 @@ def series(subject: AppliedInput, chosen: Sequence[Unit] | None = None, *, notic
         after = _applied(subject, units[: number + 1], waiting, notices=notices)
         if after is None:
             continue
-        changes = {path: content for path, content in after.changed.items() if content != state.after(path)}
+        changes = {path: content for path, content in after.changed.items() if _differs(path, state, after)}
         if changes:
             executable = frozenset(filter(after.is_executable, changes))
             commits.append(Commit(units=tuple(waiting), changes=changes, executable=executable))
@@ -90,7 +90,12 @@ def _applied(
 
 def _joined(state: PatchedTree, after: PatchedTree) -> PatchedTree:
     changed = {**state.changed, **after.changed}
-    return PatchedTree(upstream=state.upstream, changed=changed, executable=state.executable | after.executable)
+    executable = (state.executable - after.changed.keys()) | after.executable
+    return PatchedTree(upstream=state.upstream, changed=changed, executable=executable)
+
+
+def _differs(path: str, one: PatchedTree, other: PatchedTree) -> bool:
+    return (one.after(path), one.is_executable(path)) != (other.after(path), other.is_executable(path))
 
 
 def _differing(one: PatchedTree, other: PatchedTree) -> Iterator[tuple[str, bytes | None]]:

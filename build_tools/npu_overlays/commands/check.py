@@ -24,7 +24,7 @@ from npu_overlays.model.lookup import Upstream
 from npu_overlays.overlay.overlay_folders import pins_on
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline.loader import Loader
-from npu_overlays.pipeline.preparation import Prepared, each, joined
+from npu_overlays.pipeline.preparation import Prepared, each, joined, load
 from npu_overlays.sources.cache import cache_root
 from npu_overlays.sources.histories import kept
 from npu_summary.plurals import plural
@@ -118,7 +118,7 @@ def _run(options: Options, console: Console) -> int:
 def _tried(overlay: Overlay, loader: Loader) -> tuple[Prepared, Looked]:
     from npu_overlays.wheels.rehearsal import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
-    prepared = rehearse(loader.load(overlay))
+    prepared = rehearse(load(overlay, loader))
     if problems := [*idle(overlay, loader.lock), *unproven(prepared.content, load_fired(overlay.folder))]:
         raise MergeError(by_cause(problems))
     news, looked = [*_news(prepared, loader)], look(prepared.content, prepared.applied)

@@ -20,7 +20,14 @@ from npu_overlays.errors import OutputError, Problem
 
 
 class _Plain(RichConsole):
-    """A console that leaves a reader who has gone to its caller; rich would end the process with 1."""
+    """A console that leaves a reader who has gone to its caller; rich would end the process with 1.
+
+    It prints lines as wide as they are, whatever COLUMNS and LINES say: at a width of 0 rich would print nothing.
+    """
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        environment = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
+        super().__init__(stderr=stderr, highlight=False, soft_wrap=True, _environ=environment)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -40,8 +47,8 @@ class Console:
 
     def __init__(self, *, json_output: bool) -> None:
         self._json = json_output
-        self._out = _Plain(highlight=False, soft_wrap=True)
-        self._err = _Plain(stderr=True, highlight=False, soft_wrap=True)
+        self._out = _Plain()
+        self._err = _Plain(stderr=True)
         self._watch: Spinner | Lines | None = None
 
     def __enter__(self) -> Console:

@@ -21,6 +21,7 @@ from npu_overlays.merging.apply import apply_part
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.pipeline.loader import Loaded, Loader
+from npu_overlays.pipeline.preparation import load
 from npu_overlays.pipeline.upstream import acquire
 from npu_overlays.progress import about, step
 from npu_overlays.sources.cache import cache_root
@@ -103,7 +104,7 @@ def _run(options: Options, console: Console) -> int:
     selection = options.selection
     overlay = find_named(selection.root, selection.names[0])
     with about(overlay.name):
-        found, listed = _walked(Loader([overlay], selection.choice).load(overlay), options)
+        found, listed = _walked(load(overlay, Loader([overlay], selection.choice)), options)
     if options.html:
         write_atomically(options.html, page(overlay.name, found, listed).encode())
     if options.json:

@@ -41,6 +41,11 @@ def check_pin(overlay: Overlay, made_for: str) -> None:
         raise ConfigError(Problem(where=str(overlay.folder / LOCK_FILE), what=what, fix=fix))
 
 
+def is_unlocked(overlay: Overlay) -> bool:
+    """Return whether an overlay has no lock, and no port that is to make one."""
+    return not ((overlay.folder / LOCK_FILE).is_file() or (overlay.folder / PORT_FILE).is_file())
+
+
 def read_lock(overlay: Overlay) -> bytes:
     """Return the text of an overlay's lock; raises `ConfigError`."""
     file = overlay.folder / LOCK_FILE

@@ -90,7 +90,7 @@ class _Walk:
 
     def take(self, step: Step) -> None:
         self.steps.append(step)
-        self.tree = self.tree.changed_by(step.changed, step.executable)
+        self.tree = self.tree.changed_by(step.changed, step.modes)
         for path, authorship in step.authorship.items():
             earlier = self.authorship.get(path)
             self.authorship[path] = authorship.behind(earlier) if earlier else authorship

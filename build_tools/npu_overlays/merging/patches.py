@@ -11,11 +11,12 @@ from pathlib import Path
 from npu_overlays import git
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.patches import PatchFile, line_of
-from npu_overlays.overlay.sections import Hunk
+from npu_overlays.overlay.sections import Hunk, diff_of, parts
 from npu_overlays.process import ProcessError
 from npu_overlays.sources.tree import PatchedTree
 
 _FAILED = re.compile(r"^error: (?:patch failed: )?(?P<path>.+?):(?P<line>\d+)?", re.MULTILINE)
+_NEW_MODE = re.compile(rb"new mode 100[0-7]{3}\r?$")
 # How many lines on either side of a hunk GNU patch passes over where nobody forbids it.
 _FUZZ = 2
 
@@ -26,11 +27,11 @@ class Patched:
 
     Args:
         changed: the files it changes, with their new content; None where it deletes one.
-        executable: those of them that it makes executable.
+        modes: the files that it makes executable, or takes that from, with whether they are executable then.
     """
 
     changed: Mapping[str, bytes | None]
-    executable: frozenset[str]
+    modes: Mapping[str, bool]
 
 
 def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) -> Patched:
@@ -52,6 +53,8 @@ def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) 
 
 def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str] = frozenset()) -> Patched:
     """Apply a patch, like `apply_patch`, but where a hunk fits more than once, take the place that git would take."""
+    if problems := list(_upstreams_modes(patch, tree)):
+        raise MergeError(problems)
     paths = [path for path in patch.paths if path not in absent]
     before = {path: tree.after(path) for path in paths}
     with tempfile.TemporaryDirectory(prefix="npu-overlays-patch-") as folder:
@@ -64,12 +67,26 @@ def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[
         excluded = [f"--exclude={path}" for path in patch.paths if path in absent]
         _git_apply(patch, root, excluded, tree)
         after = {path: (root / path).read_bytes() if (root / path).is_file() else None for path in paths}
-        modes = {path: (root / path).stat().st_mode for path, content in after.items() if content is not None}
+        there = (path for path, content in after.items() if content is not None)
+        is_executable = {path: bool((root / path).stat().st_mode & 0o100) for path in there}
     changed = {path: content for path, content in after.items() if content != before[path]}
-    if not changed and len(absent & set(patch.paths)) < len(patch.paths):
+    modes = {path: now for path, now in is_executable.items() if now != tree.is_executable(path)}
+    if not (changed or modes) and len(absent & set(patch.paths)) < len(patch.paths):
         raise MergeError(Problem(where=patch.source.file, what="changes nothing", fix="delete it"))
-    executable = (path for path in changed if modes.get(path, 0) & 0o100 and not tree.is_executable(path))
-    return Patched(changed=changed, executable=frozenset(executable))
+    return Patched(changed=changed, modes=modes)
+
+
+def _upstreams_modes(patch: PatchFile, tree: PatchedTree) -> Iterator[Problem]:
+    """Yield a problem for each file of upstream's of which a patch changes whether it is executable."""
+    above, listed = parts(patch.source.content)
+    line = above.count(b"\n") + 1
+    for section in listed:
+        paths = {path.decode("utf-8", errors="replace") for path in section.paths(patch.strip)}
+        changed = (number for number, one in enumerate(section.lines) if _NEW_MODE.match(one))
+        if (at := next(changed, None)) is not None and any(path in tree.upstream for path in paths):
+            what = "changes whether a file of upstream's is executable, which no overlay can say"
+            yield Problem(where=patch.source.at(line + at), what=what, fix="take the lines with its modes out")
+        line += len(section.lines)
 
 
 def ambiguities(patch: PatchFile, tree: PatchedTree) -> Iterator[Problem]:
@@ -127,7 +144,7 @@ def _places(before: Sequence[bytes], lines: Sequence[bytes], hunk: Hunk) -> list
 
 
 def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedTree) -> None:
-    content, options = patch.source.content, (f"-p{patch.strip}", *excluded)
+    content, options = diff_of(patch.source.content), (f"-p{patch.strip}", *excluded)
     try:
         git.apply(content, root, *options)
     except ProcessError as error:
@@ -140,6 +157,8 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedT
             what, fix = "is done already, by what comes before it" if ours else "is already upstream", "delete it"
         elif unfit:
             fix = f"{'; '.join(unfit)}: see where that belongs, and {fix}"
+        if patch.source.mail and patch.source.content.startswith(b"commit "):
+            fix += "; if `git log -p` listed the newest commit first, make it with `git log -p --reverse`"
         failed = _FAILED.search(error.output)
         where = _at(patch, failed["path"], int(failed["line"] or 0)) if failed else patch.source.file
         raise MergeError(Problem(where=where, what=what, fix=fix)) from error
@@ -147,7 +166,7 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedT
 
 def _at(patch: PatchFile, path: str, hunk: int) -> str:
     """Return where a patch has the hunk made at a line of a file."""
-    return f"{patch.source.file}:{line_of(patch.source.content, path, hunk=hunk)}"
+    return patch.source.at(line_of(patch.source.content, path, hunk=hunk))
 
 
 def _is_done(content: bytes, root: Path, options: Sequence[str]) -> bool:

@@ -26,7 +26,7 @@ class Step:
 
     Args:
         changed: new content by repository path; None where a file goes.
-        executable: paths that become executable.
+        modes: paths that become executable, or are so no more, with whether they are.
         authorship: who wrote which bytes of a file, given the file before this step.
         declared: the changes that operations and added files declare.
         patched: files before and after a patch or a substitution.
@@ -34,7 +34,7 @@ class Step:
     """
 
     changed: Mapping[str, bytes | None] = field(default_factory=dict)
-    executable: frozenset[str] = frozenset()
+    modes: Mapping[str, bool] = field(default_factory=dict)
     authorship: Mapping[str, Authorship] = field(default_factory=dict)
     declared: tuple[Declared, ...] = ()
     patched: tuple[PatchedFile, ...] = ()
@@ -62,12 +62,12 @@ class Ground:
         """Paths the commit holds and the source at hand lacks."""
         return self.model.absent
 
-    def check_shipped(self, paths: Iterable[str], where: str, patch: bytes = b"") -> None:
+    def check_shipped(self, paths: Iterable[str], where: str, patch: OverlayFile | None = None) -> None:
         """Refuse a change, which a patch may make, that no wheel would hold and its summary would tell of."""
         outside = [path for path in paths if not self.content.overlay.pin.place(path)]
         if outside:
             what = f"changes what lies in none of tool.overlay.packages and is not shipped: {', '.join(outside)}"
-            where = f"{where}:{line_of(patch, outside[0])}" if patch else where
+            where = patch.at(line_of(patch.content, outside[0])) if patch else where
             raise MergeError(Problem(where=where, what=what, fix="leave it out, or ship its folder"))
 
     def read(self, path: str, where: str, what: str) -> bytes:
@@ -88,7 +88,7 @@ class Ground:
 def patch_step(ground: Ground, file: OverlayFile) -> Step:
     """Return what a patch does; raises `MergeError` with why it does not fit."""
     patch = read_patch(file)
-    ground.check_shipped(patch.paths, file.file, file.content)
+    ground.check_shipped(patch.paths, file.file, file)
     made = apply_patch(patch, ground.tree, absent=ground.absent)
     before = {path: ground.tree.after(path) for path in made.changed}
     patched = tuple(
@@ -106,7 +106,7 @@ def patch_step(ground: Ground, file: OverlayFile) -> Step:
     )
     return Step(
         changed=made.changed,
-        executable=made.executable,
+        modes=made.modes,
         authorship={
             path: by_lines(before[path] or b"", after, file.file)
             for path, after in made.changed.items()
@@ -179,7 +179,7 @@ def file_step(ground: Ground, file: OverlayFile) -> Step:
     declared = Declared(path=file.path, symbol="", operation="file", reason=reason, layer=file.layer, where=file.file)
     return Step(
         changed={file.path: file.content},
-        executable=frozenset([file.path] if file.executable else []),
+        modes={file.path: True} if file.executable else {},
         authorship={file.path: written(file.content, file.file)},
         declared=(declared,),
     )

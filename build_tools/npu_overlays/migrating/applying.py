@@ -13,8 +13,8 @@ from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merging.patches import ambiguities, apply_as_git_does, placed_otherwise
 from npu_overlays.migrating.layout import InputPatch
 from npu_overlays.overlay.layer_content import OverlayFile
-from npu_overlays.overlay.patches import PatchFile, parsed_patch, reason_mistakes, stated_reason
-from npu_overlays.overlay.sections import Section, parts
+from npu_overlays.overlay.patches import PatchFile, parsed_patch, stated_reason
+from npu_overlays.overlay.sections import Section, diff_of, parts
 from npu_overlays.process import ProcessError
 from npu_overlays.sources.pin import Pin
 from npu_overlays.sources.tree import PatchedTree, SourceTree
@@ -141,8 +141,7 @@ class _Applier:
         held = [section for section in listed if self._is_held(section, strip)]
         if len(held) < len(listed):
             self._leave_out(one.file, [section for section in listed if section not in held], strip)
-            content = above + b"".join(section.text for section in held)
-            one = replace(one, file=replace(one.file, content=content))
+            one = replace(one, file=_with_sections(one.file, above, listed, held))
         if not held and listed:
             return
         patch = parsed_patch(one.file, strip)[0]
@@ -181,7 +180,7 @@ class _Applier:
         if problems:
             self._note(patch, problems)
             return
-        after = self._state.changed_by(made.changed, made.executable)
+        after = self._state.changed_by(made.changed, made.modes)
         shipped = all(map(self._pin.place, made.changed))
         remade = ambiguous or not shipped or not _is_git_patch(patch)
         self.taken.append(Taken(patch=patch, before=self._state, after=after, ambiguous=ambiguous, remade=remade))
@@ -209,6 +208,17 @@ class _Applier:
         wheel = not self._pin.commit and self._pin.archives[0].file.endswith(".whl")
         exists = not wheel or section.makes_file or any(self._state.after(path) is not None for path in held)
         return bool(held) and exists
+
+
+def _with_sections(file: OverlayFile, above: bytes, listed: Sequence[Section], held: Sequence[Section]) -> OverlayFile:
+    """Return a patch with some of its sections only, of which each line is still known by that of its file."""
+    line = above.count(b"\n") + 1
+    lines = [*range(1, line)]
+    for section in listed:
+        lines += range(line, line + len(section.lines)) if section in held else ()
+        line += len(section.lines)
+    content = above + b"".join(section.text for section in held)
+    return replace(file, content=content, lines=tuple(map(file.line, lines)))
 
 
 def _names(section: Section, strip: int) -> list[str]:
@@ -244,9 +254,7 @@ def _mistakes(file: OverlayFile, strip: int | None) -> Iterator[Problem]:
         fix = "make it with git diff --no-color" if coloured else "make it with git diff, or delete it"
         yield Problem(where=file.file, what=what, fix=fix)
         return
-    patch, mistakes = parsed_patch(file, strip)
-    for what, fix in (*mistakes, *reason_mistakes(patch.reason)):
-        yield Problem(where=file.file, what=what, fix=fix)
+    yield from (one.problem(file) for one in parsed_patch(file, strip)[1])
 
 
 def given_by_git(taken: Iterable[Taken], tree: SourceTree) -> Mapping[str, tuple[bytes, bool]]:
@@ -260,7 +268,7 @@ def given_by_git(taken: Iterable[Taken], tree: SourceTree) -> Mapping[str, tuple
         tree.unpack(root)
         for one in taken:
             try:
-                git.apply(one.file.content, root, f"-p{one.patch.strip}")
+                git.apply(diff_of(one.file.content), root, f"-p{one.patch.strip}")
             except ProcessError as error:
                 what, fix = f"git does not apply it: {error.output}", "make it anew on the commit"
                 raise MergeError(Problem(where=one.file.file, what=what, fix=fix)) from error

@@ -21,8 +21,8 @@ from npu_overlays.migrating.stating import Stated, grounds_of
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, load_content, needs_version
 from npu_overlays.overlay.layer_content import OverlayFile
-from npu_overlays.overlay.mails import letter
 from npu_overlays.overlay.operations import ACTIONS, Grounds
+from npu_overlays.overlay.sections import letter
 from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.pipeline.upstream import upstream_metadata
 from npu_overlays.refreshing.edited import Edited

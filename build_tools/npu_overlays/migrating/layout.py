@@ -14,7 +14,7 @@ from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.overlay.bounds import patch_bounds
 from npu_overlays.overlay.inputs import is_ignored
 from npu_overlays.overlay.layer_content import OverlayFile
-from npu_overlays.overlay.mails import mails
+from npu_overlays.overlay.mails import is_cover, mails
 from npu_overlays.paths import unsafe
 
 PATCHES = "patch"
@@ -22,6 +22,8 @@ SERIES = "series"
 _DEPTH = 3
 _SUFFIXES = (".patch", ".diff")
 _LAYOUT = f"DIR, or {PATCHES}/ in it, holds REPO/REV/NAME.patch, or REPO/REV/{SERIES} that lists patches"
+# What quilt hands on to GNU patch and means something here; fuzz is never used.
+_OPTIONS = re.compile(r"(?:(?:-p|--strip)[ =]?(?P<strip>\d)|(?:-F|--fuzz)[ =]?\d+| )*")
 # The patch of a file in CRLF has it in its text alone.
 _CRLF = re.compile(rb"^(?:diff --git|@@) .*\r$", re.MULTILINE)
 
@@ -131,23 +133,24 @@ class _Reader:
     def _series(self, series: Path) -> Iterator[tuple[Path, int | None]]:
         """Yield the patches that a quilt series lists, and how many folders their names have in front."""
         seen: set[str] = set()
-        for number, line in enumerate(series.read_text("utf-8", "replace").splitlines(), 1):
-            name, *options = re.sub(r"(?:^|\s)#.*", "", line).split() or [""]
-            where, strips = f"{series}:{number}", [re.fullmatch(r"-p(\d)", one) for one in options]
+        for number, line in enumerate(series.read_text("utf-8-sig", "replace").splitlines(), 1):
+            name, _, options = " ".join(re.sub(r"(?:^|\s)#.*", "", line).split()).partition(" ")
+            where, known = f"{series}:{number}", _OPTIONS.fullmatch(options)
             if not name:
                 continue
             if name in seen:
                 self.problems.append(Problem(where=where, what=f"lists {name} twice", fix="delete one of the lines"))
-            elif not all(strips):
-                what = f"gives {name} {' '.join(options)}, and only -pN is known"
-                fix = "make of one that is applied backwards the patch that it is then: git diff -R"
+            elif not known:
+                what = f"gives {name} {options}, and only -pN is known"
+                backwards = re.search(r"-R\b|--reverse", options)
+                fix = "make of it the patch that it is backwards: git diff -R" if backwards else "delete that option"
                 self.problems.append(Problem(where=where, what=what, fix=fix))
             elif not (series.parent / name).exists():
                 self.problems.append(
                     Problem(where=where, what=f"there is no {name}", fix="delete the line, or add the file")
                 )
             else:
-                yield series.parent / name, int(strips[0].group(1)) if strips and strips[0] else 1
+                yield series.parent / name, int(known["strip"] or 1)
             seen.add(name)
 
     def _is_sound(self, path: Path) -> bool:
@@ -194,12 +197,22 @@ def _patch_set(folder: Path, entries: Iterable[tuple[Path, int | None]], *, list
     found: list[InputPatch] = []
     for path, strip in entries:
         content = _mended(path, mended)
+        if is_cover(content):
+            mended.append((path.name, "introduces a series, and was passed over"))
+            continue
         several = mails(content)
         stem = path.name.removesuffix(path.suffix if path.suffix in _SUFFIXES else "")
-        for number, mail in several:
-            name = f"{stem}-{number:0{len(str(several[-1][0]))}}" if number else stem
-            where = f"{path}#{number}" if number else str(path)
-            file = OverlayFile(layer="", path=f"{name}.patch", file=where, content=mail, bounds=patch_bounds(mail))
+        for number, mail, lines in several:
+            name = f"{stem}-{number:0{len(str(several[-1].number))}}" if number else stem
+            file = OverlayFile(
+                layer="",
+                path=f"{name}.patch",
+                file=f"{path}#{number}" if number else str(path),
+                content=mail,
+                bounds=patch_bounds(mail),
+                mail=number,
+                lines=lines,
+            )
             found.append(InputPatch(file=file, strip=strip, listed=listed))
     return PatchSet(
         project=canonicalize_name(folder.parent.name),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
-from npu_overlays.overlay.mails import letter
+from npu_overlays.overlay.sections import letter
 
 SINCE_UNTIL = ("since", "until")
 

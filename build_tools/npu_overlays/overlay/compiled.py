@@ -20,7 +20,7 @@ from packaging.utils import parse_wheel_filename
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.overlay.tables import parse_toml
+from npu_overlays.overlay.tables import parse_toml, place_in
 from npu_overlays.sources.tree import SourceTree
 
 PURE = "py3-none-any"
@@ -84,7 +84,7 @@ def check_compiled(overlay: Overlay, tree: SourceTree) -> None:
             unnamed[path] = why
     if not unnamed:
         return
-    where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built"
+    where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.not-built")
     listed = [f"{path} {why}" for path, why in [*unnamed.items()][:_SHOWN]]
     rest = f"; {len(unnamed)} in all" if len(unnamed) > _SHOWN else ""
     what = f"the wheel would lack what upstream's build makes: {'; '.join(listed)}{rest}"

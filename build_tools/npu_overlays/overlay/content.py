@@ -136,7 +136,8 @@ class _Selection:
         for layer, drop in self._drops:
             if (layer.name, drop.name) not in self._used:
                 what = f"`{drop.name}` drops nothing of the layers below"
-                yield Problem(where=layer.where("drop"), what=what, fix="delete the entry, or mend its name")
+                where = layer.where(f"drop[{layer.drops.index(drop) + 1}]")
+                yield Problem(where=where, what=what, fix="delete the entry, or mend its name")
 
 
 def needs_version(overlay: Overlay) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from npu_overlays.errors import OverlayError, Problem
@@ -30,11 +31,21 @@ class OverlayFile:
     bounds: Bounds = ALWAYS  # to which versions of upstream it applies
     accept: tuple[Acceptance, ...] = ()  # of an added file, the dangers in it that its layer lets stand
     mail: int = 0  # of a patch, which of the mails in its file it is; 0 for the only one
+    # of a patch, the line of its file that each line of its content is; empty where they are the same
+    lines: tuple[int, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def holder(self) -> str:
         """`file` without the number of a mail: the file that holds it."""
         return self.file.removesuffix(f"#{self.mail}")
+
+    def at(self, line: int) -> str:
+        """Return a line of its content for messages: the file that holds it, and the line there."""
+        return f"{self.holder}:{self.line(line)}"
+
+    def line(self, line: int) -> int:
+        """Return the line of its file that a line of its content is."""
+        return self.lines[min(line, len(self.lines)) - 1] if self.lines else line
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -122,11 +133,11 @@ def read_layers(chain: Iterable[Layer], passed_over: Callable[[OverlayFile], boo
 
 
 def _edits(layer: Layer) -> Iterator[SourcedEdit]:
-    file, table = layer.settings
-    prefix = f"{layer.label(file)}: {f'{table}.' if table else ''}edit"
-    for edit in layer.edits:
+    file = layer.settings[0]
+    for number, edit in enumerate(layer.edits, 1):
+        place = layer.where(f"edit[{number}]").removeprefix(str(layer.folder / file)).removesuffix(f"[{number}]")
         for path in edit.paths:
-            yield SourcedEdit(layer=layer.name, path=path, edit=edit, where=f"{prefix} ({path})")
+            yield SourcedEdit(layer=layer.name, path=path, edit=edit, where=f"{layer.label(file)}{place} ({path})")
 
 
 def _with_settings(layers: Iterable[Layer], files: list[OverlayFile], problems: list[Problem]) -> Iterator[OverlayFile]:
@@ -139,10 +150,11 @@ def _with_settings(layers: Iterable[Layer], files: list[OverlayFile], problems: 
         own = settings.pop((file.layer, file.path), FileSettings(path=file.path))
         yield replace(file, bounds=own.bounds, accept=own.accept)
     for layer in layers:
-        for name, path in settings:
-            if name == layer.name:
+        for number, one in enumerate(layer.files, 1):
+            if (layer.name, one.path) in settings:
+                what = f"`{one.path}` is no added file of it"
                 fix = f"name one of {layer.label('tree')} that upstream does not have; operations say it themselves"
-                problems.append(Problem(where=layer.where("file"), what=f"`{path}` is no added file of it", fix=fix))
+                problems.append(Problem(where=layer.where(f"file[{number}]"), what=what, fix=fix))
 
 
 def _files(layers: Iterable[Layer], kind: str, problems: list[Problem]) -> list[OverlayFile]:
@@ -188,13 +200,15 @@ def _file_fault(path: Path, root: Path, kind: str) -> tuple[str, str] | None:
 
 def _patches(file: OverlayFile, problems: list[Problem]) -> Iterator[OverlayFile]:
     """Yield the patches in a file, with the versions of upstream that each is for."""
-    for number, content in mails(file.content):
+    for number, content, lines in mails(file.content):
         mail = f"#{number}" if number else ""
+        one = replace(file, path=file.path + mail, file=file.file + mail, content=content, mail=number, lines=lines)
         bounds = patch_bounds(content)
-        for _, what, fix in bounds.faults():
-            problems.append(Problem(where=file.file + mail, what=what, fix=fix))
+        for key, what, fix in bounds.faults():
+            line = re.split(rf"^{key}:".encode(), content, maxsplit=1, flags=re.I | re.M)[0].count(b"\n") + 1
+            problems.append(Problem(where=one.at(line), what=what, fix=fix))
             bounds = ALWAYS
-        yield replace(file, path=file.path + mail, file=file.file + mail, content=content, bounds=bounds, mail=number)
+        yield replace(one, bounds=bounds)
 
 
 def _operations(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from email import message_from_bytes
+from typing import NamedTuple
+
+from npu_overlays.overlay.sections import holds_diff, letter
 
 # What `git format-patch`, mailboxes, and `git log -p` begin a mail or a commit with; no line of a hunk begins so.
 _BEGINS = re.compile(
@@ -12,22 +15,37 @@ _BEGINS = re.compile(
     rb"|commit [0-9a-f]{40}(?: \(.*\))?\r?\n(?:Merge|Author|AuthorDate|tree|parent)\b)",
     re.MULTILINE,
 )
-_DIFF = re.compile(rb"^(?:diff --git |--- .*\n\+\+\+ )", re.MULTILINE)
 _ENCODED = re.compile(rb"^Content-Transfer-Encoding:[ \t]*\"?(?:quoted-printable|base64)", re.MULTILINE | re.IGNORECASE)
 _COVER = re.compile(rb"^Subject:[ \t]*\[[^\]]*\b0+/\d+\]", re.MULTILINE)
 _CHARSET = re.compile(rb"^Content-Type:.*(?:\n[ \t].*)*\bcharset=\"?([\w.:-]+)", re.MULTILINE | re.IGNORECASE)
 _FORM = re.compile(rb"^(?:Content-[\w-]+|MIME-Version):.*\n(?:[ \t].*\n)*", re.MULTILINE | re.IGNORECASE)
 
 
-def mails(content: bytes) -> list[tuple[int, bytes]]:
-    """Return the patches in a file, each with the number of its mail; 0 for the patch in a file that is no mailbox.
+class Mail(NamedTuple):
+    """One patch of a file.
 
-    The letter that introduces a series is passed over.
+    Args:
+        number: which of the mails in the file it is; 0 where the file is no mailbox.
+        content: its bytes, decoded.
+        lines: the line of the file that each of its lines is; of a mail that was encoded, the first of the mail.
     """
+
+    number: int
+    content: bytes
+    lines: tuple[int, ...]
+
+
+def mails(content: bytes) -> list[Mail]:
+    """Return the patches in a file; the letter that introduces a series is passed over."""
     parts = _parts(content)
     if len(parts) == 1:
-        return [(0, parts[0])]
-    return [(number, part) for number, part in enumerate(parts, 1) if _DIFF.search(part)] or [(0, content)]
+        return [parts[0]._replace(number=0)]
+    return [part for part in parts if holds_diff(part.content)] or [_whole(0, content, content, 1)]
+
+
+def is_cover(content: bytes) -> bool:
+    """Return whether a file is the letter that introduces a series, and nothing else."""
+    return bool(_COVER.search(content)) and not holds_diff(content)
 
 
 def letters(content: bytes) -> list[bytes]:
@@ -36,30 +54,33 @@ def letters(content: bytes) -> list[bytes]:
     return [one for one in (above, *mails_above) if one.strip()]
 
 
-def letter(content: bytes) -> bytes:
-    """Return the text above a patch's diff."""
-    return _DIFF.split(content, maxsplit=1)[0]
-
-
 def with_mail(content: bytes, number: int, mail: bytes) -> bytes:
     """Return a file with another text of one of its mails; an empty one takes the mail out."""
     if not number:
         return mail
-    parts = _parts(content)
-    parts[number - 1] = mail
-    return b"".join(parts) if any(map(_DIFF.search, parts)) else b""
+    parts = [mail if one.number == number else one.content for one in _parts(content)]
+    return b"".join(parts) if any(map(holds_diff, parts)) else b""
 
 
-def _parts(content: bytes) -> list[bytes]:
+def _parts(content: bytes) -> list[Mail]:
     """Return the mails of a file, decoded; a mail without a diff is joined to the next one."""
-    found: list[bytes] = []
-    waiting = b""
-    for part in map(_decoded, _BEGINS.split(content)):
-        waiting += part
-        if _DIFF.search(part) or _COVER.search(part):
+    found: list[Mail] = []
+    waiting, line = Mail(1, b"", ()), 1
+    for part in _BEGINS.split(content):
+        one = _whole(waiting.number, _decoded(part), part, line)
+        waiting = one._replace(content=waiting.content + one.content, lines=waiting.lines + one.lines)
+        line += part.count(b"\n")
+        if holds_diff(one.content) or _COVER.search(one.content):
             found.append(waiting)
-            waiting = b""
-    return [*found, waiting] if waiting or not found else found
+            waiting = Mail(len(found) + 1, b"", ())
+    return [*found, waiting] if waiting.content or not found else found
+
+
+def _whole(number: int, content: bytes, written: bytes, line: int) -> Mail:
+    """Return a mail of which a file has the bytes from a line on, as written there."""
+    size = len(content.split(b"\n")) - (content.endswith(b"\n") or not content)
+    is_same = content.count(b"\n") == written.count(b"\n")
+    return Mail(number, content, tuple(range(line, line + size)) if is_same else (line,) * size)
 
 
 def _decoded(mail: bytes) -> bytes:

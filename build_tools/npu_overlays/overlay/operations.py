@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -27,6 +27,15 @@ class Reason:
     why: str
     forwarded: str = ""
     drop_when: str = ""
+
+
+def joined_reasons(whys: Iterable[str]) -> str:
+    """Return several reasons as one text, each once, with a semicolon behind one that is no sentence."""
+    joined = ""
+    for why in dict.fromkeys(" ".join(why.split()) for why in whys):
+        separator = " " if joined.endswith((".", "!", "?")) else "; "
+        joined += f"{separator if joined and why else ''}{why}"
+    return joined
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from email.errors import MessageError
 from email.header import decode_header, make_header
+from typing import NamedTuple
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.conditions import fault
 from npu_overlays.overlay.layer_content import OverlayFile
-from npu_overlays.overlay.mails import letter, letters
-from npu_overlays.overlay.operations import Reason, unwritable
-from npu_overlays.overlay.sections import Hunk, Section, sections
+from npu_overlays.overlay.mails import letters
+from npu_overlays.overlay.operations import Reason, joined_reasons, unwritable
+from npu_overlays.overlay.sections import Hunk, Section, letter, sections
 from npu_overlays.paths import unsafe
 
 # A field goes on in lines that begin with white space.
@@ -30,7 +31,15 @@ _OTHER_FIELD = re.compile(
     r"|Index|Since|Until|Accept):.*(?:\n[ \t]+\S.*)*",
     re.MULTILINE,
 )
-_NO_PROSE = re.compile(r"From |---|===|diff |commit [0-9a-f]{7,}(?: \(.*\))?$|.* \| +(?:\d+|Bin)\b|\d+ files? changed")
+_NO_PROSE = re.compile(
+    r"From |---|===|diff "
+    r"|commit [0-9a-f]{7,}(?: \(.*\))?$|.* \| +(?:\d+|Bin)\b|\d+ files? changed"
+)
+_OF_MERCURIAL = re.compile(r"^# HG changeset patch\n(?:# .*\n)*", re.MULTILINE)
+# A mail says above such a line what is no part of its commit (git-mailinfo).
+_SCISSORS = re.compile(r"^[- ]*(?:>8|8<|>%|%<)[- ]*$", re.MULTILINE)
+# What a mailer and `git format-patch` put in front of a commit's subject.
+_NO_SUBJECT = re.compile(r"^(?:re:\s*)*(?:\[[^\]]*\])?\s*", re.IGNORECASE)
 _ACCEPT = re.compile(r"^Accept:[ \t]*(.*?)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 # What a distribution says of forwarding that is no address.
 _NO_ADDRESS = re.compile(r"(?:no|yes|not[- ]needed|n/a)\b", re.IGNORECASE)
@@ -42,7 +51,8 @@ _LINKS = {
 
 # Whatever the user's diff.noprefix, diff.mnemonicPrefix, diff.srcPrefix and diff.dstPrefix say.
 _AS_GIT_DOES = "make it with git diff --src-prefix=a/ --dst-prefix=b/"
-_MODE = re.compile(rb"^new mode 100[0-7]{3}$", re.MULTILINE)
+_ACCEPTED = re.compile(rb"^Accept:", re.IGNORECASE | re.MULTILINE)
+_CRLF = re.compile(rb"^(?:diff --git|@@) .*\r$", re.MULTILINE)
 _BINARY = re.compile(rb"^Binary files .* differ\r?$", re.MULTILINE)
 
 
@@ -61,21 +71,33 @@ class PatchFile:
 
 def read_patch(file: OverlayFile) -> PatchFile:
     """Check a patch file and return what it touches; raises `MergeError` with every mistake."""
-    if not re.search(rb"^diff --git ", file.content, re.MULTILINE):
+    if not any(section.header for section in sections(file.content)):
         coloured = b"\x1b[" in file.content
         what = "is coloured" if coloured else "holds no `diff --git`"
         fix = "make it with git diff --no-color" if coloured else "export it with git diff, or delete it"
         raise MergeError(Problem(where=file.file, what=what, fix=fix))
     patch, mistakes = parsed_patch(file)
     if not patch.reason.why:
-        mistakes.append(("gives no reason", "write a line `Why: …` above the first `diff --git`"))
-    if mistakes := [*mistakes, *reason_mistakes(patch.reason)]:
-        raise MergeError([Problem(where=file.file, what=what, fix=fix) for what, fix in mistakes])
+        mistakes.append(Mistake(1, "gives no reason", "write a line `Why: …` above the first `diff --git`"))
+    if mistakes:
+        raise MergeError(one.problem(file) for one in mistakes)
     return patch
 
 
-def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile, list[tuple[str, str]]]:
-    """Return a patch of any program, and its mistakes, each with what to do.
+class Mistake(NamedTuple):
+    """What is wrong in a patch, at which line of it, and what to do."""
+
+    line: int
+    what: str
+    fix: str
+
+    def problem(self, file: OverlayFile) -> Problem:
+        """Return it as a problem of a file."""
+        return Problem(where=file.at(self.line), what=self.what, fix=self.fix)
+
+
+def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile, list[Mistake]]:
+    """Return a patch of any program, and its mistakes.
 
     Args:
         file: the patch.
@@ -87,19 +109,22 @@ def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile
     strip = 1 if counted is None else counted
     paths = _paths(listed, strip)
     accepted = _ACCEPT.findall(letter(file.content).decode("utf-8", errors="replace"))
+    first = letter(file.content).count(b"\n") + 1
     mistakes = [
         *_content_mistakes(file.content),
-        *_hunk_mistakes(listed, strip),
-        *_name_mistakes(strips, paths),
-        *faults(accepted),
+        *_hunk_mistakes(file.content, listed, strip),
+        *(Mistake(first, *one) for one in _name_mistakes(strips, paths)),
+        *(Mistake(_first(file.content, _ACCEPTED), *one) for one in faults(accepted)),
     ]
+    reason = stated_reason(file.content, file.bounds)
+    mistakes += [Mistake(1, *one) for one in reason_mistakes(reason)]
     hunks = tuple(hunk for section in listed for hunk in section.expected(strip))
     patch = PatchFile(
         source=file,
         paths=paths,
         strip=strip,
         hunks=hunks,
-        reason=stated_reason(file.content, file.bounds),
+        reason=reason,
         accept=() if mistakes else read_acceptances(accepted),
     )
     return patch, mistakes
@@ -115,7 +140,8 @@ def line_of(content: bytes, path: str, names: Iterable[str] = (), *, hunk: int =
         hunk: the line of upstream's file at which the hunk is made that is looked for instead; 0 for none.
     """
     lines = content.decode("utf-8", errors="replace").split("\n")
-    heads = [number for number, line in enumerate(lines) if line.startswith("diff --git ")]
+    above = letter(content).count(b"\n")
+    heads = [number for number, line in enumerate(lines) if number >= above and line.startswith("diff --git ")]
     first = next((number for number in heads if lines[number].endswith((f"/{path}", f" {path}"))), heads[0])
     end = next((number for number in heads if number > first), len(lines))
     if hunk:
@@ -138,34 +164,49 @@ def _paths(listed: list[Section], strip: int) -> tuple[str, ...]:
     return tuple(sorted(name.decode("utf-8", errors="replace") for name in names))
 
 
-def _content_mistakes(content: bytes) -> Iterator[tuple[str, str]]:
-    """Yield (what is wrong, what to do) for what a wheel cannot hold, or no hunk can fit."""
-    if re.search(rb"^(?:diff --git|@@) .*\r$", content, re.MULTILINE):
-        yield "has CRLF line ends, with which no hunk can fit", "convert it to LF (git config core.autocrlf false)"
+def _first(content: bytes, pattern: re.Pattern[bytes], *, start: int = 0) -> int:
+    """Return the first line of a patch in which a pattern is found behind some bytes; 0 where it is nowhere."""
+    found = pattern.search(content, start)
+    return content.count(b"\n", 0, found.start()) + 1 if found else 0
+
+
+def _content_mistakes(content: bytes) -> Iterator[Mistake]:
+    """Yield what a wheel cannot hold, or no hunk can fit."""
+    start = len(letter(content))
+    if line := _first(content, _CRLF, start=start):
+        what, fix = (
+            "has CRLF line ends, with which no hunk can fit",
+            "convert it to LF (git config core.autocrlf false)",
+        )
+        yield Mistake(line, what, fix)
     for what, pattern in _LINKS.items():
-        if pattern.search(content):
-            yield f"makes or changes a {what}, which a wheel cannot hold", "leave that file out"
-    if _MODE.search(content):
-        what = "changes whether a file of upstream's is executable, which no overlay can say"
-        yield what, "take the lines with its modes out"
-    if _BINARY.search(content):
-        yield "says that a binary file differs, and not how", "make it with git diff --binary"
+        if line := _first(content, pattern, start=start):
+            yield Mistake(line, f"makes or changes a {what}, which a wheel cannot hold", "leave that file out")
+    if line := _first(content, _BINARY, start=start):
+        yield Mistake(line, "says that a binary file differs, and not how", "make it with git diff --binary")
     if content[-1:] != b"\n":
-        yield "ends in the middle of a line", "see that nothing is lost, and end it with a line end"
+        fix = "see that nothing is lost, and end it with a line end"
+        yield Mistake(content.count(b"\n") + 1, "ends in the middle of a line", fix)
 
 
-def _hunk_mistakes(listed: list[Section], strip: int) -> Iterator[tuple[str, str]]:
+def _hunk_mistakes(content: bytes, listed: list[Section], strip: int) -> Iterator[Mistake]:
     fix = "export it again with git diff: the counts of a head cannot be kept by hand"
+    above = letter(content).count(b"\n") + 1
     for section in listed:
-        for what in section.faults(strip):
-            yield what, fix
+        for hunk, what in section.faults(strip):
+            head = re.compile(rb"@@ -%d[ ,]" % hunk)
+            at = next(number for number, line in enumerate(section.lines) if head.match(line))
+            yield Mistake(above + at, what, fix)
+        above += len(section.lines)
 
 
 def _name_mistakes(strips: set[int | None], paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     if len(strips) != 1 or None in strips:
         yield "names its files neither as a/PATH and b/PATH nor both as PATH", _AS_GIT_DOES
     for path in paths:
-        if unsafe(path):
+        if "\N{REPLACEMENT CHARACTER}" in path:
+            yield f"touches `{path}`, whose name is not in UTF-8", "leave that file out"
+        elif unsafe(path):
             yield f"touches `{path}`, which is not a plain path inside the repository", "leave that file out"
 
 
@@ -185,10 +226,10 @@ def stated_reason(content: bytes, bounds: Bounds) -> Reason:
 
     Of several addresses the first counts, in the order of forwarding, upstream's change, where it came from, the bug.
     """
-    header = letter(content).decode("utf-8", errors="replace")
+    header = _SCISSORS.split(letter(content).decode("utf-8", errors="replace"))[-1]
     fields = _fields(header)
     short = {name: text.partition("\n")[0] for name, text in fields.items()}
-    why = fields.get("why") or short.get("description") or "; ".join(_subjects(content)) or _prose(header)
+    why = fields.get("why") or short.get("description") or joined_reasons(_subjects(content)) or _prose(header)
     forwarded = short.get("forwarded", "")
     if not forwarded or _NO_ADDRESS.match(forwarded):
         known = (_ADDRESS.search(fields.get(name, "")) for name in ("forwarded", "applied-upstream", "origin", "bug"))
@@ -209,15 +250,22 @@ def _subjects(content: bytes) -> dict[str, None]:
     """Return the subjects of the mails above a diff, each once."""
     found: dict[str, None] = {}
     for one in letters(content):
-        fields = _fields(one.decode("utf-8", errors="replace"))
-        if subject := _decoded(re.sub(r"^\[[^\]]*\]\s*", "", fields.get("subject", ""))):
+        header = one.decode("utf-8", errors="replace")
+        if subject := _decoded(_NO_SUBJECT.sub("", _subject(header))):
             found[" ".join(subject.split())] = None
     return found
 
 
+def _subject(header: str) -> str:
+    """Return the subject in a mail's text where it has one below scissors, else that of the mail."""
+    return next((one["subject"] for one in map(_fields, reversed(_SCISSORS.split(header))) if "subject" in one), "")
+
+
 def _prose(header: str) -> str:
     """Return the first line of a header that a person wrote."""
-    for text in _OTHER_FIELD.sub("", header).splitlines():
+    for pattern in (_OF_MERCURIAL, _OTHER_FIELD, _FIELD):
+        header = pattern.sub("", header)
+    for text in header.splitlines():
         line = text.strip(" \t\r#")
         if line and not _NO_PROSE.match(line):
             return line

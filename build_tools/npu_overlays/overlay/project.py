@@ -8,6 +8,7 @@ from pathlib import Path
 
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
+from npu_overlays.overlay.tables import place_in
 from npu_overlays.sources.pin import Pin
 from npu_overlays.sources.tree import Source, SourceKind
 from npu_summary.versions import local_parts
@@ -80,7 +81,7 @@ class Layer:
     def where(self, key: str) -> str:
         """Return the place of a setting of its, for messages."""
         file, table = self.settings
-        return f"{self.folder / file}: {f'{table}.' if table else ''}{key}"
+        return place_in(self.folder / file, f"{table}.{key}" if table else key)
 
     def label(self, path: str) -> str:
         """Return what a file of its is called in messages, wherever the folder lies."""

@@ -8,6 +8,16 @@ from dataclasses import dataclass, field
 from itertools import permutations, zip_longest
 
 _HUNK = re.compile(rb"@@ -(?P<line>\d+)(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
+_DIFF = re.compile(rb"^(?:diff --git |--- .*\n\+\+\+ )", re.MULTILINE)
+# What a mail, or a header of DEP-3, begins with.
+_HEADED = re.compile(rb"From \S|[A-Za-z][\w-]*: ")
+# What stands between what they say and their diff: three dashes, and what git counts below them.
+_DASHES = re.compile(rb"^---[ \t\r]*$", re.MULTILINE)
+_BELOW = re.compile(
+    rb"^---[ \t\r]*\n(?:(?:(?!diff ).*\n)*? \d+ files? changed.*\n)?\s*^(?=diff |Index: |--- )", re.MULTILINE
+)
+# The end of a mail, or the beginning of another: what stands above is no text of the same one.
+_ANOTHER = re.compile(rb"^(?:-- $|(?:From|Subject|Author|Description|Why): )", re.MULTILINE)
 _NAME = re.compile(rb"(?:--- |\+\+\+ |rename (?:from|to) |copy (?:from|to) )(?P<name>.+)")
 # What other programs write behind a name that no tab ends.
 _TIME = re.compile(rb" +(?:\d{4}-\d\d-\d\d |(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )\S.*$")
@@ -105,11 +115,11 @@ class Section:
         """The lines of the section, with those up to the next one."""
         return b"".join(line + b"\n" for line in self.lines)
 
-    def faults(self, strip: int) -> Iterator[str]:
-        """Yield what is wrong with hunks: they have fewer lines than their heads count, or more."""
+    def faults(self, strip: int) -> Iterator[tuple[int, str]]:
+        """Yield the line of a hunk and what is wrong with it: it has fewer lines than its head counts, or more."""
         for hunk in self.hunks:
             if hunk.fault:
-                yield f"the hunk at line {hunk.line} of {self._old(strip)} {hunk.fault}"
+                yield hunk.line, f"the hunk at line {hunk.line} of {self._old(strip)} {hunk.fault}"
 
     def _old(self, strip: int) -> str:
         """Return the path of the file as it was; empty where there is none."""
@@ -181,12 +191,50 @@ def sections(content: bytes) -> list[Section]:
     return parts(content)[1]
 
 
+def holds_diff(content: bytes) -> bool:
+    """Return whether anything in a file begins a diff."""
+    return _DIFF.search(content) is not None
+
+
+def letter(content: bytes) -> bytes:
+    """Return the text above a patch's diff, with what looks like a diff above the dashes that end a mail's text."""
+    first = _DIFF.search(content)
+    start = first.start() if first else len(content)
+    if _HEADED.match(content) and not _DASHES.search(content, 0, start):
+        for dashes in _BELOW.finditer(content, start):
+            below = _DIFF.search(content, dashes.end())
+            if below and _is_text(content[start : dashes.start()], content[start:]):
+                return content[: below.start()]
+    return content[:start]
+
+
+def diff_of(content: bytes) -> bytes:
+    """Return a patch without the text above it, in which git would look for a diff too."""
+    return content[len(letter(content)) :]
+
+
+def _is_text(quoted: bytes, whole: bytes) -> bool:
+    """Return whether what looks like a diff above dashes is text: no hunk has the dashes, and no other mail begins."""
+    listed = _sections(quoted)
+    hunks = listed[-1].hunks if listed else []
+    if hunks and any(hunks[-1].left):
+        same = _sections(whole)[len(listed) - 1].hunks[len(hunks) - 1]
+        if not same.fault:
+            return False
+    return not _ANOTHER.search(quoted)
+
+
 def parts(content: bytes) -> tuple[bytes, list[Section]]:
     """Return the text above a patch's first section, and the sections."""
-    above: list[bytes] = []
+    above = letter(content)
+    return above, _sections(content[len(above) :])
+
+
+def _sections(content: bytes) -> list[Section]:
+    """Return the sections of a diff."""
     found: list[Section] = []
     # What stands behind the last line end is no line.
-    lines = content.removesuffix(b"\n").split(b"\n")
+    lines = content.removesuffix(b"\n").split(b"\n") if content else []
     for line, following in zip_longest(lines, lines[1:], fillvalue=b""):
         body = found[-1].hunks[-1] if found and found[-1].hunks else None
         if body and body.offer(line, following):
@@ -201,8 +249,9 @@ def parts(content: bytes) -> tuple[bytes, list[Section]]:
             found[-1].hunks.append(_Body(line=int(hunk.group("line")), left=left))
         if found and found[-1].takes_names and (match := _NAME.fullmatch(line.rstrip(b"\r"))):
             (found[-1].sides if line[:1] in b"-+" else found[-1].moved).append(match.group("name"))
-        (found[-1].lines if found else above).append(line)
-    return b"".join(line + b"\n" for line in above), found
+        if found:
+            found[-1].lines.append(line)
+    return found
 
 
 def _begins_plainly(line: bytes, following: bytes) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +19,12 @@ else:
 
 T = TypeVar("T")
 
+# A line that begins a table, or the value of a key.
+_STATEMENT = re.compile(
+    r"""\s*(?:(?P<header>\[\[?[^\[\]]+\]\]?)\s*(?:\#|$)|(?P<key>(?:[\w-]+|"[^"]*"|'[^']*'|\s*\.\s*)+?)\s*=)"""
+)
+# "at line 3, column 4" of the parser's messages.
+_AT = re.compile(r"at line (\d+)")
 _NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
 
 
@@ -42,7 +50,11 @@ def toml_of(content: bytes, path: Path) -> dict[str, Any]:
     try:
         return _parse(content)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(Problem(where=str(path), what=f"not valid TOML: {error}", fix="mend the syntax")) from error
+        at = _AT.search(str(error))
+        line = int(at.group(1)) if at else content.count(b"\n", 0, getattr(error, "start", None)) + 1
+        raise ConfigError(
+            Problem(where=f"{path}:{line}", what=f"not valid TOML: {error}", fix="mend the syntax")
+        ) from error
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:
@@ -56,6 +68,63 @@ def parse_toml(content: bytes) -> dict[str, Any]:
 def _parse(content: bytes) -> dict[str, Any]:
     values: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
     return values
+
+
+def place_in(file: Path | str, key: str) -> str:
+    """Return the place of a key for messages, ``FILE:LINE: KEY``; without the line where the file cannot be read."""
+    try:
+        text = Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return f"{file}: {key}"
+    return f"{file}:{line_of_key(text, key)}: {key}"
+
+
+def line_of_key(text: str, key: str) -> int:
+    """Return the 1-based line of a TOML text that gives a key, or of the nearest table that could hold it.
+
+    Args:
+        text: of the file.
+        key: dotted, with the number of a table in an array of tables: ``tool.overlay.edit[2].paths``.
+    """
+    lines = _lines_of_keys(text)
+    key = key.partition(" ")[0]  # behind which an entry is named
+    while key:
+        within = (line for one, line in lines.items() if one == key or one.startswith((f"{key}.", f"{key}[")))
+        if line := next(within, 0):
+            return line
+        key = re.sub(r"(?:\[\d+\]|(?:^|\.)[^.\[\]]+)$", "", key)
+    return 1
+
+
+def _lines_of_keys(text: str) -> dict[str, int]:
+    """Return the line of each table and key of a TOML text."""
+    lines, found = text.split("\n"), dict[str, int]()
+    arrays, table, begun = Counter[str](), "", 0
+    for number, line in enumerate(lines, 1):
+        match = _STATEMENT.match(line)
+        if not match or not _is_complete("\n".join(lines[begun : number - 1])):
+            continue
+        begun = number - 1
+        header = match["header"] or ""
+        names = [name.strip(" \t\"'") for name in (header.strip("[]") or match["key"]).split(".")]
+        key = "" if header else table
+        for name in names:
+            # The tables below an array of tables belong to its last one.
+            last = f"{key}.{name}" if key else name
+            arrays[last] += header.startswith("[[") and name is names[-1]
+            key = f"{last}[{arrays[last]}]" if arrays[last] else last
+        table = key if header else table
+        found[key] = number
+    return found
+
+
+def _is_complete(text: str) -> bool:
+    """Return whether lines of a TOML text end between two of its statements."""
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
 
 
 class Table:
@@ -78,7 +147,7 @@ class Table:
     def problem(self, key: str, what: str, fix: str = "") -> None:
         """Note a mistake at one of this table's keys."""
         dotted = f"{self._key}.{key}" if self._key else key
-        self.problems.append(Problem(where=f"{self._where}: {dotted}", what=what, fix=fix))
+        self.problems.append(Problem(where=place_in(self._where, dotted), what=what, fix=fix))
 
     def get(self, key: str, kind: type[T], default: T | None = None, *, hint: str = "") -> T:
         """Return a value of the given type; without `default` the key is required."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.inputs import LICENCE_FILES
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.tables import place_in
 from npu_overlays.sources.tree import SourceTree, is_licence
 
 
@@ -31,7 +32,7 @@ def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:
             continue
         if path in own:
             what = f"{own[path]} and what lies beside it do not hold upstream's {path}"
-            where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.license-files"
+            where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.license-files")
             fix = f"delete {path}, then upstream's is taken; or copy upstream's {path} into it"
             problems.append(Problem(where=where, what=what, fix=fix))
         files[path] = content

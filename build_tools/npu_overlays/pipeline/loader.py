@@ -69,7 +69,7 @@ class Loader:
     """
 
     def __init__(self, overlays: Sequence[Overlay], choice: Choice) -> None:
-        self._choice = choice
+        self.choice = choice
         self._overlays = {overlay.folder: overlay for overlay in overlays}
         self._locked: dict[Path, Locked] = {}
         self._stacks: dict[Path, Stacks] = {}
@@ -81,7 +81,7 @@ class Loader:
             ConfigError: its lock, a partner's, its revisions or the stacks are missing or wrong.
             UsageError: it is an sdist, and another kind of source is asked for than its wheel is made from.
         """
-        mine, partners = self._lock(overlay), self._partners(overlay)
+        mine, partners = self._lock(overlay), self.partners(overlay)
         return Loaded(
             overlay=overlay,
             locked=mine,
@@ -89,8 +89,8 @@ class Loader:
             pairs=pairs(mine.metadata, partners, self.metadata),
             stacks=self._stacks_beside(overlay.root),
             revisions=read_revisions(overlay.folder),
-            mode=self._choice.mode_for(overlay),
-            clone=self._choice.clone(overlay.pin.project),
+            mode=self.choice.mode_for(overlay),
+            clone=self.choice.clone(overlay.pin.project),
             build=_development_of_sdist(overlay),
         )
 
@@ -107,7 +107,8 @@ class Loader:
             self._locked[overlay.folder] = locked(overlay)
         return self._locked[overlay.folder]
 
-    def _partners(self, overlay: Overlay) -> tuple[Overlay, ...]:
+    def partners(self, overlay: Overlay) -> tuple[Overlay, ...]:
+        """Return the overlays that a stack pairs one with; raises `ConfigError`."""
         root = overlay.root
         return tuple(self._partner(root, name) for name in self._stacks_beside(root).partners(overlay.name))
 

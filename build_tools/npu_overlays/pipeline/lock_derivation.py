@@ -26,6 +26,7 @@ from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import EVERYTHING
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.overlay.tables import place_in
 from npu_overlays.pipeline.upstream import acquire, check_shape, upstream_metadata
 from npu_overlays.progress import step
 from npu_overlays.sources import acquisition
@@ -64,6 +65,7 @@ def derive_lock(overlay: Overlay, choice: Choice, told: FetchedMetadata | None =
         choice: where upstream is to come from.
         told: upstream's metadata, where they were asked for already.
     """
+    step("reading the pinned source")
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
     before = _before(overlay)
     known = before if before and before.commit == overlay.pin.identity else None
@@ -72,7 +74,9 @@ def derive_lock(overlay: Overlay, choice: Choice, told: FetchedMetadata | None =
     releases = _releases(overlay, tree)
     archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}
     absent = frozenset(archives[tree.source.archive].missing if tree.source.kind == "archive" else ())
+    step(f"merging {plural(len(content.operations), 'operation')} into {overlay.pin.project} {metadata.version}")
     applied = apply_overlay(content, tree, absent=absent)
+    step("looking up what the operations depend on")
     upstream = Upstream(applied.before)
     # Of an upstream that is not all at hand, an earlier lock knows more.
     earlier: dict[tuple[str, ...], Contract] = {one.place: one for one in known.contracts} if known and absent else {}
@@ -162,7 +166,7 @@ def _compared(
     different = sorted(path for path in ours.keys() & theirs.keys() if ours[path] != theirs[path])
     if different:
         what = f"{archive.file} differs from the commit in {plural(len(different), 'file')}: {listing(different)}"
-        where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.upstream.archive"
+        where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.upstream.archive")
         raise MergeError(Problem(where=where, what=what, fix="pin the commit the archive was made from"))
     return ArchiveRecord(
         compared=True,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.compiled import names
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.tables import place_in
 from npu_overlays.sources.archive_files import HEADERS
 from npu_overlays.sources.tree import SourceTree
 from npu_summary.changes import SCHEMES
@@ -53,7 +54,7 @@ def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[Source
         shown += f" and {len(left) - _SHOWN} more"
     what = f"upstream also installs {shown}, which nobody would have any more where this wheel is installed"
     fix = _fix(overlay, left, whole=bool(tree.wheel) and not overlay.pin.commit)
-    raise MergeError(Problem(where=f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages", what=what, fix=fix))
+    raise MergeError(Problem(where=place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages"), what=what, fix=fix))
 
 
 def _fix(overlay: Overlay, left: list[str], *, whole: bool) -> str:
@@ -90,7 +91,8 @@ def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
         held.update(tree.entries, tree.beside, _top_modules(overlay, tree))
     if lacking:
         return
-    where, fix = f"{overlay.folder / CONFIG_FILE}: tool.overlay.not-built", "delete the entry, or mend its name"
+    where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.not-built")
+    fix = "delete the entry, or mend its name"
     problems: list[Problem] = []
     for glob in overlay.own_not_built:
         if not any(_is_named((glob,), path) for path in held):

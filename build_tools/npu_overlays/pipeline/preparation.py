@@ -17,6 +17,7 @@ from npu_overlays.changes.record import summary_record
 from npu_overlays.changes.series import ineffective
 from npu_overlays.contracts.contract_check import check_contracts
 from npu_overlays.contracts.contracts import contracts
+from npu_overlays.contracts.lock_head import is_unlocked
 from npu_overlays.contracts.lockfile import ArchiveRecord, Lock, load_lock
 from npu_overlays.contracts.overlay_reads import unmet
 from npu_overlays.contracts.own_metadata import asking_notices
@@ -34,7 +35,7 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.pipeline.build_version import wheel_version
 from npu_overlays.pipeline.licences import licence_files
-from npu_overlays.pipeline.loader import Loaded
+from npu_overlays.pipeline.loader import Loaded, Loader
 from npu_overlays.pipeline.upstream import acquire, check_shape, released_version
 from npu_overlays.progress import about, step
 from npu_overlays.sources.tree import PatchedTree, SourceTree
@@ -127,6 +128,35 @@ def preview(overlay: Overlay, choice: Choice) -> PatchedTree:
     """Apply an overlay without looking at contracts, as one that has no lock yet; raises `OverlayError`."""
     found = subject(overlay, choice)
     return apply_overlay(found.content, found.tree, absent=found.absent).tree
+
+
+def load(overlay: Overlay, loader: Loader) -> Loaded:
+    """Return an overlay with what belongs to it, as its loader gives it.
+
+    Raises:
+        OverlayError: as that does; where a lock is missing, with the mistakes for which none can be made first.
+    """
+    try:
+        return loader.load(overlay)
+    except ConfigError as error:
+        raise with_causes(error, overlay, loader) from error
+
+
+def with_causes(error: ConfigError, overlay: Overlay, loader: Loader) -> ConfigError:
+    """Return why an overlay could not be loaded, with the mistakes for which a missing lock cannot be made first."""
+    unlocked = [one for one in (overlay, *loader.partners(overlay)) if is_unlocked(one)]
+    causes = [problem for one in unlocked for problem in _obstacles(one, loader.choice)]
+    return ConfigError((*causes, *error.problems))
+
+
+def _obstacles(overlay: Overlay, choice: Choice) -> Iterable[Problem]:
+    """Return the mistakes for which no lock can be made of an overlay."""
+    try:
+        found = subject(overlay, choice)
+        applied = apply_overlay(found.content, found.tree, absent=found.absent)
+    except OverlayError as error:
+        return error.problems
+    return unmet(found.content, Upstream(applied.before))
 
 
 def prepare(loaded: Loaded) -> Prepared:

@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable
 from email.parser import HeaderParser
+from functools import partial
 from pathlib import Path
 
 from npu_overlays.contracts.headers import parse_metadata
@@ -15,7 +16,7 @@ from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.errors import ConfigError, MergeError, Problem, SourceError
 from npu_overlays.overlay.compiled import check_compiled
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.overlay.tables import parse_toml
+from npu_overlays.overlay.tables import parse_toml, place_in
 from npu_overlays.pipeline.licences import licence_files
 from npu_overlays.pipeline.omitted_files import check_left_out, check_named
 from npu_overlays.progress import step
@@ -43,7 +44,7 @@ def acquire(overlay: Overlay, mode: acquisition.Mode, clone: Path | None, *, rea
     # First: a package that is a submodule by now holds no files of the commit either.
     if links := [path for path in tree.links if overlay.pin.place(path)]:
         what = f"a shipped package holds symbolic links or submodules: {', '.join(sorted(links))}"
-        where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages"
+        where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages")
         raise MergeError(Problem(where=where, what=what, fix="a wheel cannot hold them; ship other packages"))
     _check_shipped(overlay, tree)
     return tree
@@ -72,19 +73,22 @@ def absent(overlay: Overlay, tree: SourceTree) -> list[tuple[str, str]]:
 def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
     """Refuse packages and licence files upstream does not hold."""
     pin = overlay.pin
-    where = f"{overlay.folder / CONFIG_FILE}: tool.overlay"
+    where = partial(place_in, overlay.folder / CONFIG_FILE)
+    packages = where("tool.overlay.packages")
     holder = "the commit" if pin.commit else tree.source.archive
     problems: list[Problem] = []
     for key, path in absent(overlay, tree):
-        problems.append(Problem(where=f"{where}.{key}", what=f"{holder} holds no `{path}`", fix="correct the path"))
+        problems.append(
+            Problem(where=where(f"tool.overlay.{key}"), what=f"{holder} holds no `{path}`", fix="correct the path")
+        )
     for path in pin.packages:
         if path in tree and not path.endswith(".py") and not tree.wheel:
             fix = "name folders and .py files only"
-            problems.append(Problem(where=f"{where}.packages", what=f"`{path}` is no module", fix=fix))
+            problems.append(Problem(where=packages, what=f"`{path}` is no module", fix=fix))
     for path in pin.packages:
         if f"{path}/".startswith(f"{SCHEMES}/") and not f"{path}/".startswith(tuple(f"{kind}/" for kind in _KINDS)):
             fix = f"name {' or '.join(_KINDS)}"
-            problems.append(Problem(where=f"{where}.packages", what=f"`{path}` cannot be shipped", fix=fix))
+            problems.append(Problem(where=packages, what=f"`{path}` cannot be shipped", fix=fix))
     if problems:
         raise ConfigError(problems)
 
@@ -133,7 +137,7 @@ def check_import_names(overlay: Overlay, tree: SourceTree) -> None:
         if dotted not in used and short in used and short not in sys.stdlib_module_names:
             what = f"{top} would be installed as `{dotted}`, and its modules import `{short}`"
             fix = f'write {{ path = "{top}", import = "{short}" }} instead of "{top}"'
-            where = f"{overlay.folder / CONFIG_FILE}: tool.overlay.packages"
+            where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages")
             problems.append(Problem(where=where, what=what, fix=fix))
     if problems:
         raise MergeError(problems)

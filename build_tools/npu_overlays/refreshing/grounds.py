@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import Bounds
-from npu_overlays.overlay.operations import Grounds, Operation, Reason
+from npu_overlays.overlay.operations import Grounds, Operation, Reason, joined_reasons
 
 
 def joined(parts: Sequence[Grounds], bounds: Bounds, drop_when: str) -> Grounds:
@@ -17,10 +17,8 @@ def joined(parts: Sequence[Grounds], bounds: Bounds, drop_when: str) -> Grounds:
         bounds: for which versions the one is that takes their place.
         drop_when: when it goes.
     """
-    why, forwarded = (
-        " ".join(dict.fromkeys(filter(None, texts)))
-        for texts in ([one.reason.why for one in parts], [one.reason.forwarded for one in parts])
-    )
+    why = joined_reasons(one.reason.why for one in parts)
+    forwarded = " ".join(dict.fromkeys(one.reason.forwarded for one in parts if one.reason.forwarded))
     accept = tuple(_accepted(one for part in parts for one in part.accept))
     return Grounds(reason=Reason(why=why, forwarded=forwarded, drop_when=drop_when), bounds=bounds, accept=accept)
 

@@ -13,7 +13,7 @@ from npu_overlays.merging.patches import apply_patch
 from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.operations import Grounds
 from npu_overlays.overlay.patches import read_patch
-from npu_overlays.overlay.sections import sections
+from npu_overlays.overlay.sections import letter, sections
 from npu_overlays.sources.tree import PatchedTree
 
 # Lines of context: so many more, where fewer fit in several places.
@@ -77,7 +77,8 @@ def with_section(file: OverlayFile, path: str, diff: bytes) -> bytes | None:
         diff: what it is to say of that; empty for nothing.
     """
     strip = read_patch(file).strip
-    head, *parts = _HEADER.split(file.content)
+    head = letter(file.content)
+    _, *parts = _HEADER.split(file.content[len(head) :])
     kept = [diff if _touches(part, path, strip) else part for part in parts]
     return head + b"".join(kept) if any(kept) else None
 

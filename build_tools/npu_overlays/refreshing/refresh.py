@@ -18,10 +18,12 @@ from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
+from npu_overlays.overlay.project import Layer
 from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
 from npu_overlays.refreshing.edited import Edited, edited_files, nested, passed_over
 from npu_overlays.refreshing.files import LayerFile
+from npu_overlays.refreshing.places import naming_places
 from npu_overlays.refreshing.placing import put_in_place, refuse_installed, staged
 from npu_overlays.refreshing.plan import Plan
 from npu_overlays.refreshing.planning import Planner
@@ -84,6 +86,11 @@ def refresh(subject: AppliedInput, folder: Path, explain: Explain, manner: Manne
     """
     layer = layer_named(subject, manner.into)
     checkout = find_checkout(folder, subject.content)
+    with naming_places(subject.content):
+        return _refreshed(subject, checkout, layer, explain, manner)
+
+
+def _refreshed(subject: AppliedInput, checkout: Checkout, layer: Layer, explain: Explain, manner: Manner) -> Refreshed:
     marked = apply_part(subject.content, subject.tree, absent=subject.absent)
     edited = edited_files(checkout, subject.content.overlay, marked)
     step(f"deriving what gives {plural(len(edited), 'file')}")

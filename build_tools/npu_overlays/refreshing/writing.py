@@ -138,7 +138,7 @@ class Writer:
             return
         layer, path = self._layer(patch.known.holder)
         mailbox = self._files.read(layer, path) or patch.known.content
-        own = dict(mails(mailbox))[patch.known.mail]
+        own = next(one.content for one in mails(mailbox) if one.number == patch.known.mail)
         earlier = self._before(patch)
         same = earlier.after(patch.path) == patch.after
         diff = b"" if same else _patch_between(earlier, patch)

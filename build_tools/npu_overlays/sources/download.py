@@ -25,7 +25,7 @@ from npu_overlays.sources.silent_hosts import longer
 if TYPE_CHECKING:
     from unearth import Link
 
-FIX = "see that `pip config list` names an index that has it (PIP_INDEX_URL, PIP_FIND_LINKS, a proxy)"
+FIX = "see that `pip config list` names an index that has it (PIP_INDEX_URL, PIP_FIND_LINKS, PIP_NO_INDEX, a proxy)"
 _NO_SUCH_PAGE = ("Client Error(404)", "Client Error(410)")
 _TOLD = 2.0
 _CHUNK = 1 << 16

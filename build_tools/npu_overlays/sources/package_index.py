@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import re
 import ssl
 import sys
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 # As pip has it: a later section wins over an earlier one.
 _SECTIONS = ("global", "download", ":env:")
 _LINE = re.compile(r"(?P<section>:env:|[\w-]+)\.(?P<key>[\w-]+)=(?P<value>.*)")
+# What pip says of a value that an option does not take.
+_OPTION = re.compile(r"\boption ([\w-]+):")
 _YES = ("1", "true", "yes", "y", "t", "on")
+_NO = ("", "0", "false", "no", "n", "f", "off")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,7 @@ def indexes(wanted: str) -> Iterator[list[Index]]:
     from unearth import PackageFinder  # noqa: PLC0415  # 0.2 s, and of use only for what is not in the cache
 
     settings = _settings(wanted)
+    _refuse_wrong(settings)
     folders = [_located(text) for text in settings.get("find-links", "").split()]
     urls = [] if settings.get("no-index", "").lower() in _YES else _urls(settings)
     with _session(settings, wanted, urls) as session:
@@ -64,6 +69,27 @@ def indexes(wanted: str) -> Iterator[list[Index]]:
             Index(shown=process.without_credentials(one.sources[0]["url"]), finder=one, session=session)
             for one in found
         ]
+
+
+def _refuse_wrong(settings: Mapping[str, str]) -> None:
+    """Refuse settings that pip does not take either, by the names of their variables."""
+    no_index, timeout = settings.get("no-index", ""), _timeout(settings)
+    problems = []
+    if no_index.lower() not in (*_YES, *_NO):
+        where, what = "PIP_NO_INDEX, or no-index of pip's configuration", f"`{no_index}` is neither yes nor no"
+        problems.append(Problem(where=where, what=what, fix="1 for no index, 0 for those of pip's configuration"))
+    if timeout and not 0 < _number(timeout) < math.inf:
+        where, what = "PIP_TIMEOUT, or timeout of pip's configuration", f"`{timeout}` is no number of seconds above 0"
+        problems.append(Problem(where=where, what=what, fix="15, as pip waits where nothing is set"))
+    if problems:
+        raise SourceError(problems)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _urls(settings: Mapping[str, str]) -> list[str]:
@@ -96,7 +122,9 @@ def _unreadable(wanted: str, said: str) -> Problem:
             where=wanted, what=what, fix=f"{sys.executable} -m ensurepip, or add pip to the build requirements"
         )
     what = f"pip's configuration cannot be read: {said.splitlines()[-1]}"
-    return Problem(where=wanted, what=what, fix="mend it until `pip config list` prints it")
+    option = _OPTION.search(said)
+    variable = f" (or the variable PIP_{option[1].upper().replace('-', '_')})" if option else ""
+    return Problem(where=wanted, what=what, fix=f"mend it{variable} until `pip config list` prints it")
 
 
 def _session(settings: Mapping[str, str], wanted: str, urls: list[str]) -> PyPIClient:
@@ -112,7 +140,7 @@ def _session(settings: Mapping[str, str], wanted: str, urls: list[str]) -> PyPIC
             trusted_hosts=trusted,
             verify=_verify(settings.get("cert", "")),
             cert=cert,
-            timeout=min(patience(), _timeout(settings)),
+            timeout=min(patience(), _number(_timeout(settings) or "inf")),
             follow_redirects=True,
             proxy=_address(settings["proxy"]) if settings.get("proxy") else None,
             # Its own way to trusted hosts goes past every proxy.
@@ -144,11 +172,8 @@ def _address(text: str) -> str:
     return text if "://" in text else f"http://{text}"
 
 
-def _timeout(settings: Mapping[str, str]) -> float:
-    try:
-        return float(settings.get("timeout") or settings.get("default-timeout") or patience())
-    except ValueError:
-        return patience()
+def _timeout(settings: Mapping[str, str]) -> str:
+    return settings.get("timeout") or settings.get("default-timeout", "")
 
 
 def _verify(cert: str) -> ssl.SSLContext | bool:

@@ -7,7 +7,7 @@ Paths are always those of the upstream repository, POSIX style
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -107,10 +107,11 @@ class PatchedTree:
     # paths of `changed` that must be executable although upstream's file is not, or is absent
     executable: frozenset[str] = frozenset()
 
-    def changed_by(self, changed: Mapping[str, bytes | None], executable: Iterable[str]) -> PatchedTree:
-        """Return this tree with more files changed; `executable` lists new files that are executable."""
+    def changed_by(self, changed: Mapping[str, bytes | None], modes: Mapping[str, bool]) -> PatchedTree:
+        """Return this tree with more files changed; `modes` says whether those of another mode are executable."""
         gone = {path for path, content in changed.items() if content is None}
-        return replace(self, changed={**self.changed, **changed}, executable=(self.executable - gone).union(executable))
+        executable = (self.executable - gone - modes.keys()).union(path for path, now in modes.items() if now)
+        return replace(self, changed={**self.changed, **changed}, executable=executable)
 
     def before(self, path: str) -> bytes | None:
         """Return upstream's bytes of `path`, or None where upstream has no such file."""

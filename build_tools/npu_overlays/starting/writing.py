@@ -76,8 +76,9 @@ def begun(request: Request, layered: Layered) -> Iterator[Begun]:
     own_licences = "license-files" not in layered.settings or not start.pin.commit
     start = replace(start, license_files=() if own_licences else None)
     label = f"-{request.label}" if request.label else ""
-    folder = request.folder or request.parent / f"{request.project}@{start.pin.short}{label}"
-    if problems := list(presence(folder, request.elsewhere)):
+    name = f"{request.project}@{start.pin.short}{label}"
+    folder = request.folder or request.parent / name
+    if problems := [*presence(folder, request.elsewhere), *_misnamed(folder, name)]:
         raise UsageError(problems)
     with staged(folder) as stage:
         write_files(stage, {CONFIG_FILE: configuration(start)})
@@ -92,6 +93,16 @@ def begun(request: Request, layered: Layered) -> Iterator[Begun]:
         write_files(stage, files)
         overlay = replace(load_overlay(stage), folder=folder)
         yield Begun(stage=stage, overlay=overlay, tree=tree, files=files, offer=start.offer)
+
+
+def _misnamed(folder: Path, name: str) -> Iterator[Problem]:
+    """Yield a problem where a folder is called after another pin than that of the overlay, whose name is given."""
+    if "@" in folder.name and folder.name != name:
+        what, options = (
+            f"is called after a pin, and what is pinned is {name}",
+            ((str(folder), str(folder.with_name(name))),),
+        )
+        yield Problem(where=str(folder), what=what, fix=f"call it {name}, or a name without @", options=options)
 
 
 def write_overlay(request: Request, layered: Layered) -> Started:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.errors import OutputError, OverlayError, Problem
+from npu_overlays.errors import ConfigError, OutputError, OverlayError, Problem
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.pipeline.loader import Loaded, Loader
@@ -93,6 +93,10 @@ def _load(overlays: Iterable[Overlay], loader: Loader, out: Path) -> tuple[list[
         try:
             one = loader.load(overlay)
             loaded.append(replace(one, earlier=earlier_builds(one, out)))
+        except ConfigError as error:
+            from npu_overlays.pipeline.preparation import with_causes  # noqa: PLC0415  # what was built before needs no merging
+
+            found[overlay.folder] = Failed(overlay=overlay.name, error=with_causes(error, overlay, loader))
         except OverlayError as error:
             found[overlay.folder] = Failed(overlay=overlay.name, error=error)
     return loaded, found

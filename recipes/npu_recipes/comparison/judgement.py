@@ -142,13 +142,13 @@ def _holes(metric: str, run: Run, others: Sequence[Run], bounds: Bounds) -> Iter
         return
     usual = np.median(np.diff(enough))
     ends = np.concatenate([[-1], own, [len(records)]])
-    for place, following in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        missed = bool(np.any((place < theirs) & (theirs < following)))
-        # Both may have begun late, or be validated seldom; a run that goes on without it is a hole by itself.
-        known = place >= 0 and len(own) >= _LEAST
-        if following - place - 1 >= _LONG * usual and (known or missed):
-            where = f"after step {records[place]}" if place >= 0 else "from the first on"
-            yield f"{run.name} goes on without it for {following - place - 1} steps {where}: NaN, or not logged?"
+    missed = np.searchsorted(theirs, ends[1:]) > np.searchsorted(theirs, ends[:-1], side="right")
+    # Both may have begun late, or be validated seldom; a run that goes on without it is a hole by itself.
+    known = (ends[:-1] >= 0) & (len(own) >= _LEAST)
+    without = np.diff(ends) - 1
+    for index in np.flatnonzero((without >= _LONG * usual) & (known | missed)).tolist():
+        where = f"after step {records[ends[index]]}" if index else "from the first on"
+        yield f"{run.name} goes on without it for {without[index]} steps {where}: NaN, or not logged?"
 
 
 def _cancellation(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from npu_recipes.errors import Problem, RecipeError
@@ -39,8 +40,13 @@ _NAMES = ("run", "run_name", "run name", "run_id")
 
 def owner_name(names: Iterable[str]) -> str:
     """Return which of the names is that of a run's name; empty where none is."""
-    known = {name.lower().strip(): name for name in reversed(list(names))}
-    return next((known[name] for name in _NAMES if name in known), "")
+    return _first_of(_NAMES, tuple(names))
+
+
+@lru_cache(maxsize=256)  # a file has millions of records, and few sets of names
+def _first_of(wanted: tuple[str, ...], names: tuple[str, ...]) -> str:
+    known = {name.lower().strip(): name for name in reversed(names)}
+    return next((known[name] for name in wanted if name in known), "")
 
 
 class Owners:
@@ -107,14 +113,11 @@ STEPS = (
 _SUMMARY = {"train_runtime", "train_samples_per_second", "train_loss"}
 # ms-swift has how many there will be behind it.
 _OF_ALL = re.compile(r"(\d{1,15}) ?/ ?\d+")
-# Numbers that JSON cannot hold, as wandb writes them.
-_JSON_WORDS = {"NaN", "nan", "Infinity", "inf", "-Infinity", "-inf"}
 
 
 def step_name(names: Iterable[str]) -> str:
     """Return which of the names is the step; empty where none is."""
-    known = {name.lower().strip(): name for name in reversed(list(names))}
-    return next((known[name] for name in STEPS if name in known), "")
+    return _first_of(STEPS, tuple(names))
 
 
 def step_of(value: object) -> int | None:
@@ -162,8 +165,8 @@ def take(record: Mapping[str, object], step: int, collector: Collector, *, null_
 
 
 def _known(value: object) -> float | None:
-    if isinstance(value, str):
-        return float(value) if value in _JSON_WORDS else None
+    if isinstance(value, str):  # newer trainers write numbers so, and wandb those that JSON cannot hold
+        return number(value)
     return _float(value) if isinstance(value, (int, float)) else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,17 @@ def test_a_pipe_gets_plain_text_and_no_progress(tmp_path: Path) -> None:
     done = subprocess.run([*COMMAND, "compare", str(file), str(file)], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("width", ["0", "-5", "²"])
+def test_the_width_of_the_screen_takes_nothing_away(width: str) -> None:
+    printed = [
+        subprocess.run(
+            [*COMMAND, "list"], capture_output=True, check=True, env={**os.environ, "COLUMNS": columns}
+        ).stdout
+        for columns in ("80", width)
+    ]
+    assert printed[0] == printed[1] != b""
 
 
 @pytest.mark.parametrize("arguments", [["compare"], ["compare", "a"], ["nothing"], []])

@@ -325,3 +325,33 @@ def test_a_number_in_a_name_is_no_value(tmp_path: Path, metric: str) -> None:
     run = read(write_console(tmp_path / "run.log", [(1, {"lr": 0.1, metric: 0.5, "z": 1.0})]))
     assert {name: values(run, name) for name in run.metrics} == {"lr": {1: 0.1}, metric: {1: 0.5}, "z": {1: 1.0}}
     assert run.unread == {}
+
+
+_PRINTED = [{"loss": 2.0 - step / 7, "grad_norm": 1.0, "epoch": step / 9} for step in range(1, 5)]
+
+
+def _rounded(record: dict[str, float]) -> str:
+    return f"[INFO|callbacks:1] >> {{'loss': {record['loss']:.4f}, 'epoch': {record['epoch']:.2f}}}"
+
+
+@pytest.mark.parametrize("second", [repr, _rounded])
+@pytest.mark.parametrize("first", [repr, _rounded])
+def test_records_that_are_printed_twice_count_once(
+    tmp_path: Path, first: Callable[[dict[str, float]], str], second: Callable[[dict[str, float]], str]
+) -> None:
+    file = tmp_path / "run.log"
+    printed = [f"{first(one)}\n{second(one)}" for one in _PRINTED]
+    file.write_text("\n".join([*printed[:2], "{'eval_loss': 1.5, 'eval_runtime': 1.0}", *printed[2:], ""]), "utf-8")
+    run = read(file)
+    losses = {step: round(one["loss"], 4) for step, one in enumerate(_PRINTED, 1)}
+    assert {step: round(value, 4) for step, value in values(run, "loss").items()} == losses
+    assert values(run, "eval_loss") == {2: 1.5}
+    assert run.notes == (COUNTED, "each is printed twice and counts once")
+
+
+@pytest.mark.parametrize("loss", [0.0, float("nan")])
+def test_records_of_a_run_that_stands_still_are_all_counted(tmp_path: Path, loss: float) -> None:
+    file = tmp_path / "run.log"
+    file.write_text(f"{{'loss': {loss}, 'grad_norm': 0.0, 'epoch': 0.01}}\n" * 4, "utf-8")
+    run = read(file)
+    assert (list(values(run, "loss")), run.notes) == ([1, 2, 3, 4], (COUNTED,))

@@ -342,8 +342,8 @@ def test_what_programs_write_for_no_number_is_nan(tmp_path: Path, cell: str) -> 
         ("run.csv", "step,tag,value\n1,loss,1\n1,by,a\n2,loss,5%\n3,val,1\n3,loss,1 234\n", "`5%` in line 4"),
         (
             "run.json",
-            '[{"step": 1, "loss": 1, "val": 1}, {"step": 2, "loss": "2", "by": "a"}, {"step": 3, "loss": [1]}]',
-            "`2` at step 2",
+            '[{"step": 1, "loss": 1, "val": 1}, {"step": 2, "loss": "two", "by": "a"}, {"step": 3, "loss": [1]}]',
+            "`two` at step 2",
         ),
     ],
 )
@@ -451,7 +451,7 @@ def test_records_without_a_step_are_told_of(tmp_path: Path, content: str, where:
 
 
 def test_numbers_that_json_lacks_are_words_in_a_history(tmp_path: Path) -> None:
-    rows = [{"_step": 1, "loss": "NaN", "name": "1", "x": None}, {"_step": 2, "loss": "-Infinity"}]
+    rows = [{"_step": 1, "loss": "NaN", "name": "one", "x": None}, {"_step": 2, "loss": "-Infinity"}]
     run = read(write_json(tmp_path / "run.json", rows))
     assert list(run.metrics) == ["loss"]
     assert values(run, "loss")[2] == -math.inf

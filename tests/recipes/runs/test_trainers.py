@@ -75,6 +75,29 @@ def test_a_list_of_records_is_found_in_a_document(tmp_path: Path, document: obje
     assert (run.form, run.notes) == ("history (JSON)", ())
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_numbers_that_are_written_as_texts_are_read(tmp_path: Path, indent: int | None) -> None:
+    file = tmp_path / "trainer_state.json"
+    records = [
+        {name: value if name == "step" else str(value) for name, value in one.items()} | {"elapsed": "0:01"}
+        for one in RECORDS
+    ]
+    file.write_text(json.dumps({**STATE, "log_history": records}, indent=indent), "utf-8")
+    run = read(file)
+    assert {step: round(value, 3) for step, value in values(run, "loss").items()} == LOSSES
+    assert {*run.unread} == {"elapsed"}
+    assert compare(file, LOGS / "trainer_state.json") == 0
+
+
+def test_lines_of_json_that_are_written_twice_count_once(tmp_path: Path) -> None:
+    file = tmp_path / "logging.jsonl"
+    lines = (LOGS / "logging.jsonl").read_text("utf-8").splitlines()
+    file.write_text("".join(f"{line}\n{line}\n" for line in lines), "utf-8")
+    run = read(file)
+    assert {step: round(value, 3) for step, value in values(run, "loss").items()} == LOSSES
+    assert run.notes == read(LOGS / "logging.jsonl").notes
+
+
 def test_of_several_lists_of_records_one_is_named(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     lists = {name: [{"step": step, "loss": step + shift} for step in (1, 2)] for name, shift in (("a", 0.5), ("b", 0))}

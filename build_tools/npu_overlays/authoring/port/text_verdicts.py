@@ -148,7 +148,7 @@ def patch_verdicts(files: Sequence[OverlayFile], now: Snapshot) -> Iterator[tupl
             is_gone = any(state.after(path) is None for path in patch.paths)
             yield file, Verdict(kind="retired" if is_gone else "does not fit", evidence=evidence)
         else:
-            state = state.changed_by(made.changed, made.executable)
+            state = state.changed_by(made.changed, made.modes)
             yield file, Verdict(kind="fits", applies=True)
 
 

@@ -121,8 +121,8 @@ class Blame:
 
     def _patch(self, file: str, path: str, names: Iterable[str]) -> Culprit:
         """Return a patch, with the line that changes one of some names in a module, or else that of its head."""
-        content = next(one.content for one in self._content.patches if one.file == file)
-        return Culprit(file=file, lines=(line_of(content, path, names),), kind="patch")
+        patch = next(one for one in self._content.patches if one.file == file)
+        return Culprit(file=patch.holder, lines=(patch.line(line_of(patch.content, path, names)),), kind="patch")
 
 
 def _around(name: str) -> Iterator[str]:
