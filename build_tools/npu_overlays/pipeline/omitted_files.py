@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.compiled import names
@@ -91,14 +92,11 @@ def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
         held.update(tree.entries, tree.beside, _top_modules(overlay, tree))
     if lacking:
         return
-    where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.not-built")
-    fix = "delete the entry, or mend its name"
-    problems: list[Problem] = []
-    for glob in overlay.own_not_built:
-        if not any(_is_named((glob,), path) for path in held):
-            problems.append(Problem(where=where, what=f"`{glob}` names nothing upstream has", fix=fix))
-    if problems:
-        raise MergeError(problems)
+    idle = [glob for glob in overlay.own_not_built if not any(map(partial(_is_named, (glob,)), held))]
+    if idle:
+        where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.not-built")
+        fix = "delete the entry, or mend its name"
+        raise MergeError(Problem(where=where, what=f"`{glob}` names nothing upstream has", fix=fix) for glob in idle)
 
 
 def _is_named(globs: Iterable[str], path: str) -> bool:

@@ -74,7 +74,6 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
     """Refuse packages and licence files upstream does not hold."""
     pin = overlay.pin
     where = partial(place_in, overlay.folder / CONFIG_FILE)
-    packages = where("tool.overlay.packages")
     holder = "the commit" if pin.commit else tree.source.archive
     problems: list[Problem] = []
     for key, path in absent(overlay, tree):
@@ -84,11 +83,11 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
     for path in pin.packages:
         if path in tree and not path.endswith(".py") and not tree.wheel:
             fix = "name folders and .py files only"
-            problems.append(Problem(where=packages, what=f"`{path}` is no module", fix=fix))
+            problems.append(Problem(where=where("tool.overlay.packages"), what=f"`{path}` is no module", fix=fix))
     for path in pin.packages:
         if f"{path}/".startswith(f"{SCHEMES}/") and not f"{path}/".startswith(tuple(f"{kind}/" for kind in _KINDS)):
             fix = f"name {' or '.join(_KINDS)}"
-            problems.append(Problem(where=packages, what=f"`{path}` cannot be shipped", fix=fix))
+            problems.append(Problem(where=where("tool.overlay.packages"), what=f"`{path}` cannot be shipped", fix=fix))
     if problems:
         raise ConfigError(problems)
 
