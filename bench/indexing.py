@@ -10,7 +10,7 @@ from pathlib import Path
 from figures import Figure
 from timing import Contender, Sample, interleaved, seconds
 
-from npu_overlays.commands.running import collect_seldom
+from npu_overlays.commands.invocation import collect_seldom
 from npu_overlays.publish.index_update import IndexRequest, update_index
 
 FEW, MANY = 500, 5000

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from npu_overlays.changes.compare import compare_file
+from npu_overlays.changes.tree_comparison import compare_file
 from npu_overlays.merging.merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 

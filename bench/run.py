@@ -27,7 +27,7 @@ from timing import Contender, function, interleaved, peak, seconds
 
 from environments import reason
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.running import collect_seldom
+from npu_overlays.commands.invocation import collect_seldom
 from npu_overlays.errors import OverlayError
 
 OVERLAYS = Path(__file__).resolve().parent.parent / "overlays"

@@ -65,7 +65,7 @@ def _parted_in(module: Module, reader: Reader, installed: Mapping[str, str]) -> 
     found: dict[tuple[int, str], bool] = {}
     quoted = [node for name in installed for node in module.words.get(name, ()) if isinstance(node, ast.Constant)]
     holders = module.holders({name for node in quoted for name in module.receivers(node)})
-    named = [node for name in holders for node in module.words[name]]
+    named = [node for name in holders for node in module.words.get(name, ())]
     nodes = {one for node in (*quoted, *named) for one in module.around(node) if isinstance(one, _TAKING)}
     for node in sorted(nodes, key=lambda one: (one.lineno, one.col_offset)):
         around = list(module.around(node))

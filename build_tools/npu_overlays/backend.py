@@ -13,9 +13,9 @@ from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.source_choice import choice_from
 from npu_overlays.pipeline.loader import Loaded, Loader
 from npu_overlays.pipeline.preparation import load, prepare
+from npu_overlays.wheels.hatchling_archives import pack_sdist
+from npu_overlays.wheels.merge_cache import kits
 from npu_overlays.wheels.output_folder import move_into, other_bytes, workspace
-from npu_overlays.wheels.packing import pack_sdist
-from npu_overlays.wheels.remembering import kits
 
 Settings = Mapping[str, object] | None
 

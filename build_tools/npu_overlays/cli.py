@@ -13,7 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code, documented in ``--help``."""
     try:
         with interruptible(), undisguised():  # an import may turn an interrupt into a RuntimeError
-            from npu_overlays.commands.running import run  # noqa: PLC0415  # a third of a second: see above
+            from npu_overlays.commands.invocation import run  # noqa: PLC0415  # a third of a second: see above
 
             return run(arguments)
     except Interrupted as error:

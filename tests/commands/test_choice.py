@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.commands.options import Selection
+from npu_overlays.commands.command import Selection
 from npu_overlays.commands.parser import parser
 from npu_overlays.errors import UsageError
 from npu_overlays.overlay.source_choice import Choice, choice_from
@@ -15,7 +15,7 @@ from npu_overlays.overlay.source_choice import Choice, choice_from
 def asked(*arguments: str) -> Choice:
     """Return what a command line asks for, in the environment of the test."""
     parsed = parser().parse_args(["diff", *arguments])
-    selection = parsed.command.read(parsed)
+    selection = parsed.command.read(parsed).selection
     assert isinstance(selection, Selection)
     return selection.choice
 

@@ -247,6 +247,7 @@ _APART = "from importlib.metadata import version\nfound = version('transformers'
         (f"{_APART}found = found.strip()\na, b, c = found.split('.')\n", ""),
         (f"{_APART}from packaging.version import Version\na, b, c = map(int, Version(found).release)\n", ""),
         ("import transformers\na, b, c = transformers.__version__.split('.')\n", ""),
+        (f"{_APART}name = 'transformers'\ndict()['of'] = name\n", ""),  # what is given to an object without a name
         (f"{_APART}a, b = found.split('.')\n", ""),  # wrong for upstream's, too
     ],
 )

@@ -335,7 +335,7 @@ def test_a_wrong_command_line_exits_with_2(locked: Sample, arguments: tuple[str,
 def test_without_a_command_all_are_listed(locked: Sample) -> None:
     done = locked.environment.cli()
     assert (done.code, done.out) == (2, "")
-    assert "check         do all that a build does, except writing a wheel" in done.err
+    assert "check         do everything a build does, except writing a wheel" in done.err
 
 
 def test_problems_are_json_where_json_is_asked_for(locked: Sample) -> None:
@@ -538,5 +538,5 @@ def test_a_wrong_word_names_the_nearest(locked: Sample, arguments: tuple[str, ..
 
 def test_help_tells_of_each_command_in_a_whole_sentence(locked: Sample) -> None:
     text = " ".join(locked.environment.ok("--help").out.split())
-    assert "check that wheels are whole and say the same everywhere, without installing them" in text
+    assert "check that wheels are whole and consistent, without installing them" in text
     assert "exit codes" in text

@@ -17,7 +17,7 @@ from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_overlays.overlay.source_choice import choice_from
 from npu_overlays.pipeline.loader import Loaded, Loader
 from npu_overlays.sources.deflated_members import deflated, forget_older, kept_merged, packed, unpacked
-from npu_overlays.wheels import remembering
+from npu_overlays.wheels import merge_cache
 
 from .refusals import build, out
 from .sample import Sample
@@ -87,7 +87,7 @@ def loaded(sample: Sample) -> Loaded:
 
 def key(sample: Sample) -> str:
     one = loaded(sample)
-    return remembering._key(one, input_files(one.overlay))
+    return merge_cache._key(one, input_files(one.overlay))
 
 
 def test_what_is_edited_while_it_is_built_is_not_kept(sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,9 +95,9 @@ def test_what_is_edited_while_it_is_built_is_not_kept(sample: Sample, monkeypatc
     one = loaded(sample)
     file = sample.lib_overlay / "tree/src/lib/npu.py"
     file.write_bytes(file.read_bytes())
-    remembering.kits(one)
+    merge_cache.kits(one)
     assert not (sample.environment.cache / "merged").exists()
-    remembering.kits(loaded(sample))
+    merge_cache.kits(loaded(sample))
     assert merged(sample).exists()
 
 
@@ -131,7 +131,7 @@ OTHERS: dict[str, Callable[[Sample, pytest.MonkeyPatch], None]] = {
     "the revision": revision,
     "Python": lambda _, patch: patch.setattr(sys, "version", "3.99"),
     "zlib": lambda _, patch: patch.setattr(zlib, "ZLIB_RUNTIME_VERSION", "0"),
-    "ruff": lambda _, patch: patch.setattr(remembering, "version", lambda name: f"{name} 0"),
+    "ruff": lambda _, patch: patch.setattr(merge_cache, "version", lambda name: f"{name} 0"),
     "the tool": lambda _, patch: patch.setattr("npu_overlays.pipeline.build_version._tool_digest", lambda: "0"),
 }
 
@@ -150,7 +150,7 @@ def test_what_an_overlay_is_paired_with_counts(sample: Sample) -> None:
     assert app.pairs
     other = replace(app, pairs=tuple(replace(pair, builds=("0",)) for pair in app.pairs))
     inputs = input_files(overlay)
-    assert remembering._key(app, inputs) != remembering._key(other, inputs)
+    assert merge_cache._key(app, inputs) != merge_cache._key(other, inputs)
 
 
 def test_the_last_few_of_an_overlay_are_kept(tmp_path: Path) -> None:

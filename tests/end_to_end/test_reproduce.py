@@ -134,6 +134,18 @@ def test_an_overlay_that_changed_since_is_named_and_with_the_statement_its_file(
     assert [one["name"] for one in reproduce(sample, wheel, "--json").json()["inputs"]] == inputs[:1]
 
 
+def test_a_companion_on_an_index_finds_the_statement_of_its_wheel(sample: Sample, wheels: Path, tmp_path: Path) -> None:
+    (statement,) = wheels.glob("lib_npu*.intoto.json")
+    companion = wheel_of(wheels, "lib")
+    for file, project in ((statement, "lib-npu"), (companion, "lib")):
+        (tmp_path / project).mkdir()
+        shutil.copy(file, tmp_path / project)
+    edit(sample.lib_overlay / "tree/src/lib/npu.py", '"npu"', '"NPU"')
+    sample.environment.ok("revise", sample.lib_name, "--why", "It is given out again.")
+    told = reproduce(sample, tmp_path / "lib" / companion.name, "--json").json()
+    assert f"file {sample.lib_name}/tree/src/lib/npu.py" in [one["name"] for one in told["inputs"]]
+
+
 def test_another_folder_with_the_overlay_will_do(sample: Sample, strange: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from npu_overlays.changes.patched import patch_contracts
+from npu_overlays.changes.patch_contracts import patch_contracts
 from npu_overlays.contracts.contract_drift import carried_over
 from npu_overlays.contracts.contracts import contracts
 from npu_overlays.contracts.lockfile import Lock, load_lock, render_lock, write_lock

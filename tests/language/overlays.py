@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from npu_overlays.changes.compare import compare_trees
-from npu_overlays.changes.reconcile import declarations, reconcile
+from npu_overlays.changes.reconciliation import declarations, reconcile
+from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.merging.apply import apply_overlay
 from npu_overlays.merging.emptying import written_out

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from npu_overlays.changes.compare import compare_trees
-from npu_overlays.changes.reconcile import reconcile
+from npu_overlays.changes.reconciliation import reconcile
+from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.merging.merge import merge
 from npu_overlays.merging.results import Declared

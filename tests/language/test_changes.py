@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from npu_overlays.changes.compare import FileChange, compare_file, compare_trees
+from npu_overlays.changes.tree_comparison import ChangedFile, compare_file, compare_trees
 
 from .pairs import as_bytes, patched
 
@@ -17,7 +17,7 @@ def changes(before: str | bytes | None, after: str | bytes | None, path: str = "
     return [] if file is None else _lines(file)
 
 
-def _lines(file: FileChange) -> list[str]:
+def _lines(file: ChangedFile) -> list[str]:
     found = []
     for entry in file.class_changes:
         found.append(f"{entry.action} class {entry.name}:{entry.line}")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.changes.reconcile import declarations
-from npu_overlays.changes.series import ineffective
+from npu_overlays.changes.patch_series import ineffective
+from npu_overlays.changes.reconciliation import declarations
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.patches import apply_as_git_does, apply_patch, placed_otherwise
 from npu_overlays.overlay.layer_content import OverlayFile

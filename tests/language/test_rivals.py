@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.changes.compare import compare_trees
-from npu_overlays.changes.reconcile import declarations, reconcile
+from npu_overlays.changes.reconciliation import declarations, reconcile
+from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.errors import MergeError
 from support.environment import Environment
 

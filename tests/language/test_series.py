@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from npu_overlays.changes.compare import compare_trees
-from npu_overlays.changes.patched import patch_contracts
-from npu_overlays.changes.reconcile import declarations, reconcile
-from npu_overlays.changes.series import ineffective
+from npu_overlays.changes.patch_contracts import patch_contracts
+from npu_overlays.changes.patch_series import ineffective
+from npu_overlays.changes.reconciliation import declarations, reconcile
+from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.merging.results import Applied, PatchedFile
 from npu_overlays.model import model_of_module
 from npu_overlays.overlay.operations import Reason

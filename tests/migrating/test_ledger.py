@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.changes.compare import compare_file
-from npu_overlays.commands.options import choice_of
+from npu_overlays.changes.tree_comparison import compare_file
+from npu_overlays.commands.command import choice_of
 from npu_overlays.errors import ConfigError, UsageError
 from npu_overlays.migrating.comparing import Done, compare
 from npu_overlays.migrating.layout import PatchSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from npu_overlays.changes.modules import compare_modules
+from npu_overlays.changes.module_comparison import compare_modules
 from npu_overlays.merging.actions.wrapping import private_name, without_docstring
 from npu_overlays.merging.merge import merge
 from npu_overlays.merging.upstream.classes import calling_decorator, is_stub

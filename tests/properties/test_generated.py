@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.changes.compare import compare_file
-from npu_overlays.changes.modules import compare_modules
+from npu_overlays.changes.module_comparison import compare_modules
+from npu_overlays.changes.tree_comparison import compare_file
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.merge import merge
 from npu_overlays.model.definitions import Definition

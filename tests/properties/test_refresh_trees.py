@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.changes.compare import compare_trees
-from npu_overlays.changes.reconcile import declarations, reconcile
+from npu_overlays.changes.reconciliation import declarations, reconcile
+from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out

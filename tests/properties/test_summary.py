@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.changes.modules import compare_modules
+from npu_overlays.changes.module_comparison import compare_modules
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import plain
 

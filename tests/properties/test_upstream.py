@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from npu_overlays.changes.compare import compare_trees
+from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.sources.tree import FileEntry, Mode, PatchedTree, Source, SourceTree, blob_id
 
 from . import checks

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_overlays.changes.modules import ChangeAction, ChangeKind
+from npu_overlays.changes.module_comparison import ChangeAction, ChangeKind
 from npu_overlays.overlay.operations import ACTIONS
 from npu_summary import changes, jsontext, layout, yaml
 from support.patched import Patched

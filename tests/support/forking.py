@@ -13,11 +13,11 @@ from npu_overlays.commands.parser import parser
 
 # What commands import when they run, some of it only where it is needed.
 _IMPORTED = (
-    "npu_overlays.commands.running",
-    "npu_overlays.wheels.building",
+    "npu_overlays.commands.invocation",
+    "npu_overlays.wheels.batch_build",
     "npu_overlays.wheels.inspection",
-    "npu_overlays.wheels.outputs",
-    "npu_overlays.wheels.packing",
+    "npu_overlays.wheels.output_check",
+    "npu_overlays.wheels.hatchling_archives",
     "build.env",
     "httpx2",
     "pyproject_hooks",

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
 
-from npu_overlays.changes.reconcile import Explained, ExplainedClass, ExplainedFile
+from npu_overlays.changes.reconciliation import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.contracts.lockfile import ArchiveRecord
 from npu_overlays.contracts.pairs import PairedDistribution
 from npu_overlays.merging.results import Declared, NotApplied
@@ -18,14 +17,9 @@ from npu_overlays.overlay.content import Content, StillAssigned
 from npu_overlays.sources.pin import Pin
 from npu_overlays.sources.tree import PatchedTree, Source
 from npu_summary.changes import SCHEMA, Assigned, BuiltFrom, Change, Changes, ClassChange, FileChange, Manifest, Reason
+from npu_summary.changes import NotApplied as RecordedNotApplied
+from npu_summary.changes import Pair as RecordedPair
 
-_REASON: tuple[Literal["operation", "why", "forwarded", "drop_when", "overlay"], ...] = (
-    "operation",
-    "why",
-    "forwarded",
-    "drop_when",
-    "overlay",
-)
 # The kinds of what has a name, and may be one of several definitions of it.
 _NAMED = ("method", "class", "attribute", "import")
 
@@ -77,26 +71,29 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
             "sha256": content.digest,
         },
         "requires": [pair.requirement for pair in pairs],
-        "pairs": [
-            {
-                "distribution": pair.distribution,
-                "version": pair.version,
-                "overlay": pair.overlay,
-                "revision": pair.revision,
-                "builds": list(pair.builds),
-            }
-            for pair in pairs
-        ],
+        "pairs": list(map(_pair, pairs)),
         "companion": overlay.pin.project,
         "not_built": [overlay.pin.place(glob) or glob for glob in overlay.not_built],
         "files": [_with_effects(_file(overlay.pin, entry), effects) for entry in files],
-        "not_applied": [
-            {"path": one.path, "symbol": one.symbol, "operation": one.operation, "why": one.why} for one in not_applied
-        ],
+        "not_applied": list(map(_not_applied, not_applied)),
     }
     if content.assigned:
-        record["assigned"] = [_assigned(one) for one in content.assigned]
+        record["assigned"] = list(map(_assigned, content.assigned))
     return record
+
+
+def _pair(pair: PairedDistribution) -> RecordedPair:
+    return {
+        "distribution": pair.distribution,
+        "version": pair.version,
+        "overlay": pair.overlay,
+        "revision": pair.revision,
+        "builds": list(pair.builds),
+    }
+
+
+def _not_applied(one: NotApplied) -> RecordedNotApplied:
+    return {"path": one.path, "symbol": one.symbol, "operation": one.operation, "why": one.why}
 
 
 def _assigned(one: StillAssigned) -> Assigned:
@@ -105,9 +102,10 @@ def _assigned(one: StillAssigned) -> Assigned:
 
 
 def _with_effects(file: FileChange, effects: Mapping[tuple[str, str], str]) -> FileChange:
-    """Note at changes what they change beyond their symbol."""
+    """Note at each change what it changes beyond its symbol."""
     listed = [(change["name"], change) for change in file["module_changes"]]
-    listed += [(f"{entry['name']}.{one['name']}", one) for entry in file["class_changes"] for one in entry["changes"]]
+    for entry in file["class_changes"]:
+        listed += [(f"{entry['name']}.{one['name']}", one) for one in entry["changes"]]
     for name, change in listed:
         if (effect := effects.get((file["path"], name), "")) and change["action"] == change["operation"]:
             change["affects"] = effect
@@ -127,7 +125,7 @@ def _file(pin: Pin, entry: ExplainedFile) -> FileChange:
         "action": entry.file.action,
         "before": entry.file.before,
         "after": entry.file.after,
-        "class_changes": [_class(one) for one in entry.class_changes],
+        "class_changes": list(map(_class, entry.class_changes)),
         "module_changes": [_change(one, one.change.symbol) for one in entry.module_changes],
     }
 
@@ -139,10 +137,13 @@ def _class(entry: ExplainedClass) -> ClassChange:
     if entry.whole:
         made["line"] = entry.entry.line
         reason = _reason(entry.whole.declared)
-        for field in _REASON:
-            made[field] = reason[field]
+        made["operation"] = reason["operation"]
+        made["why"] = reason["why"]
+        made["forwarded"] = reason["forwarded"]
+        made["drop_when"] = reason["drop_when"]
+        made["overlay"] = reason["overlay"]
         if entry.whole.also:
-            made["also"] = [_reason(one) for one in entry.whole.also]
+            made["also"] = list(map(_reason, entry.whole.also))
     return made
 
 
@@ -162,7 +163,7 @@ def _change(explained: Explained, name: str) -> Change:
     if change.kind in _NAMED and (texts := selector(name)):
         made["where"] = "; ".join(texts)
     if explained.also:
-        made["also"] = [_reason(one) for one in explained.also]
+        made["also"] = list(map(_reason, explained.also))
     return made
 
 
@@ -185,16 +186,12 @@ def manifest(record: Changes, digests: Iterable[tuple[str, str]]) -> Manifest:
         record: the content of ``changes.json``.
         digests: of every other file of the wheel outside its dist-info the place and the sha256, hex.
     """
-    return {
-        "schema": SCHEMA,
-        "distribution": record["distribution"],
-        "files": dict(digests),
-    }
+    return {"schema": SCHEMA, "distribution": record["distribution"], "files": dict(digests)}
 
 
 def unified_diff(tree: PatchedTree) -> str:
     """Return the unified diff between upstream and what is shipped, as ``git apply`` and ``patch -p1`` take it."""
-    return "".join(line for path in sorted(tree.changed) for line in _file_diff(tree, path))
+    return "".join("".join(_file_diff(tree, path)) for path in sorted(tree.changed))
 
 
 def _file_diff(tree: PatchedTree, path: str) -> Iterator[str]:

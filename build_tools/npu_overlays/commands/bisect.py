@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from npu_overlays.checkout.bisecting import bisect
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_json, add_one, read_one
+from npu_overlays.commands.command import Command, Selection, add_json, add_one
+from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline.preparation import subject
 from npu_overlays.progress import about
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
     from npu_overlays.commands.console import Console
 
 _DESCRIPTION = """\
-Find the fewest operations, patches and added files of an overlay with which a
-command fails, by running it on parts of them. It is run in a folder that holds
-upstream with a part applied, as a checkout does: as its working folder, in
-$NPU_OVERLAYS_CHECKOUT, and first in PYTHONPATH. What else it needs has to be
-installed where you run it: pytest, and whatever upstream imports.
+Find the fewest operations, patches and added files of an overlay that make a
+command fail, by running it with parts of the overlay. It runs in a folder that
+holds upstream with one part applied, as a checkout does: the folder is its
+working folder, $NPU_OVERLAYS_CHECKOUT, and the first entry of PYTHONPATH.
+Whatever else the command needs has to be installed: pytest, and what upstream
+imports.
 
-Exit codes are read as `git bisect run` does: 0 passes, 125 cannot tell, 126 and
-127 end it, any other fails, as does being ended by a signal. The command has to
-fail with the whole overlay, and to pass on upstream itself. A part that could
-not run is not tried, and whatever an operation needs is applied with it and
-named with it. Each run begins in a folder that holds the part and nothing else,
-whatever was written there before, and what was found is run again: a command
-that then ends otherwise is refused. Where that fails otherwise than the whole
-overlay did, by its exit code or the last it says, both are shown.
+Exit codes have the meaning that `git bisect run` gives them: 0 passes, 125
+cannot tell, 126 and 127 stop the search, any other code and death by a signal
+fail. The command has to fail with the whole overlay and to pass on upstream
+itself. Parts that could not run are not tried; what an operation needs is
+applied and named with it. Each run begins in a clean folder. The result is run
+once more, and refused if the command ends differently the second time. If it
+fails in another way than the whole overlay, by exit code or last output, both
+are shown.
 
 examples:
   npu-overlays bisect verl@d62da49 -- python -m pytest -q tests/test_protocol_on_cpu.py
@@ -43,27 +44,19 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlay, and where its upstream is to come from.
-        words: the command.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    words: tuple[str, ...]
-    json: bool
+    selection: Selection  # which overlay, and where its upstream is to come from
+    words: list[str]  # the command
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     add_json(parser)
-    parser.add_argument("words", nargs="+", metavar="-- COMMAND", help="what fails with the overlay, and its arguments")
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_one(parsed), words=tuple(parsed.words), json=parsed.json)
+    parser.add_argument(
+        "words", nargs="+", metavar="-- COMMAND", help="the command that fails with the overlay, and its arguments"
+    )
 
 
 def _run(options: Options, console: Console) -> int:
@@ -98,10 +91,7 @@ def _as_json(name: str, found: Bisected, options: Options) -> dict[str, object]:
         "code": found.ending.code,
         "output": found.ending.shown,
         "otherwise": {"code": found.whole.code, "output": found.whole.shown} if found.is_other else None,
-        "units": [
-            {"operation": unit.action, "targets": unit.targets, "file": unit.file, "why": unit.reason.why}
-            for unit in found.units
-        ],
+        "units": units_as_json(found.units),
     }
 
 
@@ -110,6 +100,6 @@ COMMAND = Command(
     summary="find the fewest operations of an overlay that make a command fail",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

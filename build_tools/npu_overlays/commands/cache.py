@@ -6,9 +6,8 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_json
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import add_json
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.overlay.overlay_folders import load_all
 from npu_overlays.overlay.project import Overlay
@@ -17,14 +16,14 @@ from npu_overlays.sources.cache_contents import Holding, give_back, holdings, pl
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
-List the upstream sources that are kept, what each takes, and which overlays
-are pinned to it. What is not there is fetched when it is needed next, so all
-of it may be given back at any time.
+List the upstream sources that are kept, their sizes, and the overlays that are
+pinned to each. A source that is missing is fetched when it is needed, so all of
+them can be removed at any time.
 
 examples:
   npu-overlays cache
-  npu-overlays cache --prune                what none of the overlays here needs
-  npu-overlays cache --clear                everything
+  npu-overlays cache --prune                remove what no overlay here needs
+  npu-overlays cache --clear                remove everything
 """
 _HEADINGS = ("size", "kind", "identity", "overlays")
 
@@ -41,13 +40,9 @@ class Options:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--prune", action="store_true", help="remove what none of the overlays is pinned to")
-    group.add_argument("--clear", action="store_true", help="remove all of it")
+    group.add_argument("--prune", action="store_true", help="remove the sources that no overlay is pinned to")
+    group.add_argument("--clear", action="store_true", help="remove all sources")
     add_json(parser)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(root=parsed.overlays, prune=parsed.prune, clear=parsed.clear, json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -63,7 +58,7 @@ def _run(options: Options, console: Console) -> int:
         console.json([_as_json(one, users[one.path]) for one in shown])
         return 0
     if shown:
-        console.table(_HEADINGS, (_cells(one, users[one.path]) for one in shown))
+        console.table(_HEADINGS, [_cells(one, users[one.path]) for one in shown])
     said = "removed" if options.prune or options.clear else "kept"
     console.line(f"{folder}: {plural(len(shown), 'source')} {said}, {_megabytes(sum(one.size for one in shown))}")
     return 0
@@ -87,10 +82,10 @@ def _megabytes(size: int) -> str:
 
 COMMAND = Command(
     name="cache",
-    summary="list the upstream sources that are kept, or give them back",
+    summary="list the upstream sources that are kept, or remove them",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
     tidy=False,
 )

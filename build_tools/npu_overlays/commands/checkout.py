@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from npu_overlays.checkout.folder import check_out, refuse_present
 from npu_overlays.checkout.repository import BRANCH, UPSTREAM
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
+from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
+from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline.preparation import subject
 from npu_overlays.progress import about
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from npu_overlays.commands.console import Console
 
 _DESCRIPTION = """\
-Make a git work tree of what an overlay gives: upstream's own commit (of a
-release, its files), and on top of it one commit for each operation, patch and
-added file, with its reason as the message. The last commit is, byte for byte,
-what a wheel is made from.
+Make a git work tree of an overlay: upstream's own commit (or the files of a
+release), and on top of it one commit for each operation, patch and added file,
+with its reason as the message. A wheel is made from exactly the files of the
+last commit.
 
 Edit any file there with any tool, and run upstream's tests there. Then
-`npu-overlays refresh` brings what you changed back into the overlay.
+`npu-overlays refresh` brings your changes back into the overlay.
 
-What operations depend on upstream is not looked at, so that an overlay that
-no longer fits its lock can be looked at as well; `check` does that.
+The lock is not checked, so that an overlay that no longer fits it can be
+inspected too; `check` does that.
 
 examples:
   npu-overlays checkout verl@d62da49 ~/src/verl-npu
@@ -44,27 +44,17 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlay, and where its upstream is to come from.
-        folder: where to write.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    folder: Path
-    json: bool
+    selection: Selection  # which overlay, and where its upstream is to come from
+    folder: Path  # where to write
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
-    parser.add_argument("folder", type=folder, metavar="DIR", help="where to write; not there yet, or empty")
+    parser.add_argument("folder", type=folder, metavar="DIR", help="where to write: a new or empty folder")
     add_json(parser)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_one(parsed), folder=parsed.folder, json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -84,16 +74,7 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _as_json(found: Checkout, made: Series) -> dict[str, object]:
-    commits = [
-        {
-            "units": [
-                {"operation": unit.action, "targets": unit.targets, "file": unit.file, "why": unit.reason.why}
-                for unit in one.units
-            ],
-            "paths": sorted(one.changes),
-        }
-        for one in made.commits
-    ]
+    commits = [{"units": units_as_json(one.units), "paths": sorted(one.changes)} for one in made.commits]
     return {
         "overlay": found.overlay,
         "folder": str(found.folder),
@@ -108,6 +89,6 @@ COMMAND = Command(
     summary="make a git work tree of an overlay, with one commit for each change, to edit there",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

@@ -23,7 +23,7 @@ def offer(argument: argparse.Action, words: Callable[[Path], Iterable[str]]) -> 
     """Let an argument be completed by words that depend on the folder of overlays."""
 
     def completer(parsed_args: argparse.Namespace, **_: object) -> list[str]:
-        return list(words(Path(parsed_args.overlays)))
+        return list(words(Path(parsed_args.root)))
 
     argument.completer = completer  # type: ignore[attr-defined]  # where argcomplete looks for it
 

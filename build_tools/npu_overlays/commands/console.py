@@ -79,10 +79,16 @@ class Console:
         self._quiet()
         self._tell(Text(readable(text), style="yellow"))
 
-    def warning(self, problem: Problem) -> None:
+    def notices(self, texts: Iterable[str]) -> None:
+        """Print several things worth knowing, apart from the result."""
+        for text in texts:
+            self.notice(text)
+
+    def warnings(self, problems: Iterable[Problem]) -> None:
         """Print what may be wrong and stops nothing, apart from the result."""
         self._quiet()
-        self._tell(Text.assemble(("warning: ", "bold yellow"), _as_text(problem)))
+        for problem in problems:
+            self._tell(Text.assemble(("warning: ", "bold yellow"), _as_text(problem)))
 
     def raw(self, text: str) -> None:
         """Print a result as it is, in UTF-8 whatever the terminal says; on a terminal without what that would obey."""

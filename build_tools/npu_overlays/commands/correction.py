@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 
 from npu_overlays.errors import Problem
@@ -24,7 +24,7 @@ def corrected(problems: Sequence[Problem], typed: Sequence[str]) -> list[Problem
         typed: the arguments of the command.
     """
     words = list(typed)
-    for name, value in dict.fromkeys(pair for one in problems for pair in one.options):
+    for name, value in dict.fromkeys(chain.from_iterable(one.options for one in problems)):
         words = _with(words, name, value)
     if words == list(typed):
         return list(problems)

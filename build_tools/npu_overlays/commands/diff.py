@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from npu_overlays.changes.record import unified_diff
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, Selection, add_selection
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import Selection, add_selection, read_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.project import Overlay
@@ -17,11 +16,11 @@ from npu_overlays.pipeline.preparation import each, joined, prepare, preview
 from npu_overlays.sources.tree import PatchedTree
 
 _DESCRIPTION = """\
-Print the unified diff between upstream and what the wheel holds, as `git diff`
-writes it: `git apply` takes it in a clone of upstream.
+Print the unified diff between upstream and the content of the wheel, in the
+format of `git diff`: `git apply` takes it in a clone of upstream.
 
-An overlay that is not locked yet is applied without its contracts, so that an
-operation can be looked at while it is being written.
+An overlay without a lock is applied without its contracts, so that you can look
+at an operation while you write it.
 
 examples:
   npu-overlays diff verl@d62da49 | less
@@ -29,9 +28,16 @@ examples:
 """
 
 
-def _run(selection: Selection, console: Console) -> int:
-    overlays = select(selection)
-    work = _Patching(loader=Loader(overlays, selection.choice), choice=selection.choice, console=console)
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for."""
+
+    selection: Selection  # which overlays, and where their upstreams are to come from
+
+
+def _run(options: Options, console: Console) -> int:
+    overlays, choice = select(options.selection), options.selection.choice
+    work = _Patching(loader=Loader(overlays, choice), choice=choice, console=console)
     diffs, errors = each(overlays, lambda overlay: unified_diff(work.patched(overlay)))
     if errors:
         raise joined(errors)
@@ -58,9 +64,9 @@ class _Patching:
 
 COMMAND = Command(
     name="diff",
-    summary="print the unified diff between upstream and what the wheel holds",
+    summary="print the unified diff between upstream and the content of the wheel",
     description=_DESCRIPTION,
     arguments=add_selection,
-    read=read_selection,
+    options=Options,
     run=_run,
 )

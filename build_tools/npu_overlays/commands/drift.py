@@ -11,9 +11,8 @@ from npu_overlays.authoring.port.drift_report import Curve, as_json, change_rows
 from npu_overlays.authoring.port.history import BlobCache, UpstreamHistory
 from npu_overlays.authoring.port.line_patches import LinePatches, try_patches
 from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
 from npu_overlays.commands.selection import find_named
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.files import write_atomically
@@ -30,10 +29,11 @@ from npu_overlays.sources.tree import SourceTree
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
-Walk a range of upstream's commits, without checking any of them out, and say
-on which share of them each operation still applies, which commit is the first
-to break it, and how much of that `npu-overlays port` has an answer to. The same
-changes as line patches are tried beside it, by git apply and by GNU patch.
+Walk a range of upstream's commits, without checking any of them out, and report
+for each operation the share of them on which it still applies, the first commit
+that breaks it, and how much of that `npu-overlays port` can answer. For
+comparison, the same changes are tried as line patches, by git apply and by GNU
+patch.
 
 A..B is written as for git: tags, branches or commits; ..B begins at the pin.
 The history is fetched once and kept (see `npu-overlays cache`).
@@ -43,7 +43,7 @@ examples:
   npu-overlays drift verl@d62da49 --range v0.6.1..v0.7.0 --html drift.html
   npu-overlays drift transformers@8365f70 --range ..main --step 10 --json
 
-exit codes: 0 also where nothing survives; 2 to 6 as for every command
+exit codes: 0 even if nothing survives; 2 to 6 as for every command
 """
 _CURVES = ("share of", "mean", "all of it", "at the end")
 _CHANGES = ("applies", "with rules", "action", "target", "at the end", "first breaking commit")
@@ -51,37 +51,30 @@ _CHANGES = ("applies", "with rules", "action", "target", "at the end", "first br
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlay, and where its upstream is to come from.
-        first: where to begin; empty for the pin.
-        last: where to end.
-        step: look at every so many commits.
-        html: the page to write, or None.
-        patches: whether line patches are tried beside it.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    first: str
-    last: str
-    step: int
-    html: Path | None
-    patches: bool
-    json: bool
+    selection: Selection  # which overlay, and where its upstream is to come from
+    first: str  # where to begin; empty for the pin
+    last: str  # where to end
+    step: int  # look at every so many commits
+    html: Path | None  # the page to write, or None
+    patches: bool  # whether line patches are tried beside it
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     parser.add_argument("--range", required=True, metavar="A..B", help="the commits to walk; ..B begins at the pin")
-    parser.add_argument("--step", type=int, default=1, metavar="N", help="look at every Nth commit only")
-    parser.add_argument("--html", type=folder, metavar="FILE", help="write one page with the curves drawn, too")
-    parser.add_argument("--no-patches", action="store_true", help="do not try the same changes as line patches")
+    parser.add_argument("--step", type=int, default=1, metavar="N", help="try every Nth commit only")
+    parser.add_argument("--html", type=folder, metavar="FILE", help="also write a page with the curves")
+    parser.add_argument(
+        "--no-patches", dest="patches", action="store_false", help="do not try the same changes as line patches"
+    )
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
+def _check(parsed: argparse.Namespace) -> None:
+    """Split the range; raises `UsageError` where there is no range or no step to walk."""
     first, dots, last = parsed.range.partition("..")
     if not dots or not last or last.startswith("."):
         what = f"`{parsed.range}` is no range"
@@ -89,15 +82,7 @@ def _read(parsed: argparse.Namespace) -> Options:
     if parsed.step < 1:
         what, options = f"counts from 1, not {parsed.step}", (("--step", "10"),)
         raise UsageError(Problem(where="--step", what=what, fix="to try each tenth", options=options))
-    return Options(
-        selection=read_one(parsed),
-        first=first,
-        last=last,
-        step=parsed.step,
-        html=parsed.html,
-        patches=not parsed.no_patches,
-        json=parsed.json,
-    )
+    parsed.first, parsed.last = first, last
 
 
 def _run(options: Options, console: Console) -> int:
@@ -151,14 +136,20 @@ def _changed(content: Content, upstream: SourceTree) -> dict[str, tuple[bytes, b
     """Return the files that upstream has and the overlay changes, before and after."""
     step("making line patches of the same changes")
     tree = apply_part(written_out(content, upstream), upstream)
-    pairs = ((path, tree.before(path), tree.after(path)) for path in sorted(tree.changed))
-    return {path: (before, after) for path, before, after in pairs if before is not None and after is not None}
+    changed = {}
+    for path in sorted(tree.changed):
+        before, after = tree.before(path), tree.after(path)
+        if before is not None and after is not None:
+            changed[path] = (before, after)
+    return changed
 
 
 def _as_patches(found: Drift, changed: dict[str, tuple[bytes, bytes]], past: UpstreamHistory) -> LinePatches:
     step("trying the same changes as line patches")
     blobs = BlobCache(past.repository)
-    versions = {(path, state[path]) for state in found.states for path in changed if state.get(path)}
+    versions: set[tuple[str, str]] = set()
+    for state in found.states:
+        versions.update((path, state[path]) for path in changed if state.get(path))
     blobs.keep(blob for _, blob in versions)
     return try_patches(changed, {(path, blob): blobs[blob] for path, blob in sorted(versions)})
 
@@ -176,9 +167,10 @@ def _report(console: Console, found: Drift, listed: list[Curve]) -> None:
 
 COMMAND = Command(
     name="drift",
-    summary="say on how many upstream commits an overlay still applies, and what breaks it",
+    summary="report on how many upstream commits an overlay still applies, and what breaks it",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
 )

@@ -11,9 +11,8 @@ from npu_overlays.checkout.exporting import Style, export
 from npu_overlays.checkout.folder import refuse_present
 from npu_overlays.checkout.series import Series, series
 from npu_overlays.checkout.units import Unit, only, units_of
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
 from npu_overlays.commands.selection import select
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.apply import apply_overlay
@@ -22,12 +21,12 @@ from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
-Write what an overlay changes as patches of upstream, one for each operation,
+Write the changes of an overlay as patches of upstream, one for each operation,
 in order, with the reasons as messages. Applied to the pinned commit they give
 exactly the tree that a wheel is made from.
 
-Operations that are named are exported alone, each on upstream itself: as
-`path:Symbol`, a symbol, a path (all that is done there) or a patch's name.
+Operations that you name are exported alone, each on upstream itself. Name them
+by `path:Symbol`, symbol, path (everything done there) or the name of a patch.
 
   git-am     mails; `git am --keep-cr DIR/*.patch` makes commits of them
   patch-dir  diffs below the reason, as an overlay's patches/ holds them;
@@ -42,45 +41,27 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlay, and where its upstream is to come from.
-        names: what of it; empty for all.
-        style: how.
-        out: where to write; None for a folder called after the overlay.
-        notices: whether comments mark the changed places, as in a wheel.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    names: tuple[str, ...]
-    style: Style
-    out: Path | None
-    notices: bool
-    json: bool
+    selection: Selection  # which overlay, and where its upstream is to come from
+    names: list[str]  # what of it; empty for all
+    style: Style  # how
+    out: Path | None  # where to write; None for a folder called after the overlay
+    notices: bool  # whether comments mark the changed places, as in a wheel
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
-    text = "what to export, instead of all: path:Symbol, Symbol, path, or the name of a patch"
-    parser.add_argument("operation", nargs="*", metavar="OPERATION", help=text)
-    parser.add_argument("--format", choices=["git-am", "patch-dir"], default="git-am", help="default: git-am")
-    parser.add_argument("--out", type=folder, metavar="DIR", help="default: OVERLAY.patches; not there yet, or empty")
-    text = "leave out the comments that mark the changed places, for a pull request to upstream"
-    parser.add_argument("--without-notices", action="store_true", help=text)
-    add_json(parser)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(
-        selection=read_one(parsed),
-        names=tuple(parsed.operation),
-        style=parsed.format,
-        out=parsed.out,
-        notices=not parsed.without_notices,
-        json=parsed.json,
+    text = "export only this: path:Symbol, Symbol, path, or the name of a patch"
+    parser.add_argument("names", nargs="*", metavar="OPERATION", help=text)
+    parser.add_argument(
+        "--format", dest="style", choices=["git-am", "patch-dir"], default="git-am", help="default: git-am"
     )
+    parser.add_argument("--out", type=folder, metavar="DIR", help="a new or empty folder (default: OVERLAY.patches)")
+    text = "omit the comments that mark the changed places, for a pull request to upstream"
+    parser.add_argument("--without-notices", dest="notices", action="store_false", help=text)
+    add_json(parser)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -127,9 +108,9 @@ def _alone(found: AppliedInput, chosen: tuple[Unit, ...]) -> tuple[Problem, ...]
 
 COMMAND = Command(
     name="export",
-    summary="write what an overlay changes as patches of upstream, as mails or as a folder of patches",
+    summary="write the changes of an overlay as patches of upstream, as mails or as a folder of patches",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

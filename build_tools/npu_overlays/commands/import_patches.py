@@ -7,10 +7,9 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder, one_line, package
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import as_typed
-from npu_overlays.commands.options import add_clones, add_json, choice_of, folder
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.migrating.comparing import Comparison
@@ -22,29 +21,30 @@ from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
 Make overlays of a folder of patches, DIR/REPO/REV/NAME.patch (or DIR/patch/…):
-one for each REPO/REV, pinned to that commit, tag or release, that stands alone
-and gives exactly the tree that `git apply` gives, in the order of the names, or
-of a quilt series below REPO/REV. A file with several mails is a patch for each.
+one for each REPO/REV, pinned to that commit, tag or release. Each needs no
+other overlay and gives exactly the tree that `git apply` gives, in the order of
+the names, or of a quilt series below REPO/REV. A file with several mails gives
+one patch for each.
 
-The patches are kept as patches, or with --as operations turned into what they
-do to each symbol: what an operation depends on is that symbol, so it holds on
-upstream commits on which a patch fails. What no symbol can say stays a patch.
-Either way both forms are tried, and proven: the patches give the same bytes
-and modes, the operations the same program in each module.
+Patches stay patches; --as operations turns them into what they do to each
+symbol. An operation depends on its symbol alone, so it holds on upstream
+commits on which a patch fails. What no operation can express stays a patch.
+Both forms are tried and proven: patches give the same bytes and modes,
+operations the same program in each module.
 
-What cannot be taken over is refused by name, everything at once: hunks that do
-not fit or only with fuzz, that are cut off, links, modes of upstream's files,
-files that are not shipped, unless --only-shipped leaves those out. A last line
-end that is missing is put there, CRLF is converted, a patch that is not git's is
-made anew, and a hunk that fits in several places gets more context.
+What cannot be imported is refused by name, all at once: hunks that do not fit,
+or only with fuzz, or are cut off; links; modes of upstream's files; files that
+are not shipped, unless --only-shipped omits them. A missing last line end is
+added, CRLF is converted, a patch that git did not write is written anew, and a
+hunk that fits in several places gets more context.
 
-With --summary, a patch_summary.yaml written by hand is compared with what the
-patches do, by syntax: what is listed and not there, there and not listed, or
-listed with another action, kind or owner. It changes nothing of the overlays.
+--summary compares a hand-written patch_summary.yaml with what the patches do,
+by syntax: entries without a change, changes without an entry, and entries with
+another action, kind or owner. It changes nothing in the overlays.
 
-REV is a commit, as long as it is written (the summary may say all of it), a tag,
-or a version on your package index. What is not said here is taken from overlays
-of the same project: repository, packages and suffix.
+REV is a commit id, abbreviated or not (the summary may have all of it), a tag,
+or a version on your package index. Repository, packages and suffix are taken
+from overlays of the same project unless they are given here.
 
 examples:
   npu-overlays import-patches ../verl_npu --summary ../verl_npu/patch_summary.yaml --dry-run
@@ -54,8 +54,8 @@ examples:
   npu-overlays import-patches patches --only attrs --suffix acme --repository https://github.com/python-attrs/attrs
 """
 _EPILOG = """
-exit codes: 0 imported, whatever is wrong with the summary; 5 a patch cannot be
-taken over, and nothing is written; or the overlays are written, and a build
+exit codes: 0 imported, even if the summary is wrong; 5 a patch cannot be
+imported, and nothing is written; or the overlays are written, and a build
 would refuse what the patches do
 """
 _COUNTED = {"files": "added file", "edits": "substitution", "patches": "patch file"}
@@ -64,56 +64,51 @@ _HEADINGS = ("finding", "what", "listed", "found", "where")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        folder: of the patches.
-        summary: the hand-written summary, or None.
-        only: the sets that are meant; empty for all.
-        kind: the form in which the patches are kept.
-        request: what is said of the new overlays.
-        root: the folder of overlays.
-        why: the reason of all that has none; empty to ask.
-        only_shipped: whether hunks for files that no wheel has are left out.
-        dry_run: whether to write nothing.
-        json: whether the report is JSON.
-    """
-
-    folder: Path
-    summary: Path | None
-    only: tuple[str, ...]
-    kind: Kind
-    request: Request
-    root: Path
-    why: str
-    only_shipped: bool
-    dry_run: bool
-    json: bool
+    folder: Path  # of the patches
+    summary: Path | None  # the hand-written summary, or None
+    only: list[str]  # the sets that are meant; empty for all
+    kind: Kind  # the form in which the patches are kept
+    request: Request  # what is said of the new overlays
+    root: Path  # the folder of overlays
+    why: str  # the reason of all that has none; empty to ask
+    only_shipped: bool  # whether hunks for files that no wheel has are left out
+    dry_run: bool  # whether to write nothing
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=folder, metavar="DIR", help="holds REPO/REV/NAME.patch, itself or in patch/")
-    parser.add_argument("--summary", type=folder, metavar="FILE", help="a patch_summary.yaml, to be compared")
+    parser.add_argument("--summary", type=folder, metavar="FILE", help="a hand-written patch_summary.yaml to compare")
     parser.add_argument(
         "--as", dest="kind", choices=["patches", "operations"], default="patches", help="default: patches"
     )
-    parser.add_argument("--only", action="append", default=[], metavar="REPO[/REV]", help="leave out all others")
+    text = "import only this; may be given several times"
+    parser.add_argument("--only", action="append", default=[], metavar="REPO[/REV]", help=text)
     parser.add_argument(
-        "--only-shipped", action="store_true", help="leave out hunks for files that no wheel has, and list them"
+        "--only-shipped", action="store_true", help="omit hunks for files that no wheel has, and list them"
     )
-    parser.add_argument("--why", default="", metavar="TEXT", help="the reason of all that gives none itself")
-    parser.add_argument("--suffix", default="", metavar="WORD", help="the wheels are called PROJECT-WORD")
-    parser.add_argument("--label", default="", metavar="WORD", help="tells them from other overlays on that pin")
-    parser.add_argument("--repository", default="", metavar="URL", help="where git has the commit")
     parser.add_argument(
-        "--package", action="append", default=[], metavar="PATH[=NAME]", help="ship this folder or module, as NAME"
+        "--why", type=one_line, default="", metavar="TEXT", help="the reason for patches that give none"
+    )
+    parser.add_argument("--suffix", default="", metavar="WORD", help="name the wheels PROJECT-WORD")
+    parser.add_argument("--label", default="", metavar="WORD", help="distinguish them from others of the same pin")
+    parser.add_argument("--repository", default="", metavar="URL", help="the git repository that has the commit")
+    parser.add_argument(
+        "--package",
+        action="append",
+        default=[],
+        type=package,
+        metavar="PATH[=NAME]",
+        help="ship this folder or module, as NAME",
     )
     parser.add_argument(
         "--not-built",
         action="append",
         default=[],
         metavar="GLOB",
-        help="what the wheel may lack of what upstream builds",
+        help="files that upstream builds and the wheel may lack",
     )
     text = "where the overlays are written (default: the folder of overlays, else here)"
     parser.add_argument("--out", type=folder, metavar="DIR", help=text)
@@ -122,30 +117,19 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    root: Path = parsed.overlays
-    request = Request(
+def _check(parsed: argparse.Namespace) -> None:
+    """Collect what is said of the new overlays."""
+    root: Path = parsed.root
+    parsed.request = Request(
         name="",
         repository=parsed.repository,
         suffix=parsed.suffix,
         label=parsed.label,
-        packages=tuple((path, name) for path, _, name in (text.partition("=") for text in parsed.package)),
+        packages=tuple(parsed.package),
         not_built=tuple(parsed.not_built),
         parent=parsed.out or (root if root.is_dir() else Path.cwd()),
         choice=choice_of(None, dict(parsed.upstream)),
         elsewhere="tell it apart with --label WORD, or name another place with --out",
-    )
-    return Options(
-        folder=parsed.folder,
-        summary=parsed.summary,
-        only=tuple(parsed.only),
-        kind=parsed.kind,
-        request=request,
-        root=root,
-        why=" ".join(parsed.why.split()),
-        only_shipped=parsed.only_shipped,
-        dry_run=parsed.dry_run,
-        json=parsed.json,
     )
 
 
@@ -154,7 +138,7 @@ def _run(options: Options, console: Console) -> int:
         Asked(
             folder=options.folder,
             summary=options.summary,
-            only=options.only,
+            only=tuple(options.only),
             kind=options.kind,
             request=options.request,
             root=options.root,
@@ -181,8 +165,7 @@ def _report(console: Console, outcome: Outcome, options: Options) -> None:
 
 
 def _report_one(console: Console, one: Migrated, options: Options) -> None:
-    for notice in notices(one, options.kind):
-        console.notice(f"{one.patches.name}: {notice}")
+    console.notices(f"{one.patches.name}: {notice}" for notice in notices(one, options.kind))
     number = plural(len(one.patches.patches), "patch file")
     written = "would be written" if options.dry_run else "written"
     console.line(f"{one.overlay.folder}: {written}, from {number} of {one.patches.name}", style="green")
@@ -190,15 +173,14 @@ def _report_one(console: Console, one: Migrated, options: Options) -> None:
         console.line(f"  as {kind:<11} {_proof_line(one, kind)}{' (kept)' if kind == options.kind else ''}")
     if problems := unsound(one, options.kind):
         for problem in problems:
-            for line in str(problem).splitlines():
-                console.notice(line)
+            console.notices(str(problem).splitlines())
         console.line(f"  {plural(len(problems), 'problem')} to mend there, or a build refuses it", style="yellow")
     if not options.dry_run:
         console.line(f"  next: npu-overlays lock {shlex.quote(as_typed(one.overlay.folder))}")
 
 
 def _proof_line(one: Migrated, kind: Kind) -> str:
-    """Return what was seen of a form of a set of patches."""
+    """Return in a line whether a form of a set of patches was proven, and what it consists of."""
     proven = one.proven[kind]
     if isinstance(proven, OverlayError):
         return f"cannot be had: {'; '.join(f'{problem.where}: {problem.what}' for problem in proven.problems)}"
@@ -226,9 +208,10 @@ def _report_comparison(console: Console, comparison: Comparison, options: Option
 
 COMMAND = Command(
     name="import-patches",
-    summary="make overlays of a folder of patches, and say where its hand-written summary is wrong",
+    summary="make overlays of a folder of patches, and check its hand-written summary",
     description=_DESCRIPTION + _EPILOG,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
 )

@@ -11,10 +11,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_json, folder
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import index_notes
-from npu_overlays.commands.options import add_json, folder
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import undisguised
 
@@ -24,15 +23,15 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Put wheels and source distributions on a package index: a folder of files that
-any web server can give out, for pip and uv to install from. What is there
-already stays there, also what others wrote; a file that has not changed is not
-read again; either all of it is written or nothing. Statements of wheels and
-constraints of stacks are copied along; constraints that pin an older build
-than the index does only with --replace.
+any web server can serve, for pip and uv to install from. What is there stays
+there, including files that others wrote; a file that has not changed is not
+read again; either everything is written or nothing. Statements of wheels and
+constraints of stacks are copied too; constraints that pin an older build than
+the index does are copied only with --replace.
 
-A version that should not be chosen any more is yanked: installers pass over it
-unless it is asked for exactly. Do not yank a companion, or uv refuses the
-wheel that requires it, too.
+Yank a version that should not be chosen any more: installers skip it unless it
+is asked for exactly. Do not yank a companion, or uv also refuses the wheel that
+requires it.
 
 examples:
   npu-overlays index wheels/                  into index/
@@ -54,31 +53,32 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folders", type=folder, nargs="*", metavar="FOLDER", help="wheels and source distributions")
     parser.add_argument("--out", type=folder, default="index", metavar="DIR", help="the index (default: index)")
-    text = "a version that is not to be chosen any more; may be given several times"
+    text = "a version that installers should not choose any more; may be given several times"
     parser.add_argument("--yank", action="append", default=[], metavar="NAME==VERSION", help=text)
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why, which installers show")
-    parser.add_argument("--unyank", action="append", default=[], metavar="NAME==VERSION", help="one that is again")
-    text = "accept other bytes under the name of a file that is on the index, and older pins"
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; installers show it")
+    text = "a version that they may choose again"
+    parser.add_argument("--unyank", action="append", default=[], metavar="NAME==VERSION", help=text)
+    text = "accept other bytes under the name of a file on the index, and older pins"
     parser.add_argument("--replace", action="store_true", help=text)
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
+def _check(parsed: argparse.Namespace) -> None:
+    """Collect what is asked of the index; raises `UsageError` with everything that is wrong with it."""
     from npu_overlays.publish.availability import Yank  # noqa: PLC0415  # read for the help of all commands, and needed for one
     from npu_overlays.publish.index_update import IndexRequest  # noqa: PLC0415  # likewise
 
     problems = list(_contradictions(parsed))
-    wanted = {"--yank": (parsed.yank, parsed.reason), "--unyank": (parsed.unyank, None)}
-    yanks = [
-        Yank(project=canonicalize_name(named.name), version=_version(named), reason=reason)
-        for option, (texts, reason) in wanted.items()
-        for text in texts
-        if (named := _pinned(option, text, problems))
-    ]
+    yanks = []
+    for option, texts, reason in (("--yank", parsed.yank, parsed.reason), ("--unyank", parsed.unyank, None)):
+        for text in texts:
+            if named := _pinned(option, text, problems):
+                project = canonicalize_name(named.name)
+                yanks.append(Yank(project=project, version=_version(named), reason=reason))
     if problems:
         raise UsageError(problems)
-    request = IndexRequest(folders=tuple(parsed.folders), out=parsed.out, yanks=tuple(yanks), replace=parsed.replace)
-    return Options(request=request, json=parsed.json)
+    folders = tuple(parsed.folders)
+    parsed.request = IndexRequest(folders=folders, out=parsed.out, yanks=tuple(yanks), replace=parsed.replace)
 
 
 def _contradictions(parsed: argparse.Namespace) -> Iterator[Problem]:
@@ -117,19 +117,19 @@ def _run(options: Options, console: Console) -> int:
     if options.json:
         console.json(_as_json(options.request, updated))
         return 0
-    for text in index_notes(updated):
-        console.notice(text)
+    console.notices(index_notes(updated))
     console.line(f"{options.request.out}", style="green")
     console.line(f"  {len(updated.added)} added, {updated.unchanged} unchanged: {', '.join(updated.projects)}")
-    for line in (line for one in updated.constraints for line in _repinned(one)):
-        console.line(f"  {line}")
+    for one in updated.constraints:
+        for line in _repinned(one):
+            console.line(f"  {line}")
     for yank in options.request.yanks:
         console.line(f"  {yank.name} is {'not yanked' if yank.reason is None else f'yanked: {yank.reason}'}")
     return 0
 
 
 def _repinned(one: ConstraintsUpdate) -> Iterator[str]:
-    """Yield what became of the constraints of a stack, where anything did."""
+    """Yield how the constraints of a stack have changed, if they have."""
     if one.after != one.before:
         yield f"{one.name} {'is changed:' if one.before else 'is new'}"
     if one.before:
@@ -138,6 +138,12 @@ def _repinned(one: ConstraintsUpdate) -> Iterator[str]:
 
 
 def _as_json(request: IndexRequest, updated: UpdatedIndex) -> dict[str, object]:
+    constraints, refused = {}, {}
+    for one in updated.constraints:
+        if one.after != one.before:
+            constraints[one.name] = {"added": list(one.added), "removed": list(one.removed)}
+        for file, pins in one.refused:
+            refused[str(file)] = list(pins)
     return {
         "index": str(request.out),
         "projects": list(updated.projects),
@@ -145,12 +151,8 @@ def _as_json(request: IndexRequest, updated: UpdatedIndex) -> dict[str, object]:
         "unchanged": updated.unchanged,
         "dropped": list(updated.dropped),
         "removed": list(updated.removed),
-        "constraints": {
-            one.name: {"added": list(one.added), "removed": list(one.removed)}
-            for one in updated.constraints
-            if one.after != one.before
-        },
-        "not_taken": {str(file): list(pins) for one in updated.constraints for file, pins in one.refused},
+        "constraints": constraints,
+        "not_taken": refused,
         "warnings": list(updated.warnings),
         "yanked": {yank.name: yank.reason for yank in request.yanks if yank.reason is not None},
         "unyanked": [yank.name for yank in request.yanks if yank.reason is None],
@@ -162,6 +164,7 @@ COMMAND = Command(
     summary="write an index of wheels that pip and uv install from",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
 )

@@ -9,10 +9,9 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_json, folder, package
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.notes import as_typed
-from npu_overlays.commands.options import add_json, folder
+from npu_overlays.commands.notes import archives_as_json, as_typed, pinned
 from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.overlay.project import CONFIG_FILE
 from npu_overlays.overlay.source_choice import choice_from
@@ -23,24 +22,23 @@ from npu_overlays.starting.request import Request, faults
 from npu_overlays.starting.writing import Started, write_overlay
 
 _DESCRIPTION = """\
-Start an overlay of any project: a folder that is an ordinary Python project and
-builds once it is locked, into a wheel that is upstream's under another name
-until you write a change. Its pyproject.toml ends with a first change to a real
-function of that project, in a comment, where it has a public one in Python.
+Start an overlay of any project: a folder that is an ordinary Python project.
+Once it is locked it builds a wheel, which is upstream's under another name
+until you write a change. Its pyproject.toml ends with an example, in a comment:
+a change of a real function of that project, if it has a public one in Python.
 
-What is pinned is the newest release, as your package index has it (pip's own
-settings say which that is), or the one that --release names, by the sha256 of
-its archive; or, with --commit, a commit of a repository, by its id or by a tag,
-which is then kept beside the id. Of the files of a release that is the wheel
-for any platform, else the one for this machine, else the sdist; where pip would
-take another, that is said with what it has besides, and --archive pins it. The
-folder is called after what is pinned, attrs@25.3.0 say, and lies in the folder
-of overlays where there is one, else here. Nothing that is there already is
-written over.
+It pins the newest release on your package index (the one that pip's settings
+name), or the one given by --release, by the sha256 of its archive; or, with
+--commit, a commit of a repository, by its id or by a tag, which is then kept
+beside the id. Of a release's files it takes the wheel for any platform, else
+the one for this machine, else the sdist; if pip would take another one, it says
+so and lists what that has besides, and --archive pins it. The folder is called
+after the pin, such as attrs@25.3.0, and lies in the folder of overlays if there
+is one, else here. Existing files are not overwritten.
 
-With --layer it is put on top of what others have: of a layer, which says what
-is shipped, or of an overlay, whose pin and layers it takes over. What lies in
-the new folder is then yours alone; --label tells its wheels from theirs.
+--layer builds on the work of others: on a layer, which says what is shipped, or
+on an overlay, whose pin and layers are adopted. Everything in the new folder is
+yours alone; --label distinguishes its wheels from theirs.
 
 examples:
   npu-overlays init attrs --suffix acme
@@ -61,25 +59,27 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("project", metavar="PROJECT", help="its name on the package index, e.g. attrs")
     parser.add_argument("folder", nargs="?", type=folder, metavar="DIR", help="where to write (default: PROJECT@PIN)")
-    parser.add_argument("--suffix", metavar="WORD", help="the wheel is called PROJECT-WORD; asked for on a terminal")
+    parser.add_argument("--suffix", metavar="WORD", help="name the wheel PROJECT-WORD; on a terminal you are asked")
     parser.add_argument("--release", metavar="VERSION", help="the release to pin (default: the newest)")
     parser.add_argument("--archive", metavar="FILE", help="the release's wheel or sdist to pin, by its file name")
     parser.add_argument(
         "--commit", metavar="ID|TAG", help="the commit to pin instead: all 40 digits of its id, or a tag"
     )
-    parser.add_argument("--repository", metavar="URL", help="where git has that commit")
+    parser.add_argument("--repository", metavar="URL", help="the git repository that has the commit")
     parser.add_argument(
         "--layer",
         action="append",
         default=[],
         metavar="LAYER",
-        help="put it on top of this: the folder of a layer or of an overlay, or an installed layer's name",
+        help="build on this: the folder of a layer or of an overlay, or the name of an installed layer",
     )
-    parser.add_argument("--label", metavar="WORD", help="tells it from others on that pin; part of the version")
+    text = "distinguish it from others of the same pin; part of the version"
+    parser.add_argument("--label", metavar="WORD", help=text)
     parser.add_argument(
         "--package",
         action="append",
         default=[],
+        type=package,
         metavar="PATH[=NAME]",
         help="ship this folder or module, imported as NAME (default: what upstream installs)",
     )
@@ -88,14 +88,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GLOB",
-        help="what upstream compiles or installs besides, and this wheel may lack",
+        help="files that upstream compiles or installs, and this wheel may lack",
     )
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    root: Path = parsed.overlays
-    request = Request(
+def _check(parsed: argparse.Namespace) -> None:
+    """Collect what is said of the new overlay."""
+    root: Path = parsed.root
+    parsed.request = Request(
         name=parsed.project,
         release=parsed.release or "",
         archive=parsed.archive or "",
@@ -104,13 +105,12 @@ def _read(parsed: argparse.Namespace) -> Options:
         suffix=parsed.suffix or "",
         label=parsed.label or "",
         layers=tuple(parsed.layer),
-        packages=tuple((path, name) for path, _, name in (text.partition("=") for text in parsed.package)),
+        packages=tuple(parsed.package),
         not_built=tuple(parsed.not_built),
         parent=parsed.folder.parent if parsed.folder else root if root.is_dir() else Path.cwd(),
         folder=parsed.folder,
         choice=choice_from(os.environ),
     )
-    return Options(request=request, json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -146,8 +146,7 @@ def _ask(project: str) -> str:
 def _report(console: Console, started: Started) -> None:
     overlay, pin = started.overlay, started.overlay.pin
     console.line(f"{overlay.folder}", style="green")
-    pinned = f"commit {pin.commit}" if pin.commit else f"{pin.archives[0].file}, sha256 {pin.archives[0].sha256}"
-    console.line(f"  pins {pinned}")
+    console.line(f"  pins {f'commit {pin.commit}' if pin.commit else pinned(pin)}")
     for sentence in sentences(started.offer):
         console.line(f"  {sentence}")
     if overlay.layers:
@@ -170,7 +169,7 @@ def _as_json(started: Started) -> dict[str, object]:
         "folder": str(overlay.folder),
         "distribution": overlay.distribution,
         "commit": overlay.pin.commit,
-        "archives": [{"file": one.file, "sha256": one.sha256} for one in overlay.pin.archives],
+        "archives": archives_as_json(overlay.pin),
         "preferred": started.offer.preferred,
         "lacks": list(started.offer.more),
         "others": list(started.offer.others),
@@ -187,6 +186,7 @@ COMMAND = Command(
     summary="start an overlay of any project, in a folder of its own",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
 )

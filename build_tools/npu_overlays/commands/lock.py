@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, Selection, add_selection
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import Selection, add_selection, read_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.contracts.lockfile import render_lock, write_lock
 from npu_overlays.errors import ConfigError, Problem
@@ -19,13 +18,13 @@ from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
 Write overlay.lock: what each operation depends on in the pinned upstream, and
-what a wheel takes over from upstream's metadata. Builds hold upstream against
-it.
+what a wheel adopts from upstream's metadata. Builds compare upstream with it.
 
-Run it after writing an operation or changing the pin, and review the change of
-the lock like code: it says what your operations rest on, what can get in their
-way, and on another pin what upstream changed under the operations of its
-layers. It prints that too; a build or check says only what is not in the lock.
+Run it after you write an operation or change the pin, and review the change of
+the lock like code: it shows what your operations depend on, what can conflict
+with them, and, on another pin, what upstream changed under the operations of
+its layers. It prints that too; builds and checks print only what the lock
+lacks.
 
 examples:
   npu-overlays lock verl@d62da49
@@ -35,24 +34,15 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlays, and where their upstreams are to come from.
-        check: whether to write nothing, and fail where a lock would change.
-    """
-
-    selection: Selection
-    check: bool
+    selection: Selection  # which overlays, and where their upstreams are to come from
+    check: bool  # whether to write nothing, and fail where a lock would change
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where a lock would change")
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_selection(parsed), check=parsed.check)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a lock would change")
 
 
 def _run(options: Options, console: Console) -> int:
@@ -68,7 +58,7 @@ def _write(derived: DerivedLock, console: Console) -> None:
     overlay = derived.content.overlay
     with held(f"{overlay.name} is locked"):
         changed = write_lock(overlay.folder, derived.lock)
-    _tell(derived, console)
+    console.notices(derived.notices)
     console.line(_state(derived, "written" if changed else "up to date"))
 
 
@@ -76,15 +66,10 @@ def _check(derived: DerivedLock, console: Console) -> None:
     overlay = derived.content.overlay
     file = overlay.folder / LOCK_FILE
     if not file.is_file() or file.read_bytes() != render_lock(derived.lock).encode():
-        _tell(derived, console)
+        console.notices(derived.notices)
         fix = f"run `npu-overlays lock {overlay.name}`"
         raise ConfigError(Problem(where=str(file), what="is missing or out of date", fix=fix))
     console.line(_state(derived, "up to date"))  # whoever reviewed it has read the notices
-
-
-def _tell(derived: DerivedLock, console: Console) -> None:
-    for notice in derived.notices:
-        console.notice(notice)
 
 
 def _state(derived: DerivedLock, state: str) -> str:
@@ -96,6 +81,6 @@ COMMAND = Command(
     summary="write overlay.lock: what each operation depends on in the pinned upstream",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

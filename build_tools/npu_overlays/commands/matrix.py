@@ -15,13 +15,13 @@ from npu_overlays.publish.work_tree_changes import change_since
 
 _DESCRIPTION = """\
 Print CI's matrix, one cell for each overlay and each Python that its upstream
-supports. It is made from what is on disk: a new overlay is in it by being there.
+supports. It is made from what is on disk: a new overlay is in it at once.
 
-With --changed-since only the cells are left that a change touches: those of the
-overlays in whose folder or layers it is, of those that require one of these in a
-stack, and of those that a changed stack names. What may concern all of them, the
-tool, a workflow, the Makefile, leaves all; documents leave none. Compared is what
-lies in the work tree, committed or not, with the commit where it left the branch.
+With --changed-since it has only the cells that a change affects: overlays whose
+folder or layers it touches, those that require one of these in a stack, and
+those that a changed stack names. A change of the tool, a workflow or the
+Makefile affects all, one of documents none. The work tree, committed or not, is
+compared with the commit where it left the branch.
 
 examples:
   npu-overlays matrix
@@ -45,12 +45,8 @@ class Options:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=["json", "github", "gitlab"], default="json", help=_FORMATS)
-    text = "leave only what is touched by what is otherwise than there: a branch, a tag or a commit"
-    parser.add_argument("--changed-since", default="", metavar="REV", help=text)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(root=parsed.overlays, since=parsed.changed_since, format=parsed.format)
+    text = "only the cells affected by the changes since then: a branch, a tag or a commit"
+    parser.add_argument("--changed-since", dest="since", default="", metavar="REV", help=text)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -81,7 +77,7 @@ COMMAND = Command(
     summary="print CI's matrix, one cell for each overlay and Python",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
     tidy=False,
 )

@@ -1,9 +1,9 @@
-"""Notes: the record of a build, what became of an index → what is worth saying about it beside its result."""
+"""Notes: overlays, records of builds, updates of an index → the text and JSON that several commands report of them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +12,32 @@ from npu_summary.outline import count
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
+    from npu_overlays.checkout.units import Unit
     from npu_overlays.publish.index_update import UpdatedIndex
+    from npu_overlays.sources.pin import Pin
 
 
 def count_of(record: Changes) -> str:
     """Return how many changes a wheel's summary shows."""
     files = record["files"]
     return f"{plural(sum(map(count, files)), 'change')} in {plural(len(files), 'file')}"
+
+
+def units_as_json(units: Iterable[Unit]) -> list[dict[str, object]]:
+    """Return operations, patches and added files of an overlay as JSON."""
+    return [
+        {"operation": unit.action, "targets": unit.targets, "file": unit.file, "why": unit.reason.why} for unit in units
+    ]
+
+
+def archives_as_json(pin: Pin) -> list[dict[str, str]]:
+    """Return the archives of a pin as JSON."""
+    return [{"file": one.file, "sha256": one.sha256} for one in pin.archives]
+
+
+def pinned(pin: Pin) -> str:
+    """Return the archive that a pin without a commit names."""
+    return f"{pin.archives[0].file}, sha256 {pin.archives[0].sha256}"
 
 
 def as_typed(folder: Path) -> str:
@@ -65,6 +84,7 @@ def index_notes(updated: UpdatedIndex) -> Iterator[str]:
         yield f"{name}: listed, but not there any more; it was taken off the list"
     for name in updated.removed:
         yield f"{name}: of other bytes than lie there now; it was removed, and none was given in its place"
-    for file, pins in (kept for one in updated.constraints for kept in one.refused):
-        yield f"{file}: not taken, older than what the index pins: {', '.join(pins)} (`index --replace` takes it)"
+    for one in updated.constraints:
+        for file, pins in one.refused:
+            yield f"{file}: not taken, older than what the index pins: {', '.join(pins)} (`index --replace` takes it)"
     yield from updated.warnings

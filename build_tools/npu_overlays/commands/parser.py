@@ -1,4 +1,4 @@
-"""The parser: every command's grammar under one roof, and the help that goes with it."""
+"""Parser: the grammar of all commands, and its help."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from npu_overlays import version
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, folder
 from npu_overlays.commands.completion import answer
-from npu_overlays.commands.options import folder
 from npu_overlays.overlay.overlay_folders import overlay_folders
 
 _DESCRIPTION = """\
-Build wheels from overlays: a pinned upstream commit or release, with what an
-overlay changes merged in at packaging time. Nothing is patched at run time.
+Build wheels from overlays: a pinned upstream commit or release, into which the
+changes of an overlay are merged at packaging time. Nothing is patched at run
+time.
 """
 _EPILOG = """\
 examples, with the overlays of verl and transformers:
@@ -30,66 +30,66 @@ examples, with the overlays of verl and transformers:
   npu-overlays index wheels/                  a folder that pip and uv install from
   npu-overlays site wheels/                   what is patched, why, how to install it
   npu-overlays show transformers@8365f70      every operation and its reason
-  npu-overlays diff verl@d62da49 | less       what the wheel changes
-  npu-overlays checkout verl@d62da49 DIR      as a git work tree, to edit there
-  npu-overlays lock verl@d62da49              after writing an operation
+  npu-overlays diff verl@d62da49 | less       the changes as a diff
+  npu-overlays checkout verl@d62da49 DIR      a git work tree to edit
+  npu-overlays lock verl@d62da49              after you write an operation
   npu-overlays revise verl@d62da49 --why "…"  give out its next revision
   npu-overlays init attrs --suffix acme       a new overlay, of any project
   npu-overlays import-patches ../verl_npu     overlays of a folder of patches
-  npu-overlays summary wheels/verl_npu-*.whl  what a wheel says of itself
+  npu-overlays summary wheels/verl_npu-*.whl  the changes in a wheel
 
 exit codes:
   0  done
   1  an unexpected failure (please report it with --verbose)
-  2  the command line, or a variable that stands for an option, is wrong
+  2  the command line, or a variable that replaces an option, is wrong
   3  an overlay's pyproject.toml, overlay.lock or a stack is wrong, or there is no such overlay
-  4  the pinned upstream cannot be had, or is not what the pin says
+  4  the pinned upstream cannot be fetched, or differs from the pin
   5  the overlay does not fit the upstream source
   6  a file cannot be written, or is not a wheel of ours
   130  interrupted (143 by SIGTERM, 129 by SIGHUP)
 
 environment:
-  NPU_OVERLAYS_ANEW        set: merge anew what was merged before, like build --force
+  NPU_OVERLAYS_ANEW        if set, merge again what was merged before, like build --force
   NPU_OVERLAYS_CACHE       where upstream sources are kept
-  NPU_OVERLAYS_PATIENCE    seconds to wait for a connection that nobody answers (20)
+  NPU_OVERLAYS_PATIENCE    seconds to wait for a connection (20)
   NPU_OVERLAYS_SOURCE      auto, git or archive, like --source
-  <PROJECT>_PATH           a local clone of that project, VERL_PATH say, like --upstream
+  <PROJECT>_PATH           a local clone of that project, such as VERL_PATH, like --upstream
   NO_COLOR                 no colours
-  SOURCE_DATE_EPOCH        seconds since 1970 that a development build is dated by
+  SOURCE_DATE_EPOCH        the date of a development build, in seconds since 1970
 """
-# Names and modules, in the order of the help.
-_COMMANDS = {
-    "build": "build",
-    "sdist": "sdist",
-    "index": "index",
-    "site": "site",
-    "list": "listing",
-    "show": "show",
-    "check": "check",
-    "lock": "lock",
-    "revise": "revise",
-    "diff": "diff",
-    "checkout": "checkout",
-    "refresh": "refresh",
-    "export": "export",
-    "bisect": "bisect",
-    "summary": "summary",
-    "verify-wheel": "verify_wheel",
-    "reproduce": "reproduce",
-    "init": "init",
-    "import-patches": "import_patches",
-    "drift": "drift",
-    "port": "port",
-    "cache": "cache",
-    "matrix": "matrix",
-}
+# In the order of the help; each is a module of this package.
+_COMMANDS = (
+    "build",
+    "sdist",
+    "index",
+    "site",
+    "list",
+    "show",
+    "check",
+    "lock",
+    "revise",
+    "diff",
+    "checkout",
+    "refresh",
+    "export",
+    "bisect",
+    "summary",
+    "verify-wheel",
+    "reproduce",
+    "init",
+    "import-patches",
+    "drift",
+    "port",
+    "cache",
+    "matrix",
+)
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose refusals name the nearest thing it knows."""
+    """A parser that suggests the nearest word it knows."""
 
     def parse_known_args(self, *given: Any, **named: Any) -> tuple[Any, list[str]]:
-        """Refuse what is unknown here and not in the parser above, which does not know what was meant."""
+        """Refuse unknown arguments here, not in the parser above, which could not suggest this command's options."""
         parsed, rest = super().parse_known_args(*given, **named)
         if len(rest) == 1 and self._takes_late(parsed, rest[0]):
             return parsed, []
@@ -98,9 +98,9 @@ class _Parser(argparse.ArgumentParser):
         return parsed, rest
 
     def _takes_late(self, parsed: argparse.Namespace, word: str) -> bool:
-        """Give an optional argument the word behind the options; return whether there is one that has none yet.
+        """Give a word behind the options to the optional argument that has none yet; return whether there is one.
 
-        Before Python 3.12.7 argparse looks for it only among the words that stand together with the others.
+        Before Python 3.12.7, argparse looks for its value only among the words beside the other arguments.
         """
         optional = [one for one in self._positionals._group_actions if one.nargs == "?"]
         if word.startswith("-") or not optional or getattr(parsed, optional[0].dest) is not optional[0].default:
@@ -123,7 +123,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Says which version this is; argparse's own has to be told when the parser is made."""
+    """Print the version; argparse's own action would need it when the parser is made."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         sys.stdout.write(f"npu-overlays {version()}\n")
@@ -162,19 +162,19 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
 
 def _commands(arguments: Sequence[str]) -> list[Command[Any]]:
     wanted = [name for name in arguments[:1] if name in _COMMANDS]
-    modules = (import_module(f"npu_overlays.commands.{_COMMANDS[name]}") for name in wanted or _COMMANDS)
-    return [module.COMMAND for module in modules]
+    modules = [name.replace("-", "_") for name in wanted or _COMMANDS]
+    return [import_module(f"npu_overlays.commands.{module}").COMMAND for module in modules]
 
 
 def _common() -> _Parser:
     """Return the arguments that every command takes."""
     common = _Parser(add_help=False)
-    text = "folder of overlays (default: overlays, or else this one, where overlays lie here)"
-    common.add_argument("--overlays", type=folder, default=_usual_root(), metavar="DIR", help=text)
+    text = "folder of overlays (default: overlays, else the current folder if it holds overlays)"
+    common.add_argument("--overlays", dest="root", type=folder, default=_usual_root(), metavar="DIR", help=text)
     common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
     return common
 
 
 def _usual_root() -> str:
-    """Return the folder of overlays that is meant where none is named: what `init` begins lies where it was begun."""
+    """Return the folder of overlays if none is named: `init` writes into the current folder if there is no other."""
     return "." if not Path("overlays").is_dir() and overlay_folders(Path()) else "overlays"

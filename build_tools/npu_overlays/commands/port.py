@@ -15,9 +15,8 @@ from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.port import Port, evaluate, examine
 from npu_overlays.authoring.port.start import StartedPort, start
 from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, Selection, add_json, add_one
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import Selection, add_json, add_one, read_one
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.errors import MergeError, Problem, UsageError
 from npu_overlays.overlay.inputs import PORT_FILE
@@ -25,21 +24,21 @@ from npu_overlays.paths import at_home
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
-# What a name says in brackets, of which of several definitions is meant, may hold a `=`.
+# The selector of one of several definitions stands in brackets, and may contain a `=`.
 _DROPPED = re.compile(r"([^=[]*(?:\[.*?\])?)=(.*)", re.DOTALL)
 _DESCRIPTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and
-sha256, and a table of what became of everything it says: what fits, what
-changed, what was renamed or moved and where to, what is gone, what upstream
-does itself now; each with the evidence, and with the commit that did it.
+sha256, and a table of every part of the old overlay: what fits, what changed,
+what was renamed or moved and where to, what is gone, what upstream does itself
+now; each with the evidence, and with the commit that did it.
 
-Nothing of that is done unasked. --accept carries out what the table proposes,
-by kind or by name; `all` is every proposal but what is absorbed, since a change
-that was forwarded may have landed without its NPU part. What is left is yours:
-write it under tree/ of the new folder, or --drop it with a reason, and
---continue. The layers are not touched: what no longer applies is dropped by the
-new pin, with why, and what moved is stated there anew. What the old pin said
-itself was copied, and is changed or taken out in the new folder.
+Nothing changes unasked. --accept carries out the proposals of the table, by
+kind or by name; `all` is every proposal but those of kind absorbed, since a
+change that was forwarded may have been merged without its NPU part. The rest is
+yours: write it under tree/ of the new folder, or --drop it with a reason, and
+--continue. Layers are not touched: the new pin drops, with a reason, what no
+longer applies, and states anew what moved. What the old pin itself contained
+was copied, and is changed or removed in the new folder.
 
 examples:
   npu-overlays port verl@d62da49 --to v0.7.0
@@ -52,41 +51,36 @@ examples:
 kinds:
 """
 _EPILOG = """
-exit codes: 0 it is finished and locked; 5 parts are left to decide, or to mend
+exit codes: 0 it is finished and locked; 5 parts are left to decide or to correct
 """
 _HEADINGS = ("became", "proposal", "action", "target", "where to", "commit", "evidence")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: the overlay, and where its upstream is to come from.
-        to: what to port it to; empty to go on with a port that is under way.
-        decisions: what is accepted and dropped.
-        show: the part to show both versions of, or empty.
-        abort: whether to give the port up.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    to: str
-    decisions: Decisions
-    show: str
-    abort: bool
-    json: bool
+    selection: Selection  # the overlay, and where its upstream is to come from
+    to: str  # what to port it to; empty to go on with a port that is under way
+    decisions: Decisions  # what is accepted and dropped
+    show: str  # the part to show both versions of, or empty
+    abort: bool  # whether to give the port up
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument("--to", metavar="REV", help="a tag, branch, commit or version of upstream to port it to")
-    group.add_argument("--continue", dest="going_on", action="store_true", help="go on with the port in OVERLAY")
-    group.add_argument("--show", metavar="NAME", help="print upstream's old and new definition side by side")
+    group.add_argument(
+        "--to", default="", metavar="REV", help="a tag, branch, commit or version of upstream to port it to"
+    )
+    group.add_argument("--continue", dest="going_on", action="store_true", help="continue the port in OVERLAY")
+    group.add_argument(
+        "--show", default="", metavar="NAME", help="print upstream's old and new definition side by side"
+    )
     group.add_argument("--abort", action="store_true", help="remove OVERLAY, whose port is not finished")
-    parser.add_argument("--accept", action="append", default=[], metavar="KIND|NAME", help="do what is proposed")
-    parser.add_argument("--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="leave it out")
+    parser.add_argument("--accept", action="append", default=[], metavar="KIND|NAME", help="carry out what is proposed")
+    parser.add_argument("--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="omit it")
     add_json(parser)
 
 
@@ -98,19 +92,13 @@ def _dropped(text: str) -> tuple[str, str]:
     return found[1].strip(), found[2].strip()
 
 
-def _read(parsed: argparse.Namespace) -> Options:
+def _check(parsed: argparse.Namespace) -> None:
+    """Collect what is decided; raises `UsageError` where a decision stands beside what takes none."""
     if (parsed.abort or parsed.show) and (parsed.accept or parsed.drop):
         what = "decide something, and nothing is decided with --abort or --show"
         fix, options = "use them with --to or --continue", (("--continue", ""),)
         raise UsageError(Problem(where="--accept, --drop", what=what, fix=fix, options=options))
-    return Options(
-        selection=read_one(parsed),
-        to=parsed.to or "",
-        decisions=Decisions(accept=tuple(parsed.accept), drop=dict(parsed.drop)),
-        show=parsed.show or "",
-        abort=parsed.abort,
-        json=parsed.json,
-    )
+    parsed.decisions = Decisions(accept=tuple(parsed.accept), drop=dict(parsed.drop))
 
 
 def _run(options: Options, console: Console) -> int:
@@ -156,8 +144,7 @@ def _unfinished(selection: Selection) -> Path:
 
 
 def _report(console: Console, port: Port) -> None:
-    for note in port.notes:
-        console.notice(note)
+    console.notices(port.notes)
     fitting = [part for part in port.parts if part.verdict.kind == "fits"]
     console.line(f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
     console.line(f"{len(fitting)} of {plural(len(port.parts), 'part')} fit as they stand")
@@ -181,7 +168,7 @@ def _report(console: Console, port: Port) -> None:
 
 
 def _accepting(port: Port) -> str:
-    """Return what of the proposals is to be accepted next: what is absorbed comes last, and by its name."""
+    """Return the option that accepts the next proposals: what is absorbed comes last, and by its name."""
     proposed = {part.verdict.kind for part in port.open if part.verdict.proposal}
     return "" if not proposed else f" --accept {'absorbed' if proposed == {'absorbed'} else 'all'}"
 
@@ -203,11 +190,9 @@ def _order(part: PortedPart) -> tuple[bool, bool, int, str]:
 def _cells(part: PortedPart) -> tuple[str, ...]:
     verdict = part.verdict
     proposal = verdict.proposal or ("" if verdict.applies else "yours")
-    commit = (
-        f"{part.commit.id[:9]} {part.commit.date}{f' #{part.commit.pull}' if part.commit.pull else ''}"
-        if part.commit
-        else ""
-    )
+    commit = ""
+    if part.commit:
+        commit = f"{part.commit.id[:9]} {part.commit.date}{f' #{part.commit.pull}' if part.commit.pull else ''}"
     return verdict.kind, proposal, part.action, part.name, verdict.to, commit, verdict.evidence
 
 
@@ -226,9 +211,10 @@ def _show(port: Port, name: str, console: Console) -> int:
 
 COMMAND = Command(
     name="port",
-    summary="make an overlay for another commit or release, and say what became of everything it says",
+    summary="make an overlay for another commit or release, and report on each of its parts",
     description=_DESCRIPTION + "".join(f"  {kind:<18} {MEANINGS[kind]}\n" for kind in KINDS) + _EPILOG,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
 )

@@ -1,4 +1,4 @@
-"""Reasons: what is new in an overlay → why it is done, in a person's words."""
+"""Reasons: what is new in an overlay → why, in a person's words."""
 
 from __future__ import annotations
 
@@ -19,15 +19,12 @@ _ASKED = """\
 
 
 def reasons(new: Sequence[tuple[str, str]], why: str, *, ask: bool) -> Mapping[tuple[str, str], str]:
-    """Return the reason of each thing that is new.
+    """Return the reason of each thing that is new; raises `UsageError` where one is missing.
 
     Args:
-        new: what is done, and to what.
+        new: pairs of an action and its target.
         why: the reason of all of it; empty where none was given.
         ask: whether a person at the terminal may be asked for them.
-
-    Raises:
-        UsageError: one is missing.
     """
     if why or not new:
         return dict.fromkeys(new, why)
@@ -40,7 +37,7 @@ def reasons(new: Sequence[tuple[str, str]], why: str, *, ask: bool) -> Mapping[t
 
 
 def _reasons_from_editor(names: Sequence[str]) -> dict[str, str]:
-    """Return the reasons that a person writes in their editor, by what they are asked for."""
+    """Return the reasons that a person writes in their editor, by name; none is there for what they leave out."""
     variable = next((name for name in ("VISUAL", "EDITOR") if os.environ.get(name)), "")
     editor = os.environ.get(variable, "vi")
     with tempfile.TemporaryDirectory(prefix="npu-overlays-why-") as place:
@@ -53,4 +50,9 @@ def _reasons_from_editor(names: Sequence[str]) -> dict[str, str]:
             what = f"`{editor}` is no editor: {error}"
             raise UsageError(Problem(where=variable or "EDITOR", what=what, fix=fix)) from error
         lines = [line for line in file.read_text("utf-8").splitlines() if not line.startswith("#")]
-    return {name: line[len(name) + 1 :].strip() for line in lines for name in names if line.startswith(f"{name}:")}
+    answers = {}
+    for line in lines:
+        for name in names:
+            if line.startswith(f"{name}:"):
+                answers[name] = line[len(name) + 1 :].strip()
+    return answers

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import Command
-from npu_overlays.commands.options import Selection, add_json, add_one, folder, read_one
+from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder, one_line
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.selection import find_named, select
 from npu_overlays.errors import listing
@@ -27,20 +26,21 @@ if TYPE_CHECKING:
     from npu_overlays.commands.console import Console
 
 _DESCRIPTION = """\
-Turn what was edited in a checkout back into its overlay. Of a Python file, each
-symbol becomes the operation that depends on least: edited where little changed,
-wrapped where upstream's function still stands beside it as `_upstream_NAME`,
-else replaced, added or deleted. Operations that were there stay in their files,
-with their reasons; what is new goes into the pin's own folder, or --into a
-layer. What no operation can say becomes a patch. Where operations would have to
-go for it, nothing is done; --as-patch makes the patch, with their reasons.
+Bring what you edited in a checkout back into its overlay. In a Python file,
+each symbol becomes the operation that depends on least: edited if little
+changed, wrapped if upstream's function still stands beside it as
+`_upstream_NAME`, else replaced, added or deleted. Existing operations stay in
+their files, with their reasons; new ones go into the pin's own folder, or
+--into a layer. What no operation can express becomes a patch. If existing
+operations would have to go for that, nothing is done; --as-patch writes the
+patch, with their reasons.
 
-Everything is proven before anything is written: the changed overlay is applied,
-and must give the files that were edited. Comments that stand in no operation,
-blank lines, and the places of imports and additions may come out otherwise;
-such files are named, and the work tree as you left it is kept as a commit.
+Everything is proven before anything is written: the changed overlay is applied
+and must give the files that you edited. Comments outside operations, blank
+lines, and the places of imports and additions may differ; such files are named,
+and the work tree as you left it is kept as a commit.
 
-Reasons of what is new are given with --why, or asked for in $EDITOR.
+The reasons of what is new are given with --why, or asked for in $EDITOR.
 
 examples:
   npu-overlays refresh verl@d62da49 ~/src/verl-npu --why "NPU has no bfloat16 here."
@@ -51,53 +51,31 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlay, and where its upstream is to come from.
-        folder: the checkout.
-        why: the reason of all that is new; empty to ask.
-        into: the layer that takes what is new; empty for the pin's own folder.
-        as_patch: whether a patch may take the place of the pin's own operations, where they cannot stay.
-        dry_run: whether to write nothing.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    folder: Path
-    why: str
-    into: str
-    as_patch: bool
-    dry_run: bool
-    json: bool
+    selection: Selection  # which overlay, and where its upstream is to come from
+    folder: Path  # the checkout
+    why: str  # the reason of all that is new; empty to ask
+    into: str  # the layer that takes what is new; empty for the pin's own folder
+    as_patch: bool  # whether a patch may take the place of the pin's own operations, where they cannot stay
+    dry_run: bool  # whether to write nothing
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     parser.add_argument("folder", type=folder, metavar="DIR", help="a work tree made by `npu-overlays checkout`")
-    parser.add_argument("--why", default="", metavar="TEXT", help="the reason of all that is new")
+    parser.add_argument("--why", type=one_line, default="", metavar="TEXT", help="the reason for all that is new")
     parser.add_argument(
         "--into", default="", metavar="LAYER", help="the layer that takes what is new (default: the pin)"
     )
     parser.add_argument(
         "--as-patch",
         action="store_true",
-        help="where operations of the pin's own cannot stay, let a patch say all of it",
+        help="if operations of the pin cannot stay, write a patch in their place",
     )
     parser.add_argument("--dry-run", action="store_true", help="prove and report, and write nothing")
     add_json(parser)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(
-        selection=read_one(parsed),
-        folder=parsed.folder,
-        why=" ".join(parsed.why.split()),
-        into=parsed.into,
-        as_patch=parsed.as_patch,
-        dry_run=parsed.dry_run,
-        json=parsed.json,
-    )
 
 
 def _run(options: Options, console: Console) -> int:
@@ -122,30 +100,24 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _outcomes(done: Refreshed) -> list[dict[str, str]]:
-    """Return what becomes of each thing the overlay says."""
+    """Return how each part of the overlay was written before, and how it is now; empty where it is not."""
     plan = done.plan
-    rows = [
-        {
-            "target": one.target,
-            "before": one.known.action if one.known else "",
-            "after": one.wanted.action if one.wanted else "",
-        }
-        for one in plan.operations
-    ]
+    rows: list[tuple[str, str, str]] = []
+    for one in plan.operations:
+        rows.append((one.target, one.known.action if one.known else "", one.wanted.action if one.wanted else ""))
     for file in plan.files:
-        after = "file" if file.wanted.content is not None else ""
-        rows.append({"target": file.wanted.path, "before": "file" if file.known else "", "after": after})
-    rows += [{"target": one.path, "before": "patch" if one.known else "", "after": "patch"} for one in plan.patches]
+        rows.append((file.wanted.path, "file" if file.known else "", "" if file.wanted.content is None else "file"))
+    for patch in plan.patches:
+        rows.append((patch.path, "patch" if patch.known else "", "patch"))
     for edit in plan.edits:
-        after = "" if edit.replace is None else "edit"
-        rows.append({"target": edit.path, "before": "edit" if edit.known else "", "after": after})
-    return rows
+        rows.append((edit.path, "edit" if edit.known else "", "" if edit.replace is None else "edit"))
+    return [{"target": target, "before": before, "after": after} for target, before, after in rows]
 
 
 def _report(console: Console, done: Refreshed, options: Options, overlay: Overlay) -> None:
     name = overlay.name
-    for path in done.plan.layouts:
-        console.notice(f"{path}: comments, blank lines, or the places of imports and additions come out otherwise")
+    otherwise = "comments, blank lines, or the places of imports and additions come out otherwise"
+    console.notices(f"{path}: {otherwise}" for path in done.plan.layouts)
     if done.passed_over:
         what = f"upstream's .gitignore names {listing(done.passed_over)}, passed over; to take it: git add --force"
         console.notice(f"{name}: {what}")
@@ -157,7 +129,7 @@ def _report(console: Console, done: Refreshed, options: Options, overlay: Overla
         return
     gone = {one.path for one in done.plan.patches if one.after is None}
     for row in _outcomes(done):
-        verb = {True: "new", False: "changed" if row["after"] else "gone"}[not row["before"]]
+        verb = ("changed" if row["after"] else "gone") if row["before"] else "new"
         deletes = "  (deletes it)" if row["target"] in gone and row["after"] == "patch" else ""
         console.line(f"  {verb:<8} {row['after'] or row['before']:<9} {row['target']}{deletes}")
     for file in done.files:
@@ -174,15 +146,18 @@ def _report(console: Console, done: Refreshed, options: Options, overlay: Overla
 
 
 def others_made_of(files: Iterable[LayerFile], overlay: Overlay) -> list[tuple[str, list[str]]]:
-    """Return the layers of which files change and other pins are made too, each with the names of those.
+    """Return the layers with changed files that other pins are made of too, each with the names of those pins.
 
     Args:
-        files: what changes.
-        overlay: the pin for which it does.
+        files: the files that change.
+        overlay: the pin that was refreshed.
     """
     layers = {file.layer.name: file.layer for file in files if file.layer.folder != overlay.folder}
-    found = {name: [pin.name for pin in pins_on(layer, beside=overlay)] for name, layer in sorted(layers.items())}
-    return [(name, pins) for name, pins in found.items() if pins]
+    found = []
+    for name, layer in sorted(layers.items()):
+        if pins := [pin.name for pin in pins_on(layer, beside=overlay)]:
+            found.append((name, pins))
+    return found
 
 
 def _as_json(done: Refreshed, options: Options) -> dict[str, object]:
@@ -203,9 +178,9 @@ def _as_json(done: Refreshed, options: Options) -> dict[str, object]:
 
 COMMAND = Command(
     name="refresh",
-    summary="turn what was edited in a checkout back into its overlay",
+    summary="bring what you edited in a checkout back into its overlay",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

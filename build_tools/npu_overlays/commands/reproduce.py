@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import add_clones, add_json, choice_of, folder
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.files import write_atomically
 from npu_overlays.overlay.source_choice import Choice
@@ -20,15 +19,15 @@ if TYPE_CHECKING:
     from npu_overlays.wheels.reproduction import Reproduction
 
 _DESCRIPTION = """\
-Make a wheel again, of the overlay and the upstream that it names itself, and
-compare the bytes. The wheel and a checkout with its overlay are all it takes: a
-patched wheel or a companion, from whatever machine. Where the statement lies
-beside it (*.intoto.json), what differs among the inputs is named as well.
+Build a wheel again, from the overlay and the upstream that it names, and
+compare the bytes. It needs only the wheel, patched or companion, from any
+machine, and a checkout with its overlay. If the statement lies beside the wheel
+(*.intoto.json), it also names the inputs that differ.
 
 exit codes:
   0  the same bytes
-  1  other bytes: which inputs and which members differ, and how
-  2  it cannot be tried: no wheel of ours, no such overlay here, or it does not build
+  1  other bytes: it lists the inputs and members that differ, and how
+  2  it cannot be tried: not a wheel of ours, no such overlay here, or no build
 
 examples:
   npu-overlays reproduce wheels/verl_npu-0.9.1+npu.1.adb6e6f2-py3-none-any.whl
@@ -39,42 +38,27 @@ _MOST = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        wheel: the file to make again.
-        root: the folder of overlays.
-        overlay: name or folder of the overlay to make it of; empty for the one that it names.
-        choice: of which clones commits are taken.
-        out: a folder for the wheel made here, or None.
-        json: whether the report is JSON.
-    """
-
-    wheel: Path
-    root: Path
-    overlay: str
-    choice: Choice
-    out: Path | None
-    json: bool
+    wheel: Path  # the file to make again
+    root: Path  # the folder of overlays
+    overlay: str  # name or folder of the overlay to make it of; empty for the one that it names
+    choice: Choice  # the clones to take commits from
+    out: Path | None  # a folder for the wheel made here, or None
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("wheel", type=Path, metavar="WHEEL", help="a patched wheel or a companion")
-    parser.add_argument("--overlay", default="", metavar="DIR", help="make it of this one, not of the one it names")
-    parser.add_argument("--out", type=folder, metavar="DIR", help="keep the wheel made here, to look at it")
+    parser.add_argument("--overlay", default="", metavar="DIR", help="build it from this, not from the one it names")
+    parser.add_argument("--out", type=folder, metavar="DIR", help="keep the wheel that is built here")
     add_clones(parser)
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(
-        wheel=parsed.wheel,
-        root=parsed.overlays,
-        overlay=parsed.overlay,
-        choice=choice_of("auto", dict(parsed.upstream)),
-        out=parsed.out,
-        json=parsed.json,
-    )
+def _check(parsed: argparse.Namespace) -> None:
+    """Take commits of the clones that are named; the wheel says which kind of source it is."""
+    parsed.choice = choice_of("auto", dict(parsed.upstream))
 
 
 def _run(options: Options, console: Console) -> int:
@@ -115,17 +99,18 @@ def _as_json(found: Reproduction) -> dict[str, object]:
         "overlay": found.overlay.name,
         "same": not found.differences,
         "made": {"name": found.name, "sha256": hashlib.sha256(found.made).hexdigest()},
-        "inputs": [asdict(one) for one in found.inputs],
-        "differences": [asdict(one) for one in found.differences],
+        "inputs": list(map(asdict, found.inputs)),
+        "differences": list(map(asdict, found.differences)),
     }
 
 
 COMMAND = Command(
     name="reproduce",
-    summary="make a wheel again and compare the bytes",
+    summary="build a wheel again and compare the bytes",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
     untried=2,
 )

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_json
 from npu_overlays.commands.completion import offer, overlays
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import add_json
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.interrupts import held
@@ -25,65 +24,56 @@ from npu_overlays.pipeline.loader import Loaded, Loader
 from npu_overlays.pipeline.preparation import each, joined
 
 _DESCRIPTION = """\
-Give out the next revision of overlays: raise `revision` in their pyproject.toml,
-and write into their revisions.toml why, and a digest of all that they are made
-of. A build of exactly that is the revision, 0.9.1+npu.2.adb6e6f2 say. A build
-of anything else is a development build, and its version says so:
-0.9.1+npu.2.20261122103000123.dev3f2a1c9.adb6e6f2 is newer than revision 2, and
-older than revision 3.
+Give out the next revision of overlays: raise `revision` in their
+pyproject.toml, and record in their revisions.toml the reason and a digest of
+all inputs. A build of exactly these inputs is the revision, such as
+0.9.1+npu.2.adb6e6f2. Any other build is a development build, and its version
+says so: 0.9.1+npu.2.20261122103000123.dev3f2a1c9.adb6e6f2 is newer than
+revision 2 and older than revision 3.
 
-Where a layer is named, every pin that is made of it is meant. A wheel names the
-revision of what it is paired with: what was as its own last revision, and is
-paired with one of these, is revised with them.
+The name of a layer means every pin that is made of it. A wheel names the
+revision of its partner: a partner that equals its last revision is revised too.
 
 examples:
   npu-overlays revise verl@0.9.1 --why "Packs mixed batches."
   npu-overlays revise transformers --why "…"    every pin on overlays/transformers
-  npu-overlays revise --all --why "…"           every overlay that changed since its last revision
+  npu-overlays revise --all --why "…"           every overlay that differs from its last revision
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        root: the folder of overlays.
-        names: overlays and layers.
-        all: whether every overlay is meant that is not as its last revision.
-        why: what is new.
-        json: whether the report is JSON.
-    """
-
-    root: Path
-    names: tuple[str, ...]
-    all: bool
-    why: str
-    json: bool
+    root: Path  # the folder of overlays
+    overlay: list[str]  # overlays and layers
+    all: bool  # whether every overlay is meant that is not as its last revision
+    why: str  # what is new
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "an overlay, as every command takes it, or a layer"
     offer(parser.add_argument("overlay", nargs="*", metavar="OVERLAY", help=text), overlays)
-    parser.add_argument("--all", action="store_true", help="every overlay that changed since its last revision")
-    parser.add_argument("--why", required=True, metavar="TEXT", help="what is new, in a sentence for users")
+    parser.add_argument("--all", action="store_true", help="every overlay that differs from its last revision")
+    parser.add_argument(
+        "--why", type=str.strip, required=True, metavar="TEXT", help="what is new, in a sentence for users"
+    )
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
+def _check(parsed: argparse.Namespace) -> None:
+    """Refuse a call that names no overlay and not all, or both, or gives no reason; raises `UsageError`."""
     problems = []
     if bool(parsed.overlay) == parsed.all:
         fix, options = "name overlays or layers, or say --all", () if parsed.all else (("--all", ""),)
         problems.append(
             Problem(where="npu-overlays revise", what="which overlays are meant is not clear", fix=fix, options=options)
         )
-    if not parsed.why.strip():
+    if not parsed.why:
         problems.append(Problem(where="--why", what="is empty", fix="say what is new, in a sentence for users"))
     if problems:
         raise UsageError(problems)
-    return Options(
-        root=parsed.overlays, names=tuple(parsed.overlay), all=parsed.all, why=parsed.why.strip(), json=parsed.json
-    )
 
 
 def _run(options: Options, console: Console) -> int:
@@ -105,7 +95,7 @@ def _named(options: Options) -> list[Overlay]:
     """Return the overlays that are named, and the pins of layers that are; raises `ConfigError`, all at once."""
     found: dict[Path, Overlay] = {}
     errors = []
-    for name in options.names:
+    for name in options.overlay:
         try:
             found |= {one.folder: one for one in _meant(options.root, name)}
         except OverlayError as error:
@@ -120,7 +110,10 @@ def _meant(root: Path, name: str) -> list[Overlay]:
     if layer is None:
         return [find_named(root, name)]
     place = layer.resolve()
-    pins = [one for one in load_all(checked_root(root)) if place in [other.folder.resolve() for other in one.layers]]
+    pins = []
+    for one in load_all(checked_root(root)):
+        if any(other.folder.resolve() == place for other in one.layers):
+            pins.append(one)
     if not pins:
         what, fix = f"is a layer that no overlay in {root} is made of", "name an overlay"
         raise UsageError(Problem(where=name, what=what, fix=fix))
@@ -146,7 +139,9 @@ def _is_revision(loaded: Loaded) -> bool:
 def _paired(wanted: Iterable[Overlay]) -> dict[Path, tuple[Overlay, str]]:
     """Return, by folder, the other overlays that would not be as their last revisions any more, and due to which."""
     changing = {one.name for one in wanted}
-    near = [one for root in {one.root for one in wanted} for one in _readable(root)]
+    near: list[Loaded] = []
+    for root in {one.root for one in wanted}:
+        near += _readable(root)
     others = [one for one in near if one.name not in changing and _is_revision(one)]
     found: dict[Path, tuple[Overlay, str]] = {}
     for _ in near:  # what is paired may be what another is paired with
@@ -181,10 +176,11 @@ def _revise(overlays: Sequence[Overlay], why: str) -> list[Loaded]:
 
 COMMAND = Command(
     name="revise",
-    summary="give out the next revision of overlays, and note why",
+    summary="give out the next revision of overlays, with the reason",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    check=_check,
+    options=Options,
     run=_run,
     tidy=False,
 )

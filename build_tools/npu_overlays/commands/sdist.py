@@ -5,19 +5,22 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import REPLACE, Command, Selection, add_json, add_selection, folder
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import REPLACE, Selection, add_json, add_selection, folder, read_selection
 from npu_overlays.commands.selection import select
 from npu_overlays.interrupts import undisguised
 
+if TYPE_CHECKING:
+    from npu_overlays.wheels.fork import Fork
+
 _DESCRIPTION = """\
-Write source distributions for those who build everything themselves: of each
-overlay the patched files with their summary, and the companion. Who builds
-from them needs hatchling, and neither git, nor upstream, nor npu-overlays, nor
-an index; the wheels are those of `npu-overlays build` to the last byte, where
-hatchling is of the same version. Each is built from once before it is written.
+Write source distributions for users who build everything themselves: for each
+overlay the patched files with their summary, and the companion. Building from
+them needs hatchling, but neither git, nor upstream, nor npu-overlays, nor an
+index; with the same version of hatchling, the wheels are those of `npu-overlays
+build`, byte for byte. Each is built once before it is written.
 
 examples:
   npu-overlays sdist                          the default stack, into sdists/
@@ -28,19 +31,12 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        selection: which overlays.
-        out: the folder for their sources.
-        replace: whether one may take the place of another of its version with other bytes.
-        json: whether the report is JSON.
-    """
-
-    selection: Selection
-    out: Path
-    replace: bool
-    json: bool
+    selection: Selection  # which overlays
+    out: Path  # the folder for their sources
+    replace: bool  # whether one may take the place of another of its version with other bytes
+    json: bool  # whether the report is JSON
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,22 +46,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(selection=read_selection(parsed), out=parsed.out, replace=parsed.replace, json=parsed.json)
-
-
 def _run(options: Options, console: Console) -> int:
     from npu_overlays.wheels.fork import fork_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     with undisguised(f"nothing was written to {options.out}"):
         made = fork_all(select(options.selection), options.selection.choice, options.out, anyway=options.replace)
     if options.json:
-        console.json(
-            [
-                {"overlay": one.overlay, "sdist": str(one.sdist), "companion": str(one.companion), "sha256": one.sha256}
-                for one in made
-            ]
-        )
+        console.json(list(map(_as_json, made)))
         return 0
     for one in made:
         console.line(f"{one.sdist}", style="green")
@@ -73,11 +60,15 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
+def _as_json(one: Fork) -> dict[str, str]:
+    return {"overlay": one.overlay, "sdist": str(one.sdist), "companion": str(one.companion), "sha256": one.sha256}
+
+
 COMMAND = Command(
     name="sdist",
     summary="write source distributions that need only hatchling",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from npu_overlays.commands.options import Selection
+from npu_overlays.commands.command import Selection
 from npu_overlays.errors import ConfigError, OverlayError, Problem
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.overlay_folders import find_overlay, load_all, load_each

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_json, add_overlay
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import add_json, add_overlay
+from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.commands.selection import find_named
 from npu_overlays.contracts.lockfile import stated_version
 from npu_overlays.overlay.bounds import Bounds
-from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.content import Content, StillAssigned, load_content
 from npu_overlays.overlay.layer_content import file_reason
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.patches import read_patch
@@ -21,9 +21,9 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.revisions import read_revisions
 
 _DESCRIPTION = """\
-Show what an overlay is pinned to, its revisions, and every operation with its
-reason, file by file; in brackets stands the layer that says so. Upstream's
-source is not read: `npu-overlays check` tells whether all of it still fits.
+Show the pin of an overlay, its revisions, and every operation with its reason,
+file by file; the layer that has it stands in brackets. Upstream's source is not
+read: `npu-overlays check` tells whether everything still fits.
 
 examples:
   npu-overlays show verl@d62da49
@@ -36,7 +36,7 @@ class Options:
     """What was asked for: the folder of overlays, one of them, and whether the report is JSON."""
 
     root: Path
-    name: str
+    overlay: str
     json: bool
 
 
@@ -45,12 +45,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(root=parsed.overlays, name=parsed.overlay, json=parsed.json)
-
-
 def _run(options: Options, console: Console) -> int:
-    overlay = find_named(options.root, options.name)
+    overlay = find_named(options.root, options.overlay)
     content = load_content(overlay, stated_version(overlay))
     if options.json:
         console.json(_as_json(content))
@@ -134,7 +130,7 @@ def _pinned(overlay: Overlay) -> str:
     pin = overlay.pin
     if pin.commit:
         return f"{pin.repository} at {pin.commit} {pin.tag}".rstrip()
-    return f"{pin.archives[0].file}, sha256 {pin.archives[0].sha256}"
+    return pinned(pin)
 
 
 def _reason(console: Console, why: str) -> None:
@@ -149,23 +145,24 @@ def _as_json(content: Content) -> dict[str, object]:
         "commit": overlay.pin.commit,
         "tag": overlay.pin.tag,
         "repository": overlay.pin.repository,
-        "archives": [{"file": one.file, "sha256": one.sha256} for one in overlay.pin.archives],
+        "archives": archives_as_json(overlay.pin),
         "revisions": [{"number": one.number, "why": one.why} for one in read_revisions(overlay.folder)],
-        "operations": [_operation(one) for one in content.operations],
+        "operations": list(map(_operation, content.operations)),
         "files": [{"path": one.path, "overlay": one.layer} for one in content.files],
         "patches": [{"path": one.path, "overlay": one.layer} for one in content.patches],
         "edits": [{"path": one.path, "overlay": one.layer, "why": one.edit.why} for one in content.edits],
-        "assigned": [
-            {
-                "when": one.assigned.when,
-                "what": list(one.assigned.what),
-                "why": one.assigned.why,
-                "overlay": one.layer,
-                "since": one.assigned.bounds.since,
-                "until": one.assigned.bounds.until,
-            }
-            for one in content.assigned
-        ],
+        "assigned": list(map(_assigned, content.assigned)),
+    }
+
+
+def _assigned(one: StillAssigned) -> dict[str, object]:
+    return {
+        "when": one.assigned.when,
+        "what": list(one.assigned.what),
+        "why": one.assigned.why,
+        "overlay": one.layer,
+        "since": one.assigned.bounds.since,
+        "until": one.assigned.bounds.until,
     }
 
 
@@ -185,10 +182,10 @@ def _operation(operation: Operation) -> dict[str, str]:
 
 COMMAND = Command(
     name="show",
-    summary="show an overlay's pin, and every operation with its reason",
+    summary="show the pin of an overlay, and every operation with its reason",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
     tidy=False,
 )

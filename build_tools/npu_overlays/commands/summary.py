@@ -12,8 +12,8 @@ from npu_overlays.commands.console import Console
 from npu_overlays.files import write_atomically
 
 _DESCRIPTION = """\
-Print what a wheel says of itself, without installing it. Once it is installed,
-`python -I -m verl_npu_summary` says the same, and takes the same options.
+Print the summary of a wheel without installing it. Once the wheel is installed,
+`python -I -m verl_npu_summary` prints the same and takes the same options.
 
 examples:
   npu-overlays summary wheels/verl_npu-*.whl --why
@@ -24,34 +24,22 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        wheel: the file.
-        style: ``text``, ``yaml`` or ``json``.
-        why: whether to add the reason of every change.
-        diff: whether to print the diff instead.
-        html: the file to write a page to instead, if any.
-    """
-
-    wheel: Path
-    style: Literal["text", "yaml", "json"]
-    why: bool
-    diff: bool
-    html: Path | None
+    wheel: Path  # the file
+    style: Literal["text", "yaml", "json"]  # `text`, `yaml` or `json`
+    why: bool  # whether to add the reason of every change
+    diff: bool  # whether to print the diff instead
+    html: Path | None  # the file to write a page to instead, if any
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("wheel", type=Path, metavar="WHEEL")
     shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--format", choices=["text", "yaml", "json"], default="text", help="default: text")
+    shown.add_argument("--format", dest="style", choices=["text", "yaml", "json"], default="text", help="default: text")
     parser.add_argument("--why", action="store_true", help="add the reason of every change")
     shown.add_argument("--diff", action="store_true", help="print the diff the wheel carries")
     shown.add_argument("--html", type=Path, metavar="FILE", help="write reasons and diff as one page for a browser")
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(wheel=parsed.wheel, style=parsed.format, why=parsed.why, diff=parsed.diff, html=parsed.html)
 
 
 def _run(options: Options, console: Console) -> int:
@@ -66,10 +54,10 @@ def _run(options: Options, console: Console) -> int:
 
 COMMAND = Command(
     name="summary",
-    summary="print what a wheel says of itself, without installing it",
+    summary="print the summary of a wheel, without installing it",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
     tidy=False,
 )

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_json
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import add_json
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.progress import step
 from npu_summary.plurals import plural
@@ -19,12 +18,12 @@ if TYPE_CHECKING:
     from npu_overlays.wheels.results import Verified
 
 _DESCRIPTION = """\
-Check that wheels are whole and say the same everywhere, without installing
-them: that RECORD, manifest, summary and diff agree with the files, that the
-requirements and the companion belong together, and that the statement beside a
-wheel (*.intoto.json) names these very bytes. Give it all that a build wrote:
-without a statement a wheel is held against itself alone, and it is said of
-which files nothing but RECORD speaks.
+Check that wheels are whole and consistent, without installing them: that
+RECORD, manifest, summary and diff agree with the files, that the requirements
+fit the companion, and that the statement beside a wheel (*.intoto.json) names
+these very bytes. Name every file that a build wrote: a wheel without a
+statement is compared with itself alone, and the files that only RECORD vouches
+for are named.
 
 examples:
   npu-overlays verify-wheel wheels/*
@@ -36,7 +35,7 @@ _KINDS = {
     "doctor": "which examines machines",
     "recipes": "which trains and compares runs",
 }
-# They are made of no overlay and no upstream, of which a statement could speak.
+# They are made of no overlay and no upstream that a statement could name.
 _WITHOUT_STATEMENT = {"doctor", "recipes"}
 _RECORD_ALONE = "; no statement is written of it, so that its own RECORD alone vouches for its files"
 _NO_STATEMENT = "no statement beside it names these bytes; only its own RECORD says that these are as built"
@@ -46,25 +45,19 @@ _NO_STATEMENT = "no statement beside it names these bytes; only its own RECORD s
 class Options:
     """What was asked for: the files to check, and whether the report is JSON."""
 
-    files: tuple[Path, ...]
+    files: list[Path]
     json: bool
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("wheel", type=Path, nargs="+", metavar="FILE", help="a wheel, a statement or constraints")
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a wheel, a statement or constraints")
     add_json(parser)
-
-
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(files=tuple(parsed.wheel), json=parsed.json)
 
 
 def _run(options: Options, console: Console) -> int:
     verified = _verified(options.files)
     if options.json:
-        keys = ("wheel", "name", "version", "kind", "made", "unproven")
-        values = [(str(one.wheel), one.name, one.version, one.kind, one.made, one.unproven) for one in verified]
-        console.json([dict(zip(keys, value, strict=True)) for value in values])
+        console.json(list(map(_as_json, verified)))
         return 0
     for one in verified:
         name = " ".join(filter(None, (one.name, one.version)))
@@ -74,9 +67,20 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
+def _as_json(one: Verified) -> dict[str, object]:
+    return {
+        "wheel": str(one.wheel),
+        "name": one.name,
+        "version": one.version,
+        "kind": one.kind,
+        "made": one.made,
+        "unproven": one.unproven,
+    }
+
+
 def _verified(files: Iterable[Path]) -> list[Verified]:
     """Return what each file is; raises `OutputError` with everything that is wrong with any of them."""
-    from npu_overlays.wheels.outputs import verify_output  # noqa: PLC0415  # only needed here
+    from npu_overlays.wheels.output_check import verify_output  # noqa: PLC0415  # only needed here
 
     verified = []
     problems: list[Problem] = []
@@ -100,9 +104,9 @@ def _finding(one: Verified) -> str:
 
 COMMAND = Command(
     name="verify-wheel",
-    summary="check that wheels are whole and say the same everywhere, without installing them",
+    summary="check that wheels are whole and consistent, without installing them",
     description=_DESCRIPTION,
     arguments=_add_arguments,
-    read=_read,
+    options=Options,
     run=_run,
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays import git
-from npu_overlays.changes.compare import FileChange, compare_file
+from npu_overlays.changes.tree_comparison import ChangedFile, compare_file
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merging.patches import ambiguities, apply_as_git_does, placed_otherwise
 from npu_overlays.migrating.layout import InputPatch
@@ -60,7 +60,7 @@ class Taken:
         """The files that it changes."""
         return [path for path in self.patch.paths if self.before.after(path) != self.after.after(path)]
 
-    def changes(self) -> Iterator[FileChange]:
+    def changes(self) -> Iterator[ChangedFile]:
         """Yield what it does to each file, by syntax."""
         for path in self.patch.paths:
             if change := compare_file(path, self.before.after(path), self.after.after(path)):

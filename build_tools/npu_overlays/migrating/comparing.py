@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from npu_overlays.changes.compare import FileChange
+from npu_overlays.changes.tree_comparison import ChangedFile
 from npu_overlays.migrating.layout import PatchSet
 from npu_overlays.migrating.ledger import Entry, Ledger, ListedFile, ListedVersion
 from npu_overlays.model.selectors import leaf_of
@@ -61,7 +61,7 @@ class Done:
     """What a set of patches does: the changes of each patch, by its name."""
 
     patches: PatchSet
-    changes: Mapping[str, tuple[FileChange, ...]]
+    changes: Mapping[str, tuple[ChangedFile, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ def _joined(files: Iterable[ListedFile], done: Done) -> list[ListedFile]:
     return list(found.values())
 
 
-def _units(listed: ListedFile, done: Done, seen: set[tuple[str, str]]) -> list[tuple[str, FileChange]]:
+def _units(listed: ListedFile, done: Done, seen: set[tuple[str, str]]) -> list[tuple[str, ChangedFile]]:
     """Return what a listed file means: all that the patch of that name does, or one file that is called so."""
     every = [(patch, change) for patch, changes in done.changes.items() for change in changes]
     of_patch = [one for one in every if listed.name in (one[0], one[0].removesuffix(".patch"))]
@@ -158,7 +158,9 @@ def _units(listed: ListedFile, done: Done, seen: set[tuple[str, str]]) -> list[t
 class _File:
     """What a summary lists of a patch, and what that does."""
 
-    def __init__(self, ledger: Ledger, listed: ListedFile, units: Sequence[tuple[str, FileChange]], done: Done) -> None:
+    def __init__(
+        self, ledger: Ledger, listed: ListedFile, units: Sequence[tuple[str, ChangedFile]], done: Done
+    ) -> None:
         self._ledger = ledger
         self._listed = listed
         self._name = f"{done.patches.name}/{listed.name}"
@@ -217,7 +219,7 @@ class _File:
         return Finding(kind=kind, where=where, what=f"{self._name}: {entry.symbol}", said=said, found=found)
 
 
-def _actual(change: FileChange) -> Iterator[_Actual]:
+def _actual(change: ChangedFile) -> Iterator[_Actual]:
     """Yield the changes of a file; of what came or went as a whole, its parts need not be listed."""
     partly = change.action == _UPDATED
     if not partly:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from npu_overlays.changes.compare import compare_trees
-from npu_overlays.changes.reconcile import declarations, reconcile
-from npu_overlays.changes.series import ineffective
+from npu_overlays.changes.patch_series import ineffective
+from npu_overlays.changes.reconciliation import declarations, reconcile
+from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.errors import MergeError, OverlayError, Problem, listing
 from npu_overlays.merging.apply import apply_overlay, apply_part
 from npu_overlays.merging.emptying import written_out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from npu_overlays.changes.series import Remaining, remaining
+from npu_overlays.changes.patch_series import Remaining, remaining
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.results import PatchedFile
 from npu_overlays.migrating.applying import Taken

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from npu_overlays.changes.patched import patch_contracts
-from npu_overlays.changes.series import ineffective
+from npu_overlays.changes.patch_contracts import patch_contracts
+from npu_overlays.changes.patch_series import ineffective
 from npu_overlays.contracts.contract_check import warnings
 from npu_overlays.contracts.contract_drift import carried_over, standing
 from npu_overlays.contracts.contracts import Contract, contracts

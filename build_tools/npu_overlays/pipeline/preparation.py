@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from npu_overlays.changes.compare import compare_trees
-from npu_overlays.changes.patched import patch_contracts
-from npu_overlays.changes.reconcile import ExplainedFile, declarations, reconcile
+from npu_overlays.changes.patch_contracts import patch_contracts
+from npu_overlays.changes.patch_series import ineffective
+from npu_overlays.changes.reconciliation import ExplainedFile, declarations, reconcile
 from npu_overlays.changes.record import summary_record
-from npu_overlays.changes.series import ineffective
+from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.contracts.contract_check import check_contracts
 from npu_overlays.contracts.contracts import contracts
 from npu_overlays.contracts.lock_head import is_unlocked

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from npu_overlays.changes.compare import compare_file, compare_trees
-from npu_overlays.changes.reconcile import reconcile
+from npu_overlays.changes.reconciliation import reconcile
+from npu_overlays.changes.tree_comparison import compare_file, compare_trees
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.authorship import kept
 from npu_overlays.merging.merge import merged_module

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.changes.compare import compare_trees
-from npu_overlays.changes.reconcile import declarations, reconcile
+from npu_overlays.changes.reconciliation import declarations, reconcile
+from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.checkout.folder import Checkout, digest_of, find_checkout, note, note_next
 from npu_overlays.checkout.repository import Repository
 from npu_overlays.checkout.series import series

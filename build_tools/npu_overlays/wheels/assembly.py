@@ -13,27 +13,24 @@ import stat
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
+from npu_overlays.files import atomically
+from npu_overlays.overlay.inputs import Input
 from npu_overlays.sources.deflated_members import DeflatedMember, deflated, inflated
-from npu_overlays.wheels.contents import as_recorded
+from npu_overlays.wheels.wheel_reader import as_recorded
+from npu_summary.changes import Changes
 
 
 @dataclass(frozen=True, kw_only=True)
 class WheelFile:
-    """One file of a wheel.
+    """One file of a wheel."""
 
-    Args:
-        place: its path in the wheel.
-        content: its bytes; empty where the member is known.
-        executable: whether it is to be installed so.
-        member: how a wheel holds these bytes, where that is known already.
-    """
-
-    place: str
-    content: bytes = b""
-    executable: bool = False
-    member: DeflatedMember | None = None
+    place: str  # its path in the wheel
+    content: bytes = b""  # its bytes; empty where the member is known
+    executable: bool = False  # whether it is to be installed so
+    member: DeflatedMember | None = None  # how a wheel holds these bytes, where that is known already
 
     def read(self) -> bytes:
         """Return the file's bytes."""
@@ -84,3 +81,29 @@ def _text(rows: Iterable[tuple[str, str, int]]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().encode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kit:
+    """All that is put together to one wheel."""
+
+    name: str  # the wheel's file name
+    metadata: bytes  # a wheel of hatchling's, with metadata alone
+    files: Sequence[WheelFile]  # what else it holds, in hatchling's order
+
+    def put_together(self, out: Path) -> Path:
+        """Write the wheel into a folder and return it; raises `OutputError`."""
+        with atomically(out / self.name) as file:
+            assemble(file, self.metadata, self.files)
+        return out / self.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelPair:
+    """The wheels of an overlay, and what is said of them."""
+
+    wheel: Kit  # the patched one
+    companion: Kit  # the one that goes with it
+    version: str  # of both
+    record: Changes  # the content of the patched one's `changes.json`
+    inputs: tuple[Input, ...]  # the files of the overlay they were made of

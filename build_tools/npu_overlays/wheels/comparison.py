@@ -19,18 +19,12 @@ _TEXT = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
-    """One way in which two wheels differ.
+class MemberDifference:
+    """One way in which two wheels differ."""
 
-    Args:
-        path: of the member; empty where it is of the archive as a whole.
-        how: in words, of the one wheel and of the other.
-        diff: of two texts the first lines of their unified diff.
-    """
-
-    path: str
-    how: str
-    diff: tuple[str, ...] = ()
+    path: str  # of the member; empty where it is of the archive as a whole
+    how: str  # in words, of the one wheel and of the other
+    diff: tuple[str, ...] = ()  # of two texts the first lines of their unified diff
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +52,7 @@ class _Entry:
         return (*versions, *attributes, info.extra, info.comment)
 
 
-def differences(one: bytes, other: bytes) -> tuple[Difference, ...]:
+def differences(one: bytes, other: bytes) -> tuple[MemberDifference, ...]:
     """Return how two wheels differ; nothing where they are the same bytes.
 
     Args:
@@ -92,35 +86,37 @@ def _deflated(wheel: bytes, info: zipfile.ZipInfo) -> bytes:
     return wheel[start : start + info.compress_size]
 
 
-def _members(ones: Mapping[str, _Entry], others: Mapping[str, _Entry]) -> Iterator[Difference]:
+def _members(ones: Mapping[str, _Entry], others: Mapping[str, _Entry]) -> Iterator[MemberDifference]:
     for path in dict.fromkeys([*ones, *others]):
         if path not in others:
-            yield Difference(path=path, how="is only in the wheel")
+            yield MemberDifference(path=path, how="is only in the wheel")
         elif path not in ones:
-            yield Difference(path=path, how="is only in what was made here")
+            yield MemberDifference(path=path, how="is only in what was made here")
         else:
             yield from _differing(path, ones[path], others[path])
 
 
-def _differing(path: str, one: _Entry, other: _Entry) -> Iterator[Difference]:
+def _differing(path: str, one: _Entry, other: _Entry) -> Iterator[MemberDifference]:
     if one.content != other.content:
         yield _content(path, one.content, other.content)
     elif one.info.compress_type != other.info.compress_type:
-        yield Difference(path=path, how="is stored in another way (deflated or not)")
+        yield MemberDifference(path=path, how="is stored in another way (deflated or not)")
     elif one.deflated != other.deflated:
         sizes = f"{len(one.deflated)} bytes, here {len(other.deflated)}"
-        yield Difference(path=path, how=f"is deflated otherwise, to {sizes}: by another zlib, or at another level")
+        yield MemberDifference(
+            path=path, how=f"is deflated otherwise, to {sizes}: by another zlib, or at another level"
+        )
     if one.date != other.date:
-        yield Difference(path=path, how=f"is dated {one.date}, here {other.date}")
+        yield MemberDifference(path=path, how=f"is dated {one.date}, here {other.date}")
     if one.mode != other.mode:
-        yield Difference(path=path, how=f"has mode {one.mode}, here {other.mode}")
+        yield MemberDifference(path=path, how=f"has mode {one.mode}, here {other.mode}")
     if one.header != other.header:
-        yield Difference(path=path, how="has other fields in its header, which another archiver wrote")
+        yield MemberDifference(path=path, how="has other fields in its header, which another archiver wrote")
 
 
-def _content(path: str, one: bytes, other: bytes) -> Difference:
+def _content(path: str, one: bytes, other: bytes) -> MemberDifference:
     how = f"has another content: {len(one)} bytes, here {len(other)}"
-    return Difference(path=path, how=how, diff=tuple(_diff(one, other)))
+    return MemberDifference(path=path, how=how, diff=tuple(_diff(one, other)))
 
 
 def _diff(one: bytes, other: bytes) -> Iterator[str]:
@@ -140,15 +136,19 @@ def _lines(content: bytes) -> list[str]:
         return []
 
 
-def _order(ones: Mapping[str, _Entry], others: Mapping[str, _Entry]) -> Iterator[Difference]:
+def _order(ones: Mapping[str, _Entry], others: Mapping[str, _Entry]) -> Iterator[MemberDifference]:
     mine = [path for path in ones if path in others]
     theirs = [path for path in others if path in ones]
     first = next(((one, other) for one, other in zip(mine, theirs, strict=True) if one != other), None)
     if first:
-        yield Difference(path="", how=f"its members are in another order: {first[0]} stands where {first[1]} does here")
+        yield MemberDifference(
+            path="", how=f"its members are in another order: {first[0]} stands where {first[1]} does here"
+        )
 
 
-def _outside(one: bytes, other: bytes) -> Difference:
+def _outside(one: bytes, other: bytes) -> MemberDifference:
     pairs = enumerate(zip(one, other, strict=False))
     place = next((place for place, (here, there) in pairs if here != there), min(len(one), len(other)))
-    return Difference(path="", how=f"its members are the same, and what lies between them differs from byte {place} on")
+    return MemberDifference(
+        path="", how=f"its members are the same, and what lies between them differs from byte {place} on"
+    )

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.pipeline.loader import Loader
 from npu_overlays.pipeline.preparation import Prepared, each, joined, prepare
 from npu_overlays.progress import about, step
+from npu_overlays.wheels.hatchling_archives import pack, written
 from npu_overlays.wheels.output_folder import earlier_builds, move_into, other_bytes, remove_superseded, workspace
-from npu_overlays.wheels.packing import pack, written
 from npu_overlays.wheels.parts import Parts, companion_parts, patched_parts
 from npu_overlays.wheels.statement import sha256
 
@@ -48,19 +49,12 @@ class TagHook(BuildHookInterface):
 
 @dataclass(frozen=True, kw_only=True)
 class Fork:
-    """The source distributions of one overlay.
+    """The source distributions of one overlay."""
 
-    Args:
-        overlay: its name.
-        sdist: makes the patched wheel.
-        companion: makes its companion.
-        sha256: of the first, hex.
-    """
-
-    overlay: str
-    sdist: Path
-    companion: Path
-    sha256: str
+    overlay: str  # its name
+    sdist: Path  # makes the patched wheel
+    companion: Path  # makes its companion
+    sha256: str  # of the first, hex
 
 
 def fork_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, anyway: bool = False) -> tuple[Fork, ...]:
@@ -78,12 +72,14 @@ def fork_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, anyway: 
         raise joined(errors)
     with writing(out, option="--out"), workspace(out) as folder, temporaries(folder):
         made = [pack_fork(one, folder) for one in prepared]
-        problems = [one for fork in made for one in other_bytes((fork.sdist, fork.companion), out, fork.overlay)]
+        problems: list[Problem] = []
+        for one in made:
+            problems += other_bytes((one.sdist, one.companion), out, one.overlay)
         if problems and not anyway:
             raise OutputError(problems)
-        move_into(out, [file for one in made for file in (one.sdist, one.companion)])
+        move_into(out, chain.from_iterable((one.sdist, one.companion) for one in made))
         placed = [replace(one, sdist=out / one.sdist.name, companion=out / one.companion.name) for one in made]
-        remove_superseded([file for one in placed for file in (one.sdist, one.companion)])
+        remove_superseded(chain.from_iterable((one.sdist, one.companion) for one in placed))
     return tuple(placed)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from npu_overlays.errors import OutputError, Problem
-from npu_overlays.wheels.contents import not_ours, read_members
+from npu_overlays.wheels.wheel_reader import not_ours, read_members
 from npu_summary import changes, installed, jsontext, layout, page, yaml
 
 Style = Literal["text", "yaml", "json"]

@@ -1,4 +1,4 @@
-"""The output folder: wheels and sdists that were made → in their places, where no version gets other bytes."""
+"""Output folder: wheels and sdists that were made → in their places, where no version gets other bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEVELOPMENT = r"\d+\.\d{17}\.dev[0-9a-f]{7}"
 
 @contextmanager
 def workspace(out: Path) -> Iterator[Path]:
-    """Give a temporary folder beside the results, whose folder is made where it is not there; raises `OutputError`."""
+    """Give a temporary folder inside the output folder, which is created if it is missing; raises `OutputError`."""
     new = [one for one in (out, *out.parents) if not one.exists()]
     try:
         with ExitStack() as stack:
@@ -40,23 +40,24 @@ def workspace(out: Path) -> Iterator[Path]:
 
 
 def wheels_of(overlay: Overlay, version: str, out: Path) -> tuple[Path, Path] | None:
-    """Return both wheels of a version where they lie in a folder, whatever they were made from."""
-    files = [file for name in _names(overlay) for file in sorted(out.glob(f"{name}-{version}-*.whl"))]
+    """Return both wheels of a version in a folder, whatever they were made from; None unless both are there."""
+    wheel, companion = (sorted(out.glob(f"{name}-{version}-*.whl")) for name in _names(overlay))
+    files = [*wheel, *companion]
     return (files[0], files[1]) if len(files) == len(_names(overlay)) else None
 
 
 def versions_in(overlay: Overlay, upstream: str, out: Path) -> set[str]:
-    """Return the versions of an overlay, given upstream's, of which a file lies in a folder."""
-    patterns = [
-        re.escape(overlay.version(upstream, source, "BUILD")).replace("BUILD", BUILD)
-        for source in sources_of(overlay.pin)
-    ]
-    there = {version_in(file) for name in _names(overlay) for file in out.glob(f"{name}-*")}
-    return {version for version in there if any(re.fullmatch(pattern, version) for pattern in patterns)}
+    """Return the versions of an overlay that files in a folder have, given the version of its upstream."""
+    versions = (re.escape(overlay.version(upstream, source, "BUILD")) for source in sources_of(overlay.pin))
+    pattern = "|".join(versions).replace("BUILD", BUILD)
+    there: set[str] = set()
+    for name in _names(overlay):
+        there.update(map(version_in, out.glob(f"{name}-*")))
+    return {version for version in there if re.fullmatch(pattern, version)}
 
 
 def earlier_builds(loaded: Loaded, out: Path) -> tuple[str, ...]:
-    """Return what the versions say of an overlay's development builds after its revision that lie in a folder."""
+    """Return the build parts of the versions of an overlay's development builds after its revision, in a folder."""
     there = versions_in(loaded.overlay, loaded.metadata.version, out)
     builds = (local_parts(version)["build"].partition(".") for version in there)
     revision = str(loaded.overlay.revision)
@@ -66,15 +67,15 @@ def earlier_builds(loaded: Loaded, out: Path) -> tuple[str, ...]:
 def other_bytes(
     made: Sequence[Path], out: Path, overlay: str, used: Mapping[str, str] | None = None
 ) -> Iterator[Problem]:
-    """Yield a problem for each file that would take the place of another one of the same version.
+    """Yield a problem for each file that would replace another one of the same version with other bytes.
 
-    What is not as the statement beside it says was damaged, and may be restored.
+    A file that the statement beside it contradicts was damaged, and may be restored.
 
     Args:
         made: the files, the patched wheel first.
         out: where they are to lie.
         overlay: the overlay they are of, for messages.
-        used: what their bytes follow from, where it is known.
+        used: the inputs that decide their bytes, if known.
     """
     wheel = out / made[0].name
     stated = stated_digests(wheel)
@@ -99,10 +100,10 @@ def move_into(out: Path, made: Iterable[Path]) -> None:
 
 
 def remove_superseded(placed: Iterable[Path]) -> tuple[str, ...]:
-    """Remove the development builds in whose place files have come.
+    """Remove the development builds that files replace.
 
     Returns:
-        Their versions, of those that installers take for newer.
+        The versions of those that installers take for newer than the files.
 
     Raises:
         OutputError: one cannot be removed.
@@ -118,7 +119,7 @@ def remove_superseded(placed: Iterable[Path]) -> tuple[str, ...]:
 
 
 def _superseded(placed: Path) -> list[Path]:
-    """Return the development builds beside a file that are called as it is but for the build."""
+    """Return the development builds beside a file whose names differ from its name in the build alone."""
     parts = local_parts(version_in(placed))
     if not parts:
         return []

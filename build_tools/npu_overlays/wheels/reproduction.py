@@ -1,7 +1,6 @@
-"""Reproduction: a wheel, and the overlays at hand → the same wheel made again, and where that is not the same.
+"""Reproduction: a wheel, and the overlays on disk → the same wheel built again, and every difference.
 
-All that is needed to make it again is in the wheel: the name of its overlay, where upstream's bytes came from, which
-build it is. Where its statement lies beside it, that says which inputs were others.
+The wheel itself names its overlay, its upstream source and its build. A statement beside it shows which inputs differ.
 """
 
 from __future__ import annotations
@@ -21,47 +20,38 @@ from npu_overlays.pipeline.loader import Loader
 from npu_overlays.pipeline.preparation import prepare
 from npu_overlays.progress import about, step
 from npu_overlays.sources.acquisition import sources_of
-from npu_overlays.wheels.comparison import Difference, differences
-from npu_overlays.wheels.contents import WheelContents, not_ours, read_wheel
+from npu_overlays.wheels.changed_inputs import OtherInput, other_inputs
+from npu_overlays.wheels.comparison import MemberDifference, differences
+from npu_overlays.wheels.hatchling_archives import pack_companion, pack_wheel
 from npu_overlays.wheels.inspection import read_record
-from npu_overlays.wheels.origin import OtherInput, other_inputs
-from npu_overlays.wheels.packing import pack_companion, pack_wheel
-from npu_overlays.wheels.verification import is_patched
+from npu_overlays.wheels.wheel_check import is_patched
+from npu_overlays.wheels.wheel_reader import WheelContents, not_ours, read_wheel
 from npu_summary.versions import local_parts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """A wheel made again.
+    """A wheel made again."""
 
-    Args:
-        wheel: the file it was to be.
-        overlay: what it was made of here.
-        made: the bytes made here.
-        name: the name they have here, the version in it.
-        inputs: what it was made of that is another here; empty where the bytes are the same.
-        differences: where the bytes differ, of the name first.
-    """
-
-    wheel: Path
-    overlay: Overlay
-    made: bytes
-    name: str
-    inputs: tuple[OtherInput, ...]
-    differences: tuple[Difference, ...]
+    wheel: Path  # the file it was to be
+    overlay: Overlay  # what it was made of here
+    made: bytes  # the bytes made here
+    name: str  # the name they have here, the version in it
+    inputs: tuple[OtherInput, ...]  # what it was made of that is another here; empty where the bytes are the same
+    differences: tuple[MemberDifference, ...]  # where the bytes differ, of the name first
 
 
 def reproduce(file: Path, root: Path, choice: Choice, overlay: Overlay | None = None) -> Reproduction:
-    """Make a wheel again.
+    """Build a wheel again.
 
     Args:
         file: a patched wheel, or a companion.
-        root: the folder of the overlays at hand.
-        choice: of which clones commits are taken; what kind of source it is, is in the wheel.
-        overlay: the one to make it of; where there is none, the one of the name that the wheel says.
+        root: the folder of overlays.
+        choice: the clones to take commits from; the kind of source is stated in the wheel.
+        overlay: the overlay to build it from; if None, the one that the wheel names.
 
     Raises:
-        OverlayError: it is no wheel of ours, the overlay is not at hand, or cannot be built.
+        OverlayError: it is no wheel of ours, the overlay does not exist, or cannot be built.
     """
     wheel = read_wheel(file)
     mode = source_kind(wheel.version)
@@ -71,7 +61,7 @@ def reproduce(file: Path, root: Path, choice: Choice, overlay: Overlay | None = 
     with about(overlay.name), tempfile.TemporaryDirectory(prefix="npu-overlays-again-") as folder:
         loaded = Loader([overlay], replace(choice, mode=mode)).load(overlay)
         build = local_parts(wheel.version)["build"]
-        # Of another revision it is called otherwise here; of the same one, only bytes may differ.
+        # Another revision gives another version here; with the same revision only bytes may differ.
         prepared = prepare(replace(loaded, build=build) if _revision(build) == overlay.revision else loaded)
         step(f"making {file.name} again")
         made = (pack_wheel if is_patched(wheel) else pack_companion)(prepared, Path(folder))
@@ -82,18 +72,18 @@ def reproduce(file: Path, root: Path, choice: Choice, overlay: Overlay | None = 
 
 
 def _overlay(wheel: WheelContents, root: Path) -> Overlay:
-    """Return the overlay at hand that a wheel was made of; raises `ConfigError` where there is none."""
+    """Return the overlay that a wheel was made of; raises `ConfigError` if it is not on disk."""
     if not is_patched(wheel):
         return _of_companion(wheel, root)
     name = read_record(wheel.file)["overlay"]["name"]
-    # Whoever made the wheel has written the name: it is compared, and leads nowhere.
+    # The name comes from outside: it is compared, and never used as a path.
     if name not in [folder.name for folder in overlay_folders(root)]:
         raise _not_at_hand(wheel, f"was made of the overlay {name}, which is not in {root}")
     return find_overlay(root, name)
 
 
 def _of_companion(wheel: WheelContents, root: Path) -> Overlay:
-    """Return the overlay of a companion: the one whose has the same version, but for the build."""
+    """Return the overlay of a companion: the one whose companion has the same version, apart from the build."""
     build = local_parts(wheel.version)["build"]
     for overlay in readable(root, canonicalize_name(wheel.name)):
         upstream = Loader([overlay], Choice()).metadata(overlay).version
@@ -108,7 +98,7 @@ def _not_at_hand(wheel: WheelContents, what: str) -> ConfigError:
 
 
 def _as_then(overlay: Overlay, wheel: WheelContents) -> Overlay:
-    """Return an overlay that pins only the archive a wheel says it was made from, where it was made from one."""
+    """Return an overlay that pins only the archive that a wheel was made from, if it was made from one."""
     kept = tuple(one for one in overlay.pin.archives if wheel.version.endswith(f".a{one.sha256[:7]}"))
     return replace(overlay, pin=replace(overlay.pin, archives=kept)) if kept else overlay
 
@@ -117,7 +107,7 @@ def _revision(build: str) -> int:
     return int(build.partition(".")[0])
 
 
-def _differing(file: Path, name: str, made: bytes) -> Iterator[Difference]:
+def _differing(file: Path, name: str, made: bytes) -> Iterator[MemberDifference]:
     if file.name != name:
-        yield Difference(path="", how=f"it is called {file.name}, here {name}")
+        yield MemberDifference(path="", how=f"it is called {file.name}, here {name}")
     yield from differences(file.read_bytes(), made)

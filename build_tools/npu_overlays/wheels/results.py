@@ -12,27 +12,17 @@ from npu_summary.provenance import in_development
 
 
 @dataclass(frozen=True, kw_only=True)
-class Built:
-    """The files of one overlay.
+class BuiltWheels:
+    """The files of one overlay."""
 
-    Args:
-        overlay: name of the overlay.
-        wheel: the patched distribution.
-        companion: the empty distribution under upstream's name that goes with it.
-        sha256: of the wheel, hex.
-        record: the content of the wheel's ``changes.json``.
-        rebuilt: False where the files were there already, made from the same inputs.
-        seconds: how long it took.
-        instead_of: versions of development builds in whose place it has come, and which installers take for newer.
-    """
-
-    overlay: str
-    wheel: Path
-    companion: Path
-    sha256: str
-    record: Changes
-    rebuilt: bool
-    seconds: float
+    overlay: str  # name of the overlay
+    wheel: Path  # the patched distribution
+    companion: Path  # the empty distribution under upstream's name that goes with it
+    sha256: str  # of the wheel, hex
+    record: Changes  # the content of the wheel's `changes.json`
+    rebuilt: bool  # False where the files were there already, made from the same inputs
+    seconds: float  # how long it took
+    # versions of development builds in whose place it has come, and which installers take for newer
     instead_of: tuple[str, ...] = ()
 
     @property
@@ -47,18 +37,12 @@ class Built:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failed:
-    """An overlay that cannot be built.
+class FailedBuild:
+    """An overlay that cannot be built."""
 
-    Args:
-        overlay: its name.
-        error: why.
-        seconds: how long it took to find out.
-    """
-
-    overlay: str
-    error: OverlayError
-    seconds: float = 0.0
+    overlay: str  # its name
+    error: OverlayError  # why
+    seconds: float = 0.0  # how long it took to find out
 
     @property
     def state(self) -> str:
@@ -66,30 +50,19 @@ class Failed:
         return "failed"
 
 
-Outcome: TypeAlias = Built | Failed
+BuildOutcome: TypeAlias = BuiltWheels | FailedBuild
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """One wheel, statement or constraints file that was looked at.
+    """One wheel, statement or constraints file that was looked at."""
 
-    Args:
-        wheel: the file.
-        name: its distribution.
-        version: its version.
-        files: how many files it holds.
-        kind: ``patched``, ``companion`` for the one under upstream's name, ``doctor``, ``recipes`` or ``statement``.
-        problems: what is wrong with it.
-        made: of a patched one, which upstream it was made of, and from what bytes.
-        unproven: names in its metadata of which RECORD alone says that they are as built; none where a statement
-            beside it names its very bytes.
-    """
-
-    wheel: Path
-    name: str
-    version: str
-    files: int
-    kind: str
-    problems: tuple[Problem, ...]
-    made: str = ""
+    wheel: Path  # the file
+    name: str  # its distribution
+    version: str  # its version
+    files: int  # how many files it holds
+    kind: str  # `patched`, `companion` for the one under upstream's name, `doctor`, `recipes` or `statement`
+    problems: tuple[Problem, ...]  # what is wrong with it
+    made: str = ""  # of a patched one, which upstream it was made of, and from what bytes
+    # the files of its metadata that RECORD alone vouches for; none if a statement beside it names its very bytes
     unproven: tuple[str, ...] = ()

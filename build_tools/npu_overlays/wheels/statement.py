@@ -1,17 +1,22 @@
-"""Statement: what a build used and what it made → an in-toto statement with SLSA provenance, written and read.
+"""Statement: the inputs of a build and its wheels → an in-toto statement with SLSA provenance, written and read.
 
-A wheel cannot hold its own digest, so the statement that names it lies beside it.
+A wheel cannot contain its own digest, so the statement lies beside it; on an index, the companion of a wheel lies in
+another folder than both.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
+import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from packaging.utils import canonicalize_name
 
 from npu_overlays.files import canonical_json
 from npu_overlays.overlay.inputs import Input
@@ -47,12 +52,13 @@ def write_statement(
         wheel: the patched one.
         companion: the one that goes with it.
         record: the content of the wheel's ``changes.json``.
-        used: what their bytes follow from.
+        used: the inputs that decide their bytes.
         inputs: the files of the overlay.
     """
     upstream = record["upstream"]
     source = upstream["source"]
     digests = {file.name: sha256(file) for file in (wheel, companion)}
+    versions = {"npu-overlays": version("npu-overlays"), "zlib": zlib.ZLIB_RUNTIME_VERSION}
     value = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in digests.items()],
@@ -64,7 +70,7 @@ def write_statement(
                 "internalParameters": used,
                 "resolvedDependencies": [material(upstream), *map(_file, inputs)],
             },
-            "runDetails": {"builder": {"id": BUILDER, "version": _versions()}},
+            "runDetails": {"builder": {"id": BUILDER, "version": versions}},
         },
     }
     statement_file(wheel).write_bytes(canonical_json(value))
@@ -72,7 +78,7 @@ def write_statement(
 
 
 def material(upstream: Upstream) -> dict[str, Any]:
-    """Return the upstream bytes a wheel was made from, by its record, as a statement names them."""
+    """Return the upstream source of a record, as a statement names it."""
     source = upstream["source"]
     if source["kind"] == "archive":
         return {"name": source.get("archive", ""), "digest": {"sha256": source.get("sha256", "")}}
@@ -82,30 +88,22 @@ def material(upstream: Upstream) -> dict[str, Any]:
 
 def _file(one: Input) -> dict[str, Any]:
     """Return a file of the overlay, as a statement names it."""
-    said = {"layer": one.layer, "path": one.path, "executable": one.executable}
-    return {"name": one.name, "digest": {"sha256": one.sha256}, "annotations": said}
+    annotations = {"layer": one.layer, "path": one.path, "executable": one.executable}
+    return {"name": one.name, "digest": {"sha256": one.sha256}, "annotations": annotations}
 
 
 def inputs_of(materials: Iterable[Any]) -> tuple[Input, ...]:
-    """Return the files of the overlay among what a statement names; raises `KeyError` or `TypeError` where it is none.
+    """Return the files of the overlay in a statement; raises `KeyError` or `TypeError` if the statement is malformed.
 
     Args:
         materials: its resolved dependencies.
     """
-    said = [(one["annotations"], one["digest"]["sha256"]) for one in materials if "annotations" in one]
-    return tuple(Input(**{**annotations, "sha256": digest}) for annotations, digest in said)
-
-
-def _versions() -> dict[str, str]:
-    """Return the versions of what made a wheel."""
-    return {"npu-overlays": version("npu-overlays"), "zlib": zlib.ZLIB_RUNTIME_VERSION}
+    files = [one for one in materials if "annotations" in one]
+    return tuple(Input(**{**one["annotations"], "sha256": one["digest"]["sha256"]}) for one in files)
 
 
 def states(wheel: Path, companion: Path, used: dict[str, str]) -> str:
-    """Return the sha256 of a wheel where the statement beside it says of both files that these inputs made them.
-
-    Of others, and where there is none, an empty text.
-    """
+    """Return the sha256 of a wheel if its statement names these bytes of both files and these inputs; else empty."""
     if stated_inputs(wheel) != used:
         return ""
     try:
@@ -116,7 +114,7 @@ def states(wheel: Path, companion: Path, used: dict[str, str]) -> str:
 
 
 def stated_inputs(wheel: Path) -> dict[str, str]:
-    """Return what the statement beside a wheel says its bytes follow from; nothing where there is none."""
+    """Return the inputs that the statement beside a wheel names; nothing without a statement."""
     try:
         definition = json.loads(statement_file(wheel).read_bytes())["predicate"]["buildDefinition"]
         return dict(definition["internalParameters"])
@@ -131,3 +129,29 @@ def stated_digests(wheel: Path) -> dict[str, str]:
         return {one["name"]: one["digest"]["sha256"] for one in subject}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
+
+
+def neighbour(file: Path, name: str) -> Path:
+    """Return where a wheel of that name lies, or would lie: beside the file, or where an index has it."""
+    beside = file.with_name(name)
+    on_index = _project_folder(file, name) / name
+    return on_index if _is_on_index(file) and not beside.is_file() and on_index.is_file() else beside
+
+
+def statements(wheel: Path) -> Iterator[Path]:
+    """Yield the statements of a wheel's version; one may be its own, as a companion's is named after our wheel."""
+    version = wheel.name.partition("-")[2].partition("-")[0]
+    pattern = f"*-{glob.escape(version)}-*{SUFFIX}"
+    yield from sorted(wheel.parent.glob(pattern))
+    if _is_on_index(wheel):
+        found = sorted((wheel.parent / os.pardir).glob(f"*/{pattern}"))
+        yield from (file for file in found if _is_on_index(file) and file.parent.name != wheel.absolute().parent.name)
+
+
+def _is_on_index(file: Path) -> bool:
+    """Return whether a file lies in a folder with the name that an index gives the folder of its project."""
+    return file.absolute().parent.name == canonicalize_name(file.name.partition("-")[0])
+
+
+def _project_folder(file: Path, name: str) -> Path:
+    return file.parent / os.pardir / canonicalize_name(name.partition("-")[0])

@@ -1,7 +1,7 @@
-"""Origin: a wheel, and what its overlay gives here → the inputs that are others than they were.
+"""Changed inputs: a wheel, and its overlay as it is here → the inputs that differ from those the wheel was made of.
 
-The wheel itself says the digest of all that its overlay was, its upstream and which hatchling wrote it. The statement
-beside it, where it names these very bytes, says the rest, and the digest of each file of the overlay.
+The wheel itself states the digest of its overlay, its upstream and which hatchling wrote it. The statement beside it,
+if it names these very bytes, states the rest, and the digest of each file of the overlay.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from email.parser import HeaderParser
 from npu_overlays.overlay.inputs import Input
 from npu_overlays.pipeline.build_version import INPUT_NAMES, wheel_inputs
 from npu_overlays.pipeline.preparation import Prepared
-from npu_overlays.wheels.contents import WheelContents
 from npu_overlays.wheels.inspection import read_record
-from npu_overlays.wheels.statement import SUFFIX, inputs_of, material, sha256
-from npu_overlays.wheels.verification import is_patched
+from npu_overlays.wheels.statement import inputs_of, material, sha256, statements
+from npu_overlays.wheels.wheel_check import is_patched
+from npu_overlays.wheels.wheel_reader import WheelContents
 from npu_summary.changes import Changes
 
 # In the order of a report.
@@ -27,17 +27,11 @@ _NAMES = {"upstream": "upstream's bytes", **INPUT_NAMES, "zlib": "zlib"}
 
 @dataclass(frozen=True, kw_only=True)
 class OtherInput:
-    """Something a wheel was made of that is another here.
+    """Something a wheel was made of that is another here."""
 
-    Args:
-        name: what it is.
-        then: what it was; empty where there was none.
-        here: what it is here; likewise.
-    """
-
-    name: str
-    then: str
-    here: str
+    name: str  # what it is
+    then: str  # what it was; empty where there was none
+    here: str  # what it is here; likewise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +43,7 @@ class _Stated:
 
 
 def other_inputs(wheel: WheelContents, prepared: Prepared) -> tuple[OtherInput, ...]:
-    """Return what a wheel was made of that is another here, as far as it is known.
+    """Return the inputs of a wheel that differ here, as far as they are known.
 
     Args:
         wheel: the wheel, whose statement may lie beside it.
@@ -62,12 +56,13 @@ def other_inputs(wheel: WheelContents, prepared: Prepared) -> tuple[OtherInput, 
         "upstream": _upstream(prepared.record),
         "zlib": zlib.ZLIB_RUNTIME_VERSION,
     }
-    found = [
-        OtherInput(name=name, then=then[key], here=here[key])
-        for key, name in _NAMES.items()
-        if key in then and then[key] != here[key]
-    ]
-    return (*found, *(_files(stated.inputs, prepared.content.inputs) if stated else ()))
+    found = []
+    for key, name in _NAMES.items():
+        if key in then and then[key] != here[key]:
+            found.append(OtherInput(name=name, then=then[key], here=here[key]))
+    if stated:
+        found += _files(stated.inputs, prepared.content.inputs)
+    return tuple(found)
 
 
 def _files(then: tuple[Input, ...], here: tuple[Input, ...]) -> Iterator[OtherInput]:
@@ -83,7 +78,7 @@ def _digest_line(one: Input) -> str:
 
 
 def _of_wheel(wheel: WheelContents) -> dict[str, str]:
-    """Return what a wheel says of itself."""
+    """Return the inputs that a wheel itself states."""
     header = HeaderParser().parsestr(wheel.members.get(f"{wheel.info}/WHEEL", b"").decode(errors="replace"))
     said = {"hatchling": str(header["Generator"]).removeprefix("hatchling ")}
     if not is_patched(wheel):
@@ -98,9 +93,9 @@ def _upstream(record: Changes) -> str:
 
 
 def _statements(wheel: WheelContents) -> Iterator[_Stated]:
-    """Yield what the statements beside a wheel say that name these very bytes."""
+    """Yield the content of each statement beside a wheel that names these very bytes."""
     digest = sha256(wheel.file)
-    for file in sorted(wheel.file.parent.glob(f"*-{wheel.version}-*{SUFFIX}")):
+    for file in statements(wheel.file):
         try:
             value = json.loads(file.read_bytes())
             named = [one["digest"]["sha256"] for one in value["subject"]]
@@ -108,6 +103,6 @@ def _statements(wheel: WheelContents) -> Iterator[_Stated]:
             inputs = inputs_of(definition["resolvedDependencies"])
             used = {**definition["internalParameters"], "zlib": details["builder"]["version"]["zlib"]}
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            continue  # that is for `verify-wheel` to say
+            continue  # `verify-wheel` reports it
         if digest in named:
             yield _Stated(used={key: str(said) for key, said in used.items()}, inputs=inputs)

@@ -1,10 +1,11 @@
-"""Agreement: a patched wheel → where its summary, its manifest or its diff say something else than its files are."""
+"""Summary check: a patched wheel → where its summary, manifest or diff contradict its files."""
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from npu_overlays import git
@@ -12,17 +13,17 @@ from npu_overlays.errors import Problem
 from npu_overlays.overlay.compiled import BINARY, names
 from npu_overlays.paths import unsafe
 from npu_overlays.process import ProcessError
-from npu_overlays.wheels.contents import WheelContents
+from npu_overlays.wheels.wheel_reader import WheelContents
 from npu_summary.changes import Changes, Unreadable, parse_manifest
 
 
 def disagreements(wheel: WheelContents, package: str, record: Changes) -> Iterator[Problem]:
-    """Yield what a wheel says of its files that is not so.
+    """Yield every statement about its files that a wheel contradicts.
 
     Args:
         wheel: a patched one.
         package: name of its summary package.
-        record: the content of its ``changes.json``, every name in which is safe.
+        record: the content of its ``changes.json``, whose names are all safe.
     """
     yield from _manifest(wheel, package)
     yield from _summary(wheel, record)
@@ -31,24 +32,22 @@ def disagreements(wheel: WheelContents, package: str, record: Changes) -> Iterat
 
 
 def unsafe_names(wheel: WheelContents, record: Changes) -> Iterator[Problem]:
-    """Yield the names in a summary that are no paths below a folder.
+    """Yield the names in a summary that are not paths below a folder.
 
-    Whoever made the wheel has written them, and files are made under these names to look at its diff.
+    They come from outside, and files are written under these names to check the diff.
     """
-    for path, reason in _leading_out(record):
-        yield wheel.problem("changes.json", f"names a file `{path}` that {reason}")
-
-
-def _leading_out(record: Changes) -> Iterator[tuple[str, str]]:
-    files = [path for one in record["files"] for path in (one["path"], one["installed"])]
+    paths = chain.from_iterable((one["path"], one["installed"]) for one in record["files"])
+    reasons = [(path, unsafe(path)) for path in paths if path]
     companion = record["companion"]
-    yield from ((path, reason) for path in files if path and (reason := unsafe(path)))
-    if companion and (reason := "is no name" if "/" in companion else unsafe(companion)):
-        yield companion, reason
+    if companion:
+        reasons.append((companion, "is no name" if "/" in companion else unsafe(companion)))
+    for path, reason in reasons:
+        if reason:
+            yield wheel.problem("changes.json", f"names a file `{path}` that {reason}")
 
 
 def _manifest(wheel: WheelContents, package: str) -> Iterator[Problem]:
-    """Yield files of which the manifest says something else than the wheel holds."""
+    """Yield files whose digest in the manifest is not that of the file in the wheel."""
     own = f"{package}/manifest.json"
     try:
         listed = parse_manifest(wheel.members.get(own, b""))["files"]
@@ -56,12 +55,13 @@ def _manifest(wheel: WheelContents, package: str) -> Iterator[Problem]:
         yield wheel.problem("manifest.json", f"is missing or not a manifest: {error}")
         return
     actual = {path: hashlib.sha256(data).hexdigest() for path, data in wheel.content.items() if path != own}
-    for path in sorted(path for path in listed.keys() | actual.keys() if listed.get(path) != actual.get(path)):
-        yield wheel.problem("manifest.json", f"does not fit {path}")
+    for path in sorted(listed.keys() | actual.keys()):
+        if listed.get(path) != actual.get(path):
+            yield wheel.problem("manifest.json", f"does not fit {path}")
 
 
 def _summary(wheel: WheelContents, record: Changes) -> Iterator[Problem]:
-    """Yield changed files that are not what the summary says came out."""
+    """Yield changed files whose digest is not the one in the summary."""
     held = wheel.content
     for one in record["files"]:
         place = one["installed"]
@@ -72,10 +72,7 @@ def _summary(wheel: WheelContents, record: Changes) -> Iterator[Problem]:
 
 
 def _diff(wheel: WheelContents, package: str, record: Changes) -> Iterator[Problem]:
-    """Yield changed files that the diff, taken back, does not turn into upstream's.
-
-    The inverse is done by git, as a reader of the diff would do it.
-    """
+    """Yield changed files that the diff, reverted by git, does not turn into upstream's."""
     shipped, held = [one for one in record["files"] if one["installed"]], wheel.content
     with tempfile.TemporaryDirectory(prefix="npu-overlays-diff-") as folder:
         for one in shipped:
@@ -103,6 +100,6 @@ def _compiled(wheel: WheelContents, record: Changes) -> Iterator[Problem]:
     """Yield compiled files of a wheel that claims to be for any platform, but for those its overlay names."""
     if not wheel.file.name.endswith("-any.whl"):
         return
-    for path in sorted(path for path in wheel.content if BINARY.search(path)):
+    for path in sorted(filter(BINARY.search, wheel.content)):
         if not any(names(glob, path) for glob in record["not_built"]):
             yield wheel.problem(path, "is compiled for one platform, and the wheel claims to be for any")

@@ -1,26 +1,53 @@
-"""Vouching: a statement and the wheels beside it → what it says that is not so, and of which it speaks."""
+"""Output check: a file that a build wrote, of whatever kind → everything that is wrong with it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.overlay.inputs import inputs_digest
+from npu_overlays.wheels.constraints_files import verify_constraints
 from npu_overlays.wheels.inspection import read_record
-from npu_overlays.wheels.neighbours import neighbour, statements
 from npu_overlays.wheels.results import Verified
-from npu_overlays.wheels.statement import BUILD_TYPE, inputs_of, material, sha256, statement_file
+from npu_overlays.wheels.statement import (
+    BUILD_TYPE,
+    SUFFIX,
+    inputs_of,
+    material,
+    neighbour,
+    sha256,
+    statement_file,
+    statements,
+)
+from npu_overlays.wheels.wheel_check import verify_wheel
+
+
+def verify_output(file: Path) -> Verified:
+    """Check a wheel, a statement or a constraints file; raises `OutputError` where it is none of these."""
+    if file.name.endswith(SUFFIX):
+        return verify_statement(file)
+    if found := verify_constraints(file):
+        return found
+    if file.is_file() and file.suffix != ".whl":
+        what = "neither a wheel nor a statement nor the constraints of a stack"
+        raise OutputError(Problem(where=str(file), what=what, fix="leave it out"))
+    found = verify_wheel(file)
+    stated, problems = beside(file)
+    problems = (*found.problems, *problems)
+    return replace(found, problems=problems, unproven=() if stated else found.unproven)
+
 
 _OURS = "name a file that `npu-overlays build` wrote"
 _FIX = "build the wheel again, or fetch both again from where they were published"
 
 
 def verify_statement(file: Path) -> Verified:
-    """Hold a statement against the wheels that lie beside it; raises `OutputError` where it is no statement of ours."""
+    """Compare a statement with the wheels beside it; raises `OutputError` if it is no statement of ours."""
     try:
         value: Any = json.loads(file.read_bytes())
         definition = value["predicate"]["buildDefinition"]
@@ -52,11 +79,11 @@ def verify_statement(file: Path) -> Verified:
 
 
 def beside(wheel: Path) -> tuple[bool, tuple[Problem, ...]]:
-    """Return whether a statement beside a wheel names its very bytes, and what is wrong where one names others."""
+    """Return whether a statement beside a wheel names its very bytes, and a problem for each that names others."""
     problems: list[Problem] = []
     digest = sha256(wheel)
     for file in statements(wheel):
-        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # said where it is looked at itself
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # `verify_statement` reports it
             if said := _named(json.loads(file.read_bytes())).get(wheel.name):
                 if said == digest:
                     return True, ()
@@ -73,7 +100,7 @@ def _other(file: Path, name: str) -> Problem:
 
 
 def _wheel(file: Path, named: dict[str, str]) -> Path | None:
-    """Return the wheel it is of: the one it is called after."""
+    """Return the wheel that a statement is named after."""
     return next((file.with_name(name) for name in named if statement_file(Path(name)).name == file.name), None)
 
 
@@ -89,7 +116,7 @@ def _subjects(file: Path, named: dict[str, str]) -> Iterator[Problem]:
 
 
 def _materials(file: Path, named: dict[str, str], materials: Any, overlay: Any) -> Iterator[Problem]:
-    """Yield where the wheel says of itself that it was made from something else."""
+    """Yield problems where the wheel itself names another source or overlay."""
     wheel = _wheel(file, named)
     if wheel is None or not wheel.is_file() or sha256(wheel) != named[wheel.name]:
         return

@@ -1,14 +1,14 @@
-"""Verification: a wheel → everything in it that contradicts something else in it; it is not installed for that.
+"""Wheel check: a wheel → everything in it that contradicts something else in it, without installing it.
 
-A wheel of ours says the same thing several times over: RECORD, the manifest, the
-summary, the diff, the metadata, the bill of materials and the companion beside it. Here each is
-held against the files and against the others.
+A wheel of ours states the same thing several times: RECORD, the manifest, the summary, the diff, the metadata, the
+bill of materials and the companion beside it. Each is compared with the files and with the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -16,14 +16,23 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from npu_overlays.errors import OutputError, Problem, listing
-from npu_overlays.wheels.agreement import disagreements, unsafe_names
-from npu_overlays.wheels.bill import bill, bill_name, facts
-from npu_overlays.wheels.closure import check_archive, check_commands, check_companion, check_header, unproven
-from npu_overlays.wheels.contents import REBUILD, WheelContents, check_names, check_record, check_tags, read_wheel
+from npu_overlays.wheels.archive_check import (
+    check_archive,
+    check_commands,
+    check_companion,
+    check_header,
+    check_names,
+    check_record,
+    check_tags,
+    unproven,
+)
+from npu_overlays.wheels.bill_of_materials import bill, bill_name, facts
 from npu_overlays.wheels.explanation import explanation, explanations
-from npu_overlays.wheels.neighbours import neighbour
 from npu_overlays.wheels.requirements import of_extras
 from npu_overlays.wheels.results import Verified
+from npu_overlays.wheels.statement import neighbour
+from npu_overlays.wheels.summary_check import disagreements, unsafe_names
+from npu_overlays.wheels.wheel_reader import REBUILD, WheelContents, read_wheel
 from npu_summary import changes, provenance
 from npu_summary.verify.companions import suffix_of
 
@@ -36,17 +45,17 @@ def verify_wheel(file: Path) -> Verified:
     """Check one wheel, patched or companion; raises `OutputError` where the file is no readable wheel at all."""
     wheel = read_wheel(file)
     package, patched = summary_package(wheel), is_patched(wheel)
-    checks = [check(wheel) for check in _OF_ALL]
     kind = "patched" if patched else _OTHERS.get(canonicalize_name(wheel.name), "companion")
+    problems = list(chain.from_iterable(check(wheel) for check in _OF_ALL))
     if kind not in _OTHERS.values():
-        checks += [_patched(wheel, package)] if patched else [_companion_itself(wheel)]
+        problems += _patched(wheel, package) if patched else _companion_itself(wheel)
     return Verified(
         wheel=file,
         name=wheel.name,
         version=wheel.version,
         files=len(wheel.content),
         kind=kind,
-        problems=tuple(problem for check in checks for problem in check),
+        problems=tuple(problems),
         made=_made_of(wheel.members[f"{package}/changes.json"]) if patched else "",
         unproven=("all its files",) if kind in _OTHERS.values() else unproven(wheel),
     )
@@ -58,7 +67,7 @@ def summary_package(wheel: WheelContents) -> str:
 
 
 def is_patched(wheel: WheelContents) -> bool:
-    """Return whether it is a patched wheel: one that says what was changed."""
+    """Return whether a wheel has a summary of changes, as patched ones do."""
     return f"{summary_package(wheel)}/changes.json" in wheel.members
 
 
@@ -70,7 +79,7 @@ def _made_of(content: bytes) -> str:
 
 
 def _companion_itself(wheel: WheelContents) -> Iterator[Problem]:
-    """Yield why a wheel without a summary is no companion either."""
+    """Yield what a wheel without a summary holds that no companion does."""
     suffix = suffix_of(wheel.version)
     distribution = f"{wheel.name}-{suffix}"
     tops = [place.removesuffix(".py") for place in wheel.content if place.endswith(".py") and "/" not in place]
@@ -81,7 +90,8 @@ def _companion_itself(wheel: WheelContents) -> Iterator[Problem]:
     if other := [place for place, content in wheel.content.items() if said.get(place) != content]:
         what = f"has no summary package, and holds what no companion does: {listing(other)}"
         yield Problem(where=str(wheel.file), what=what, fix="name a wheel that npu-overlays built")
-    for requirement in map(Requirement, wheel.requires if suffix else ()):
+    requirements = map(Requirement, wheel.requires if suffix else ())
+    for requirement in requirements:
         patched = canonicalize_name(requirement.name) == f"{canonicalize_name(wheel.name)}-{suffix}"
         if patched and str(requirement.specifier) != f"=={wheel.version}":
             yield wheel.problem("METADATA", f"requires {requirement}, which is not of its own version {wheel.version}")
@@ -107,7 +117,7 @@ def _patched(wheel: WheelContents, package: str) -> Iterator[Problem]:
 
 
 def _bill(wheel: WheelContents, record: changes.Changes | None) -> Iterator[Problem]:
-    """Yield where the bill of materials is missing, or says something else than METADATA and the summary."""
+    """Yield a problem where the bill of materials is missing, or contradicts METADATA and the summary."""
     place = f"sboms/{bill_name(wheel.name)}"
     try:
         expected = bill(facts(wheel.members[f"{wheel.info}/METADATA"].decode()), record)
@@ -121,8 +131,8 @@ def _bill(wheel: WheelContents, record: changes.Changes | None) -> Iterator[Prob
 
 
 def _required(wheel: WheelContents, record: changes.Changes) -> Iterator[Problem]:
-    """Yield exact requirements that METADATA lacks: without them an installer may pair what does not fit."""
-    # Upstream may ask for its partner with an extra, or under a condition; what an extra asks for counts for nothing.
+    """Yield exact requirements that METADATA lacks: without them an installer may pair versions that do not fit."""
+    # Upstream may require its partner with an extra, or under a condition; a requirement of an extra does not count.
     there = set(_specifiers(wheel))
     for wanted in (f"{record['companion']}=={wheel.version}", *record["requires"]):
         try:
@@ -149,7 +159,7 @@ def _release(requirement: str) -> tuple[str, SpecifierSet]:
 
 
 def _companion(wheel: WheelContents, package: str, record: changes.Changes) -> Iterator[Problem]:
-    """Yield what is wrong with the companion beside the wheel."""
+    """Yield the problems of the companion beside a wheel."""
     name = record["companion"]
     beside = neighbour(wheel.file, f"{name.replace('-', '_')}-{wheel.version}-py3-none-any.whl")
     if not beside.is_file():

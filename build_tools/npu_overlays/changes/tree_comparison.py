@@ -1,4 +1,4 @@
-"""Changes: two trees → what differs between them, by syntax.
+"""Tree comparison: two trees → what differs between them, by syntax.
 
 Reads only the trees, never the overlay, so that it is an independent witness
 of what an overlay says about itself.
@@ -10,63 +10,54 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.changes.modules import Change, ChangeAction, ChangeKind, ClassChange, compare_modules
+from npu_overlays.changes.module_comparison import ChangeAction, ChangedClass, ChangeKind, SymbolChange, compare_modules
 from npu_overlays.errors import MergeError
 from npu_overlays.model.module import Module
 from npu_overlays.sources.tree import PatchedTree
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileChange:
-    """A file that differs.
+class ChangedFile:
+    """A file that differs."""
 
-    Args:
-        path: repository path.
-        action: ``added``, ``updated`` or ``deleted``.
-        before: sha256 of upstream's content, hex; None where upstream has no such file.
-        after: sha256 of the shipped content, hex; None where none is shipped.
-        class_changes: in order of the patched file.
-        module_changes: likewise.
-    """
+    path: str  # repository path
+    action: ChangeAction  # `added`, `updated` or `deleted`
+    before: str | None  # sha256 of upstream's content, hex; None where upstream has no such file
+    after: str | None  # sha256 of the shipped content, hex; None where none is shipped
+    class_changes: tuple[ChangedClass, ...] = ()  # in order of the patched file
+    module_changes: tuple[SymbolChange, ...] = ()  # likewise
 
-    path: str
-    action: ChangeAction
-    before: str | None
-    after: str | None
-    class_changes: tuple[ClassChange, ...] = ()
-    module_changes: tuple[Change, ...] = ()
-
-    def symbols(self) -> Iterator[Change]:
+    def symbols(self) -> Iterator[SymbolChange]:
         """Yield every change once, a class without differing members as a change of kind ``class``."""
         for entry in self.class_changes:
             if entry.changes:
                 yield from entry.changes
             else:
-                yield Change(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
+                yield SymbolChange(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
         yield from self.module_changes
 
 
-def compare_trees(tree: PatchedTree) -> tuple[FileChange, ...]:
+def compare_trees(tree: PatchedTree) -> tuple[ChangedFile, ...]:
     """Return what differs between upstream and the patched tree, by path."""
     found = (compare_file(path, tree.before(path), tree.after(path)) for path in sorted(tree.changed))
     return tuple(change for change in found if change is not None)
 
 
-def compare_file(path: str, before: bytes | None, after: bytes | None) -> FileChange | None:
+def compare_file(path: str, before: bytes | None, after: bytes | None) -> ChangedFile | None:
     """Return what differs between two contents of one file, None for a file that is absent; None where nothing does."""
     if before == after:
         return None
     action: ChangeAction = "added" if before is None else "deleted" if after is None else "updated"
-    classes: tuple[ClassChange, ...] = ()
-    module: tuple[Change, ...] = ()
+    classes: tuple[ChangedClass, ...] = ()
+    module: tuple[SymbolChange, ...] = ()
     modules = [_parsed(path, before or b""), _parsed(path, after or b"")]
     if modules[0] and modules[1]:
         classes, module = compare_modules(modules[0], modules[1], code=action == "updated")
     if not classes and not module:
         name = path.rpartition("/")[2]
         kind: ChangeKind = "text" if all(modules) and action == "updated" else "file"
-        module = (Change(action="replaced" if action == "updated" else action, kind=kind, symbol=name),)
-    return FileChange(
+        module = (SymbolChange(action="replaced" if action == "updated" else action, kind=kind, symbol=name),)
+    return ChangedFile(
         path=path,
         action=action,
         before=_sha256(before),

@@ -1,6 +1,6 @@
-"""Rivals: changes of patches and substitutions → those that an operation or a later substitution undoes.
+"""Lost changes: changes of patches and substitutions → those that an operation or a later substitution undoes.
 
-A summary that gives the reason of a change that is not in the wheel would be worse than none.
+A summary must not give the reason of a change that is not in the wheel.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from npu_overlays.changes.modules import Change
+from npu_overlays.changes.module_comparison import SymbolChange
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merging.results import Applied, Declared, PatchedFile
 from npu_overlays.model.module import Module
@@ -19,7 +19,7 @@ _ONE = "write it with one of the two"
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-def lost_changes(applied: Applied, patched: Sequence[tuple[PatchedFile, Change]]) -> Iterator[Problem]:
+def lost_changes(applied: Applied, patched: Sequence[tuple[PatchedFile, SymbolChange]]) -> Iterator[Problem]:
     """Yield a problem for every change of a patch that an operation or a substitution undoes.
 
     Args:
@@ -29,19 +29,23 @@ def lost_changes(applied: Applied, patched: Sequence[tuple[PatchedFile, Change]]
     for number, (one, change) in enumerate(patched):
         rival = _overwriting(applied.declared, one, change)
         if not rival and change.symbol and _is_lost(one, change, applied):
-            later = (_declared(other, same) for other, same in patched[number + 1 :] if not other.patch)
-            rival = next((other for other in (*later, *applied.declared) if _same_place(other, one, change)), None)
+            later = [_declared(other, same) for other, same in patched[number + 1 :] if not other.patch]
+            suspects = (other for other in (*later, *applied.declared) if _same_place(other, one, change))
+            rival = next(suspects, None)
         if rival:
             yield _problem(one, change, rival)
 
 
-def _overwriting(declared: Iterable[Declared], one: PatchedFile, change: Change) -> Declared | None:
-    """Return the operation that puts its own text, or none, where a patch changed something."""
-    around = (entry for entry in declared if entry.path == one.path and entry.operation in ("replaced", "deleted"))
-    return next((entry for entry in around if f"{change.symbol}.".startswith(f"{entry.symbol}.")), None)
+def _overwriting(declared: Iterable[Declared], one: PatchedFile, change: SymbolChange) -> Declared | None:
+    """Return the operation that replaces or deletes what a patch changed; None where there is none."""
+    for entry in declared:
+        around = f"{change.symbol}.".startswith(f"{entry.symbol}.")
+        if around and entry.path == one.path and entry.operation in ("replaced", "deleted"):
+            return entry
+    return None
 
 
-def _same_place(entry: Declared, one: PatchedFile, change: Change) -> bool:
+def _same_place(entry: Declared, one: PatchedFile, change: SymbolChange) -> bool:
     """Return whether a declaration may have undone what a patch changed; of a wrapped symbol, the original is kept.
 
     Comments belong to no symbol: any other declaration of the file may have.
@@ -50,7 +54,7 @@ def _same_place(entry: Declared, one: PatchedFile, change: Change) -> bool:
     return same and entry.path == one.path and entry.operation != "wrapped"
 
 
-def _declared(one: PatchedFile, change: Change) -> Declared:
+def _declared(one: PatchedFile, change: SymbolChange) -> Declared:
     return Declared(
         path=one.path,
         symbol=change.symbol,
@@ -61,7 +65,7 @@ def _declared(one: PatchedFile, change: Change) -> Declared:
     )
 
 
-def _problem(one: PatchedFile, change: Change, rival: Declared) -> Problem:
+def _problem(one: PatchedFile, change: SymbolChange, rival: Declared) -> Problem:
     name = f"`{change.symbol}` of {one.path}" if change.symbol != one.path.rpartition("/")[2] else one.path
     what = f"what {_label(one)} changes in {name} is lost: {_label(rival)} says otherwise"
     return Problem(where=rival.where or one.where, what=what, fix=_ONE)
@@ -71,21 +75,20 @@ def _label(one: Declared | PatchedFile) -> str:
     return f"the {one.operation} ({one.where})" if one.where else f"the {one.operation}"
 
 
-def _is_lost(one: PatchedFile, change: Change, applied: Applied) -> bool:
+def _is_lost(one: PatchedFile, change: SymbolChange, applied: Applied) -> bool:
     """Return whether a change is gone from the tree that was there when all patches had been applied."""
     source, last = applied.tree.before(one.path), applied.tree.after(one.path)
-    patched = (
-        next(other.after for other in reversed(applied.patched) if other.path == one.path and other.patch)
-        if one.patch
-        else one.after
-    )
+    patched = one.after
+    if one.patch:
+        later = (other for other in reversed(applied.patched) if other.path == one.path and other.patch)
+        patched = next(later).after
     return _is_gone(one, change, source, last) and not _is_gone(one, change, source, patched)
 
 
-def _is_gone(one: PatchedFile, change: Change, source: bytes | None, now: bytes | None) -> bool:
-    """Return whether none of the words that a patch put into a symbol is there; if it put in none, took out.
+def _is_gone(one: PatchedFile, change: SymbolChange, source: bytes | None, now: bytes | None) -> bool:
+    """Return whether a text has none of the words that a patch put into a symbol; if it put in none, all it took out.
 
-    Of comments and layout it is the lines: their words are everywhere.
+    Comments and layout are compared by lines: their words are everywhere.
     """
     texts = [_words(content, one.path, change) for content in (one.before, one.after, source, now)]
     if any(text is None for text in texts):
@@ -96,7 +99,7 @@ def _is_gone(one: PatchedFile, change: Change, source: bytes | None, now: bytes 
     return bool(put_in or taken_out) and not kept
 
 
-def _words(content: bytes | None, path: str, change: Change) -> Counter[str] | None:
+def _words(content: bytes | None, path: str, change: SymbolChange) -> Counter[str] | None:
     """Return the words of a symbol's definitions, or of a file without symbols; None where there is no such symbol."""
     if content is None:
         return None
@@ -109,4 +112,9 @@ def _words(content: bytes | None, path: str, change: Change) -> Counter[str] | N
     except MergeError:
         return None
     known = chosen(module, change.symbol)
-    return Counter(word for one in known for word in _WORD.findall(module.text(one.node))) if known else None
+    if not known:
+        return None
+    words: Counter[str] = Counter()
+    for one in known:
+        words.update(_WORD.findall(module.text(one.node)))
+    return words

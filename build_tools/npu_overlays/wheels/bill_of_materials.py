@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from email.message import Message
 from email.parser import HeaderParser
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -38,23 +39,14 @@ Value = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What METADATA says of a wheel.
+    """What METADATA says of a wheel."""
 
-    Args:
-        name: the distribution.
-        version: its version.
-        summary: what it is, in a line.
-        licence: its licence as an SPDX expression, or in words; empty where nothing is said.
-        expression: whether it is such an expression.
-        requires: what it requires, each as it is stated.
-    """
-
-    name: str
-    version: str
-    summary: str
-    licence: str
-    expression: bool
-    requires: tuple[str, ...]
+    name: str  # the distribution
+    version: str  # its version
+    summary: str  # what it is, in a line
+    licence: str  # its licence as an SPDX expression, or in words; empty where nothing is said
+    expression: bool  # whether it is such an expression
+    requires: tuple[str, ...]  # what it requires, each as it is stated
 
 
 def facts(metadata: str) -> Facts:
@@ -127,7 +119,7 @@ def _licences(stated: Facts) -> Value:
 
 
 def _upstream(pinned: Upstream, stated: Facts) -> Value:
-    """Return upstream, by the commit or the archive that its bytes are known by."""
+    """Return upstream, identified by its commit or its archive."""
     source = pinned["source"]
     purl = f"pkg:pypi/{canonicalize_name(pinned['project'])}@{quote(pinned['version'], safe='')}"
     made = _component(pinned["project"], pinned["version"], purl, f"Its files are in {stated.name}, patched")
@@ -143,27 +135,24 @@ def _upstream(pinned: Upstream, stated: Facts) -> Value:
 
 
 def _required(stated: Facts) -> list[Value]:
-    """Return what a wheel requires, without versions: which of them it meets is for its installer to say."""
+    """Return what a wheel requires, without versions: those are for its installer to choose."""
     lines: dict[str, list[str]] = {}
     for text in stated.requires:
         name = _NAME.match(text)
         lines.setdefault(canonicalize_name(name[0] if name else text), []).append(text)
     lines.pop(canonicalize_name(stated.name), None)  # extras that ask for other extras
-    return [
-        {
-            "type": "library",
-            "name": name,
-            "purl": f"pkg:pypi/{name}",
-            "bom-ref": f"pkg:pypi/{name}",
-            "scope": "optional" if all(map(_of_extra, texts)) else "required",
-            "properties": [{"name": "npu-overlays:requires", "value": text} for text in texts],
-        }
-        for name, texts in sorted(lines.items())
-    ]
+    return [_requirement(name, texts) for name, texts in sorted(lines.items())]
 
 
-def _of_extra(text: str) -> bool:
-    return bool(of_extras([text]))
+def _requirement(name: str, texts: list[str]) -> Value:
+    return {
+        "type": "library",
+        "name": name,
+        "purl": f"pkg:pypi/{name}",
+        "bom-ref": f"pkg:pypi/{name}",
+        "scope": "optional" if len(of_extras(texts)) == len(texts) else "required",
+        "properties": [{"name": "npu-overlays:requires", "value": text} for text in texts],
+    }
 
 
 def _pedigree(record: Changes, upstream: Value) -> Value:
@@ -171,7 +160,7 @@ def _pedigree(record: Changes, upstream: Value) -> Value:
     pinned, overlay = record["upstream"], record["overlay"]
     said: Value = {
         "ancestors": [upstream],
-        "patches": [patch for file in record["files"] for patch in _patches(file, record)],
+        "patches": list(chain.from_iterable(_patches(file, record) for file in record["files"])),
         "notes": f"{provenance.made_of(record)}; overlay {overlay['name']}, {provenance.revision(record)}",
     }
     # A commit that nothing has confirmed is named in the notes alone, with that doubt.
@@ -205,7 +194,7 @@ def _explained(file: FileChange) -> Iterator[tuple[str, list[Reason]]]:
 
 
 def _whole(entry: ClassChange) -> Reason:
-    """Return the reason of a class that came or went."""
+    """Return the reason of a class that was added or deleted."""
     return {
         "operation": entry.get("operation", ""),
         "why": entry.get("why", ""),
@@ -216,7 +205,7 @@ def _whole(entry: ClassChange) -> Reason:
 
 
 def _issue(place: str, reason: Reason) -> Value:
-    """Return why a change was made, as what it resolves; where it was brought before upstream, that."""
+    """Return the reason of a change as what it resolves, with the place where it was forwarded to upstream."""
     why = f"{reason['why']} Drop it when: {reason['drop_when']}" if reason["drop_when"] else reason["why"]
     made: Value = {
         "type": "enhancement",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from environments.once import once
-from npu_overlays.wheels.contents import record_digest
+from npu_overlays.wheels.wheel_reader import record_digest
 from support.environment import Done
 from support.patched import Patched
 

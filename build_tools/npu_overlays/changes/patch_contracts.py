@@ -1,11 +1,11 @@
-"""Patched symbols: what patches did to files → a contract with upstream for every symbol they changed."""
+"""Patch contracts: files before and after each patch → a contract with upstream for every symbol that it changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from npu_overlays.changes.compare import compare_file
-from npu_overlays.changes.modules import Change
+from npu_overlays.changes.module_comparison import SymbolChange
+from npu_overlays.changes.tree_comparison import compare_file
 from npu_overlays.contracts.contracts import Contract, ContractPlace
 from npu_overlays.contracts.surroundings import content_fingerprint
 from npu_overlays.errors import MergeError
@@ -27,15 +27,22 @@ def patch_contracts(patched: Iterable[PatchedFile]) -> list[Contract]:
         if not one.patch:
             continue
         source = upstream.setdefault(one.path, one.before)
-        entries = [entry for entry in _symbols(one, source) if (entry.path, entry.symbol) not in added]
-        found |= {entry.place: entry for entry in entries}
-        added |= {(entry.path, entry.symbol) for entry in entries if entry.change == "added" and not entry.body}
+        known = frozenset(added)
+        for entry in _contracts(one, source):
+            if (entry.path, entry.symbol) in known:
+                continue
+            found[entry.place] = entry
+            if entry.change == "added" and not entry.body:
+                added.add((entry.path, entry.symbol))
     return list(found.values())
 
 
-def _symbols(patched: PatchedFile, source: bytes | None) -> Iterator[Contract]:
+def _contracts(patched: PatchedFile, source: bytes | None) -> Iterator[Contract]:
+    """Yield a contract for each symbol that a patch changes in a file, whose upstream content is `source`."""
     difference = compare_file(patched.path, patched.before, patched.after)
-    for change in difference.symbols() if difference else ():
+    if difference is None:
+        return
+    for change in difference.symbols():
         yield Contract(
             path=patched.path,
             symbol=change.symbol,
@@ -46,7 +53,7 @@ def _symbols(patched: PatchedFile, source: bytes | None) -> Iterator[Contract]:
         )
 
 
-def _fingerprint(path: str, content: bytes | None, change: Change) -> str:
+def _fingerprint(path: str, content: bytes | None, change: SymbolChange) -> str:
     """Return the fingerprint of a changed symbol in a file, or of the file for a change of it as a whole."""
     if content is None:
         return ""

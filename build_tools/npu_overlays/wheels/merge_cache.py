@@ -1,12 +1,10 @@
-"""Remembering: an overlay → what its wheels are put together from, merged once for the same inputs.
+"""Merge cache: an overlay → what its wheels are put together from, merged once for the same inputs.
 
-To merge, to check what came of that and to have its metadata written takes
-longer than all else. All of it follows from the inputs that a statement names,
-from upstream's bytes, and from which Python, ruff and zlib did it. So one file
-of the cache (``merged/<id>-<overlay>-<inputs>``) holds what came of it: the
-files that are not upstream's, deflated, where they and upstream's lie in the
-wheels, and what hatchling said. It is one like that of upstream's files, which
-vouches for itself. Upstream's bytes are had and checked as ever.
+Merging, checking the result and writing its metadata take most of a build. The result depends only on the inputs that a
+statement names, on upstream's bytes, and on the versions of Python, ruff and zlib. So one file of the cache
+(``merged/<id>-<overlay>-<inputs>``) holds it: the files that are not upstream's, deflated; the places of these and of
+upstream's in the wheels; and hatchling's metadata. Like the file of upstream's members, it carries its own digest.
+Upstream's bytes are fetched and checked as ever.
 """
 
 from __future__ import annotations
@@ -43,28 +41,27 @@ from npu_overlays.sources.deflated_members import (
     upstream_members,
 )
 from npu_overlays.sources.tree import Source
-from npu_overlays.wheels.assembly import WheelFile
-from npu_overlays.wheels.kits import Kit, Pair
+from npu_overlays.wheels.assembly import Kit, WheelFile, WheelPair
 
-# For front ends, which pass no options of ours on.
+# For front ends, which do not pass our options on.
 VARIABLE = "NPU_OVERLAYS_ANEW"
-# Whose versions make a difference, beside hatchling's, which the inputs name.
+# Packages whose versions decide bytes, beside hatchling, whose version is among the inputs.
 _WITH = ("packaging", "ruff")
 
 
-def kits(loaded: Loaded, *, anew: bool = False) -> Pair:
+def kits(loaded: Loaded, *, anew: bool = False) -> WheelPair:
     """Return what the wheels of an overlay are put together from; raises `OverlayError`.
 
     Args:
         loaded: the overlay, and what belongs to it.
-        anew: whether it is merged although it was before; so it is where ``$NPU_OVERLAYS_ANEW`` is set, too.
+        anew: whether to merge again what was merged before, as with ``$NPU_OVERLAYS_ANEW``.
     """
     found = None if anew or os.environ.get(VARIABLE) else _found(loaded, input_files(loaded.overlay))
     return found or _made(loaded)
 
 
 def _key(loaded: Loaded, inputs: tuple[Input, ...]) -> str:
-    """Return a digest of all that wheels follow from, apart from upstream's bytes."""
+    """Return a digest of everything that decides the wheels' bytes, apart from upstream's bytes."""
     digest = inputs_digest(inputs)
     value = {
         "inputs": wheel_inputs(loaded, digest),
@@ -76,8 +73,8 @@ def _key(loaded: Loaded, inputs: tuple[Input, ...]) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> Pair | None:
-    """Return what was made of the same inputs before; None where nothing was, or it cannot be used."""
+def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> WheelPair | None:
+    """Return the result of an earlier merge of the same inputs; None if there is none that can be used."""
     key = _key(loaded, inputs)
     pin = loaded.overlay.pin
     if not any(_file(one, loaded, key).is_file() for one in sources_of(pin, loaded.mode)):
@@ -91,20 +88,22 @@ def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> Pair | None:
     with suppress(OSError, ValueError, KeyError):
         said, own = unpacked(file.read_bytes())
         step(f"taking {loaded.overlay.distribution} {said['version']} as it was merged before")
-        members = {**_by_digest(theirs), **own}
+        members = {**{one.sha256: one for one in theirs.values()}, **own}
         wheel, companion = (_kit(one, members) for one in said["wheels"])
-        return Pair(wheel=wheel, companion=companion, version=said["version"], record=said["record"], inputs=inputs)
+        return WheelPair(
+            wheel=wheel, companion=companion, version=said["version"], record=said["record"], inputs=inputs
+        )
     return None
 
 
-def _made(loaded: Loaded) -> Pair:
-    """Return what is made of the inputs now; it is kept for them, unless somebody edits them meanwhile."""
+def _made(loaded: Loaded) -> WheelPair:
+    """Merge the inputs; keep the result for them, unless somebody edits them meanwhile."""
     from npu_overlays.pipeline.preparation import prepare  # noqa: PLC0415  # what was merged before needs no merging
-    from npu_overlays.wheels import packing  # noqa: PLC0415  # nor hatchling, which takes a fifth of a second
+    from npu_overlays.wheels import hatchling_archives  # noqa: PLC0415  # nor hatchling, which takes a fifth of a second
 
     prepared = prepare(loaded)
     step(f"writing {loaded.overlay.distribution} {prepared.version}")
-    made = packing.kits(prepared)
+    made = hatchling_archives.kits(prepared)
     if _changed_meanwhile(loaded):
         return made
     key = _key(loaded, made.inputs)
@@ -120,24 +119,22 @@ def _made(loaded: Loaded) -> Pair:
 
 
 def _changed_meanwhile(loaded: Loaded) -> bool:
-    """Return whether an input is not certainly what it was when the overlay was read: its digest is taken later."""
-    files = (file for layer in loaded.overlay.chain for _, file in layer_files(layer))
+    """Return whether an input may have changed since the overlay was read: its digest is computed later."""
     try:
-        return any(file.stat().st_ctime_ns >= loaded.overlay.read_at for file in files)
+        for layer in loaded.overlay.chain:
+            if any(file.stat().st_ctime_ns >= loaded.overlay.read_at for _, file in layer_files(layer)):
+                return True
     except OSError:
         return True
+    return False
 
 
 def _file(source: Source, loaded: Loaded, key: str) -> Path:
     return kept_merged(cache_root(), source.sha256 or source.commit, loaded.name, key)
 
 
-def _by_digest(members: Mapping[str, DeflatedMember]) -> dict[str, DeflatedMember]:
-    return {one.sha256: one for one in members.values()}
-
-
 def _facts(kit: Kit, known: Container[str], own: dict[str, DeflatedMember]) -> dict[str, Any]:
-    """Return what is kept of a kit beside its files' bytes; those that are not known go into `own`."""
+    """Return the JSON of a kit, without its files' bytes; members that are not known are added to `own`."""
     files = []
     for file in kit.files:
         member = file.member or deflated(file.content)
@@ -148,9 +145,8 @@ def _facts(kit: Kit, known: Container[str], own: dict[str, DeflatedMember]) -> d
 
 
 def _kit(said: Mapping[str, Any], members: Mapping[str, DeflatedMember]) -> Kit:
-    """Return a kit that was kept; raises `KeyError` where upstream's files are not known any more."""
-    files = [
-        WheelFile(place=place, executable=executable, member=members[digest])
-        for place, executable, digest in said["files"]
-    ]
+    """Return a kit from its JSON; raises `KeyError` if a member is not known any more."""
+    files = []
+    for place, executable, digest in said["files"]:
+        files.append(WheelFile(place=place, executable=executable, member=members[digest]))
     return Kit(name=said["name"], metadata=base64.b85decode(said["metadata"]), files=files)

@@ -1,4 +1,4 @@
-"""Packing: what was prepared → a wheel or an sdist, written by hatchling."""
+"""Hatchling archives: what was prepared → a wheel or an sdist, written by hatchling."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from hatchling.builders.wheel import WheelBuilder
 
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline.build_version import EPOCH
-from npu_overlays.pipeline.preparation import Prepared
-from npu_overlays.wheels.core_metadata import core_metadata, explained
-from npu_overlays.wheels.kits import Kit, Pair
-from npu_overlays.wheels.parts import Parts, companion_parts, patched_parts
-from npu_overlays.wheels.staging import companion_table, project_table, sdist_files
+from npu_overlays.pipeline.loader import Loaded
+from npu_overlays.pipeline.preparation import Prepared, prepare
+from npu_overlays.progress import step
+from npu_overlays.wheels.assembly import Kit, WheelPair
+from npu_overlays.wheels.parts import Parts, companion_parts, core_metadata, explained, patched_parts
+from npu_overlays.wheels.project_tables import companion_table, project_table
+from npu_overlays.wheels.wheel_files import sdist_files
 
 
 class _Wheel(WheelBuilder):
@@ -86,10 +88,10 @@ def pack_companion(prepared: Prepared, out: Path) -> Path:
     return pack(companion_parts(prepared), prepared.content.overlay, out)
 
 
-def kits(prepared: Prepared) -> Pair:
+def kits(prepared: Prepared) -> WheelPair:
     """Return what the wheels of an overlay are put together from; raises `OverlayError`."""
     overlay = prepared.content.overlay
-    return Pair(
+    return WheelPair(
         wheel=kit(patched_parts(prepared), overlay),
         companion=kit(companion_parts(prepared), overlay),
         version=prepared.version,
@@ -129,3 +131,11 @@ def written(builder: WheelBuilder | SdistBuilder, out: Path) -> Path:
         if before is not None:
             os.environ[EPOCH] = before
     return Path(file)
+
+
+def rehearse(loaded: Loaded) -> Prepared:
+    """Do all that a build does, except writing the wheel and its companion; raises `OverlayError`."""
+    prepared = prepare(loaded)
+    step(f"trying what {loaded.overlay.distribution} {prepared.version} will be")
+    check_tables(prepared)
+    return prepared

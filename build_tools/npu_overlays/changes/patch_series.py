@@ -1,4 +1,4 @@
-"""Series: patches and substitutions in their order → the changes that remain at the end, and who made each.
+"""Patch series: patches and substitutions in their order → the changes that remain at the end, and who made each.
 
 Each patch is compared with the tree that it was applied to. A change that a later patch reverts does not remain. A
 change that a later patch renames or moves keeps the reasons of the patches that made it.
@@ -9,13 +9,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
-from npu_overlays.changes.compare import compare_file
-from npu_overlays.changes.modules import Change
+from npu_overlays.changes.module_comparison import SymbolChange
+from npu_overlays.changes.tree_comparison import ChangedFile, compare_file
 from npu_overlays.errors import MergeError
 from npu_overlays.merging.results import Declared, PatchedFile
 from npu_overlays.model.definitions import Definition
@@ -27,7 +27,7 @@ _OF_FILES = ("file", "text")
 _Content = bytes | None
 
 
-class Place(NamedTuple):
+class SymbolPlace(NamedTuple):
     """A symbol of a file; for a change of the file as a whole, its name or an empty text."""
 
     path: str
@@ -36,37 +36,26 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What one patch or substitution did at one place.
+    """What one patch or substitution did at one place."""
 
-    Args:
-        number: its position in the series.
-        one: the patch or substitution, with the file before and after it.
-        change: what it did.
-        whole: whether that is a class that was added or deleted with members, which have effects of their own.
-    """
-
-    number: int
-    one: PatchedFile
-    change: Change
+    number: int  # its position in the series
+    one: PatchedFile  # the patch or substitution, with the file before and after it
+    change: SymbolChange  # what it did
+    # whether that is a class that was added or deleted with members, which have effects of their own
     whole: bool = False
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SymbolPlace:
         """Where it did that."""
-        return Place(self.one.path, self.change.symbol)
+        return SymbolPlace(self.one.path, self.change.symbol)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remaining:
-    """An effect that has a part in how a place differs from upstream at the end.
+    """An effect that has a part in how a place differs from upstream at the end."""
 
-    Args:
-        place: that place; another one than the effect's where a later patch renamed or moved it.
-        effect: the effect.
-    """
-
-    place: Place
-    effect: Effect
+    place: SymbolPlace  # that place; another one than the effect's where a later patch renamed or moved it
+    effect: Effect  # the effect
 
     @property
     def declared(self) -> Declared:
@@ -97,22 +86,27 @@ class _Series:
 
     def __init__(self, patched: Sequence[PatchedFile]) -> None:
         self._texts = _Texts()
-        self._compared: dict[tuple[str, _Content, _Content], Mapping[str, tuple[Change, bool]]] = {}
+        self._compared: dict[tuple[str, _Content, _Content], Mapping[str, tuple[SymbolChange, bool]]] = {}
         self._files: dict[str, list[PatchedFile]] = {}
-        self._effects: dict[Place, tuple[Effect, ...]] = {}
+        self._effects: dict[SymbolPlace, tuple[Effect, ...]] = {}
         self._reverted: dict[str, dict[int, Effect]] = {}
         for one in patched:
             self._files.setdefault(one.path, []).append(one)
         for _, group in groupby(enumerate(patched), lambda numbered: numbered[1].where):
-            self._append([effect for number, one in group for effect in self._effects_of(number, one)])
+            effects: list[Effect] = []
+            for number, one in group:
+                effects += self._effects_of(number, one)
+            self._append(effects)
 
     def remaining(self) -> list[Remaining]:
         """Return the effects that remain, in the order of the series."""
-        found = [Remaining(place=place, effect=one) for place in self._effects for one in self._remaining_at(place)]
+        found: list[Remaining] = []
+        for place in self._effects:
+            found += [Remaining(place=place, effect=one) for one in self._remaining_at(place)]
         explained = {one.place for one in found}
         for path in self._files:
-            if any(Place(path, symbol) not in explained for symbol in self._differences(path)):
-                found += [Remaining(place=Place(path, ""), effect=one) for one in self._unnamed(path)]
+            if any(SymbolPlace(path, symbol) not in explained for symbol in self._differences(path)):
+                found += [Remaining(place=SymbolPlace(path, ""), effect=one) for one in self._unnamed(path)]
         return sorted(found, key=lambda one: one.effect.number)
 
     def _effects_of(self, number: int, one: PatchedFile) -> Iterator[Effect]:
@@ -121,18 +115,19 @@ class _Series:
         for change, whole in found.values():
             yield Effect(number=number, one=one, change=change, whole=whole)
         if not found:
-            yield Effect(number=number, one=one, change=Change(action="replaced", kind="file", symbol=""))
+            yield Effect(number=number, one=one, change=SymbolChange(action="replaced", kind="file", symbol=""))
 
     def _append(self, effects: Sequence[Effect]) -> None:
         """Put the effects of one patch on all of its files behind the earlier ones at their places."""
         gone = [one for one in effects if one.change.action == "deleted" and self._effects.get(one.place)]
-        moved = {one.place: self._moved_to(one, gone) for one in effects if gone and one.change.action == "added"}
+        added = [one for one in effects if gone and one.change.action == "added"]
+        moved = {one.place: self._moved_to(one, gone) for one in added}
         for one in effects:
-            earlier = {each.number: each for each in (*moved.get(one.place, ()), *self._effects.get(one.place, ()))}
+            earlier = _by_number([*moved.get(one.place, ()), *self._effects.get(one.place, ())])
             together = [*earlier.values(), one]
-            self._effects[one.place] = self._without_reverted(together)
-            reverted = self._reverted.setdefault(one.place.path, {})
-            reverted |= {each.number: each for each in together if each not in self._effects[one.place]}
+            kept = self._without_reverted(together)
+            self._effects[one.place] = kept
+            self._reverted.setdefault(one.place.path, {}).update(_by_number(e for e in together if e not in kept))
 
     def _moved_to(self, new: Effect, gone: Sequence[Effect]) -> tuple[Effect, ...]:
         """Return the earlier effects at the place that a patch renames or moves to a new one; none if it does not.
@@ -140,17 +135,20 @@ class _Series:
         Those that the patch reverts at the same time are left out.
         """
         now = self._texts.shape(new.one.after, new.place)
-        scored = [
-            (likeness(now, self._texts.shape(old.one.before, old.place)), old.place.symbol == new.place.symbol, old)
-            for old in gone
-            if old.change.kind == new.change.kind
-        ]
-        likest = max(scored, key=lambda one: one[:2], default=None)
-        if not likest or likest[0] < ENOUGH:
+        likest, best = None, (ENOUGH, False)
+        for old in gone:
+            if old.change.kind == new.change.kind:
+                alike = likeness(now, self._texts.shape(old.one.before, old.place))
+                score = (alike, old.place.symbol == new.place.symbol)
+                if score > best or (likest is None and score == best):
+                    likest, best = old, score
+        if likest is None:
             return ()
-        earlier = self._effects[likest[2].place]
-        reverted = (number for number, one in enumerate(earlier) if self._texts.is_back_renamed(one, new))
-        return earlier[: next(reverted, None)]
+        earlier = self._effects[likest.place]
+        for number, one in enumerate(earlier):
+            if self._texts.is_back_renamed(one, new):
+                return earlier[:number]
+        return earlier
 
     def _without_reverted(self, effects: Sequence[Effect]) -> tuple[Effect, ...]:
         """Return effects at a place without those that the last one reverts, and then without that one."""
@@ -170,15 +168,15 @@ class _Series:
             return first.one.before == last.one.after
         return last.change.symbol not in self._changes(last.one.path, first.one.before, last.one.after)
 
-    def _remaining_at(self, place: Place) -> tuple[Effect, ...]:
+    def _remaining_at(self, place: SymbolPlace) -> tuple[Effect, ...]:
         """Return the effects that remain at a place."""
         effects = self._effects[place]
         if any(not one.one.patch for one in effects):
             return effects
         if difference := self._differences(place.path).get(place.symbol):
             return effects[-1:] if difference[0].action == "deleted" else effects
-        of_file = (one for one in effects if one.change.kind in _OF_FILES and not _is_opaque(one))
-        return tuple(one for one in of_file if self._has_lines(one))
+        of_file = [one for one in effects if one.change.kind in _OF_FILES and not _is_opaque(one)]
+        return tuple(filter(self._has_lines, of_file))
 
     def _has_lines(self, effect: Effect) -> bool:
         """Return whether lines that a patch added to a file remain; if it added none, whether lines are gone."""
@@ -194,16 +192,19 @@ class _Series:
         An order that two patches change together is one. Those effects are the ones that found or left a text that
         cannot be parsed, and the ones that were reverted; if there are none, all.
         """
-        here = [one for place, effects in self._effects.items() if place.path == path for one in effects]
-        opaque = {one.number: one for one in here if _is_opaque(one)}
-        return list((opaque | self._reverted[path]).values()) or list({one.number: one for one in here}.values())
+        here: list[Effect] = []
+        for place, effects in self._effects.items():
+            if place.path == path:
+                here += effects
+        unnamed = _by_number(filter(_is_opaque, here)) | self._reverted[path]
+        return list((unnamed or _by_number(here)).values())
 
-    def _differences(self, path: str) -> Mapping[str, tuple[Change, bool]]:
+    def _differences(self, path: str) -> Mapping[str, tuple[SymbolChange, bool]]:
         """Return how a file differs from upstream's at the end."""
         files = self._files[path]
         return self._changes(path, files[0].before, files[-1].after)
 
-    def _changes(self, path: str, before: _Content, after: _Content) -> Mapping[str, tuple[Change, bool]]:
+    def _changes(self, path: str, before: _Content, after: _Content) -> Mapping[str, tuple[SymbolChange, bool]]:
         """Return the changes between two contents of a file by symbol, and whether each is a whole class.
 
         A name with one definition more and another one less, as a statement that changed has, counts as replaced.
@@ -211,17 +212,25 @@ class _Series:
         key = (path, before, after)
         if key not in self._compared:
             difference = compare_file(path, before, after)
-            found: dict[str, tuple[Change, bool]] = {}
-            for change in difference.symbols() if difference else ():
-                known = found.get(change.symbol)
-                mixed = known and known[0].action != change.action
-                found[change.symbol] = (replace(change, action="replaced") if mixed else change, False)
-            for entry in difference.class_changes if difference else ():
-                if entry.changes and entry.action != "updated":
-                    whole = Change(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
-                    found[entry.name] = (whole, True)
-            self._compared[key] = found
+            self._compared[key] = _by_symbol(difference) if difference else {}
         return self._compared[key]
+
+
+def _by_symbol(difference: ChangedFile) -> dict[str, tuple[SymbolChange, bool]]:
+    found: dict[str, tuple[SymbolChange, bool]] = {}
+    for change in difference.symbols():
+        known = found.get(change.symbol)
+        mixed = known and known[0].action != change.action
+        found[change.symbol] = (replace(change, action="replaced") if mixed else change, False)
+    for entry in difference.class_changes:
+        if entry.changes and entry.action != "updated":
+            whole = SymbolChange(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
+            found[entry.name] = (whole, True)
+    return found
+
+
+def _by_number(effects: Iterable[Effect]) -> dict[int, Effect]:
+    return {one.number: one for one in effects}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +243,7 @@ class _Edit:
 
     def reverts(self, other: _Edit) -> bool:
         """Return whether this exchanges the lines back that another edit put there."""
-        same_place = any(one == same for one, same in zip(self.beside, other.beside, strict=True))
+        same_place = self.beside[0] == other.beside[0] or self.beside[1] == other.beside[1]
         return same_place and (self.removed, self.added) == (other.added, other.removed)
 
 
@@ -243,18 +252,18 @@ class _Texts:
 
     def __init__(self) -> None:
         self._modules: dict[tuple[str, bytes], Module | None] = {}
-        self._shapes: dict[tuple[_Content, Place], Shape] = {}
+        self._shapes: dict[tuple[_Content, SymbolPlace], Shape] = {}
 
     def edits(self, effect: Effect) -> list[_Edit]:
         """Return how an effect changes the text of its place, or of the file if that has no definition."""
         old, new = (self._text(content, effect.place) for content in (effect.one.before, effect.one.after))
         around = ["", *old, ""]
-        opcodes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-        return [
-            _Edit(beside=(around[start], around[end + 1]), removed=old[start:end], added=new[first:behind])
-            for tag, start, end, first, behind in opcodes
-            if tag != "equal"
-        ]
+        edits = []
+        for tag, start, end, first, behind in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if tag != "equal":
+                beside = (around[start], around[end + 1])
+                edits.append(_Edit(beside=beside, removed=old[start:end], added=new[first:behind]))
+        return edits
 
     def is_back_renamed(self, first: Effect, last: Effect) -> bool:
         """Return whether a place has after one effect, but for its name, the text of another before an effect there."""
@@ -263,7 +272,7 @@ class _Texts:
         after = self._text(last.one.after, last.place)
         return self._text(first.one.before, first.place) == [named.sub(lambda _: old, line) for line in after]
 
-    def shape(self, content: _Content, place: Place) -> Shape:
+    def shape(self, content: _Content, place: SymbolPlace) -> Shape:
         """Return the shape of a definition, or of the file if the place has none."""
         key = (content, place)
         if key not in self._shapes:
@@ -272,13 +281,13 @@ class _Texts:
             self._shapes[key] = shape(module, known[-1]) if module and known else lines
         return self._shapes[key]
 
-    def _text(self, content: _Content, place: Place) -> list[str]:
+    def _text(self, content: _Content, place: SymbolPlace) -> list[str]:
         module, known = self._definitions(content, place)
         if module and known:
             return "\n".join(module.text(one.node) for one in known).splitlines()
         return (content or b"").decode(errors="replace").splitlines()
 
-    def _definitions(self, content: _Content, place: Place) -> tuple[Module | None, list[Definition]]:
+    def _definitions(self, content: _Content, place: SymbolPlace) -> tuple[Module | None, list[Definition]]:
         """Return a module and the definitions at a place of it; None for what is no module, or cannot be parsed."""
         if content is None or not place.path.endswith(".py"):
             return None, []

@@ -1,4 +1,4 @@
-"""Running: parse, call, report. Every error a user can cause is printed here and nowhere else."""
+"""Invocation: parse, call, report. Every error a user can cause is printed here and nowhere else."""
 
 from __future__ import annotations
 

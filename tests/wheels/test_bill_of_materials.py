@@ -11,7 +11,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 
-from npu_overlays.wheels.bill import bill, facts
+from npu_overlays.wheels.bill_of_materials import bill, facts
 from npu_summary.changes import Changes, parse
 from support.patched import Patched
 from support.wheels import members, metadata

@@ -1,4 +1,4 @@
-"""Constraining: stacks and the wheels that lie in a folder → constraints files beside them, written and checked."""
+"""Constraints files: stacks, and the wheels in a folder → a constraints file of each stack, written and checked."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PATTERN = constraints_name("*")
 
 
 def write_constraints(loaded: Sequence[Loaded], loader: Loader, built: Iterable[Path], out: Path) -> None:
-    """Write the constraints of every stack that names one of the overlays; no wheel follows from most of them.
+    """Write the constraints of every stack that names one of the overlays.
 
     Args:
         loaded: the overlays that were built.
         loader: gives the locks of their partners.
         built: their wheels.
-        out: where the wheels lie. What is there of a partner is pinned as well: the newest build, and the commit's.
+        out: where the wheels lie; the newest wheel of a partner there is pinned as well.
     """
     names = {file.name for file in built}
     for one in loaded:
@@ -40,20 +40,24 @@ def write_constraints(loaded: Sequence[Loaded], loader: Loader, built: Iterable[
 
 def _pins(overlay: Overlay, loader: Loader, built: set[str], out: Path) -> list[str]:
     """Return the pins of the wheel of an overlay and of its companion, where they lie in the folder."""
-    versions = versions_in(overlay, loader.metadata(overlay).version, out)
-    there = {version: files for version in versions if (files := wheels_of(overlay, version, out))}
-    chosen = [version for version, (wheel, _) in there.items() if wheel.name in built] or list(there)
-    if not chosen:
+    versions: list[str] = []
+    made: list[str] = []
+    for version in versions_in(overlay, loader.metadata(overlay).version, out):
+        if files := wheels_of(overlay, version, out):
+            versions.append(version)
+            if files[0].name in built:
+                made.append(version)
+    if not versions:
         return []
-    newest = max(chosen, key=Version)
+    newest = max(made or versions, key=Version)
     return [f"{name}=={newest}" for name in (overlay.distribution, overlay.pin.project)]
 
 
 def verify_constraints(file: Path) -> Verified | None:
-    """Hold a constraints file against the stack it is called after, and the wheels beside it.
+    """Compare a constraints file with the stack it is named after, and with the wheels beside it.
 
     Returns:
-        What it is; None where it is no constraints file of ours: neither of a stack that is known here, nor with pins
+        The result; None where it is no constraints file of ours: neither of a stack that is known here, nor with pins
         of our own wheels.
     """
     if not (file.match(_PATTERN) and file.is_file()):
@@ -68,7 +72,7 @@ def verify_constraints(file: Path) -> Verified | None:
 
 
 def _not_beside(file: Path, text: str) -> Iterator[Problem]:
-    """Yield each pin of a distribution of which other builds lie beside the file, and not that one."""
+    """Yield each pin of a distribution whose builds lie beside the file, if the pinned one is not among them."""
     for pin in pinned(text):
         name = pin.name.replace("-", "_")
         there = [one.name.split("-")[1] for one in sorted(file.parent.glob(f"{name}-*.whl"))]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, add_json
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.options import add_json
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.contracts.lockfile import upstream_version
 from npu_overlays.overlay.overlay_folders import load_all
@@ -16,8 +14,8 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks, load_stacks
 
 _DESCRIPTION = """\
-List the overlays, what each is pinned to, and the stacks they belong to. The
-names in the first column are what every other command takes.
+List the overlays, their pins, and the stacks they belong to. Every other
+command takes the names in the first column.
 """
 _HEADINGS = ("overlay", "upstream", "tag", "revision", "layers", "stack")
 
@@ -39,16 +37,12 @@ class _Row:
     stacks: list[str]
 
 
-def _read(parsed: argparse.Namespace) -> Options:
-    return Options(root=parsed.overlays, json=parsed.json)
-
-
 def _run(options: Options, console: Console) -> int:
     root = checked_root(options.root)
     overlays, stacks = load_all(root), load_stacks(root)
     rows = [_row(overlay, stacks) for overlay in overlays]
     if options.json:
-        console.json({"default": stacks.default, "overlays": [_as_json(row) for row in rows]})
+        console.json({"default": stacks.default, "overlays": list(map(_as_json, rows))})
         return 0
     console.table(_HEADINGS, map(_cells, rows))
     if stacks.default:
@@ -84,7 +78,7 @@ COMMAND = Command(
     summary="list the overlays and stacks",
     description=_DESCRIPTION,
     arguments=add_json,
-    read=_read,
+    options=Options,
     run=_run,
     tidy=False,
 )

@@ -1,0 +1,113 @@
+"""Archive check: a wheel → where archive, RECORD, name and metadata are not as a build writes them.
+
+Someone who changes these can rewrite RECORD to fit; nothing else in a wheel vouches for them.
+"""
+
+from __future__ import annotations
+
+import configparser
+import csv
+import io
+from collections.abc import Iterator
+from email.parser import HeaderParser
+from itertools import chain
+
+from packaging.tags import parse_tag
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from npu_overlays.errors import Problem, listing
+from npu_overlays.sources.archive_files import unaccounted
+from npu_overlays.wheels.bill_of_materials import bill_name
+from npu_overlays.wheels.wheel_reader import WheelContents, record_digest
+
+COMMANDS = "entry_points.txt"
+_HEADER = {"Wheel-Version", "Generator", "Root-Is-Purelib", "Tag"}
+_CHECKED = {"RECORD", "WHEEL"}
+
+
+def check_record(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield files that RECORD lacks, has too many, or gives another digest or size."""
+    own = f"{wheel.info}/RECORD"
+    rows = _rows(wheel.members.get(own, b""))
+    for path in sorted(wheel.members.keys() | rows.keys()):
+        if path not in rows:
+            yield wheel.problem("RECORD", f"does not list {path}")
+        elif path not in wheel.members:
+            yield wheel.problem("RECORD", f"lists {path}, which the wheel does not hold")
+        elif path != own and rows[path] != [record_digest(wheel.members[path]), str(len(wheel.members[path]))]:
+            yield wheel.problem("RECORD", f"gives another digest or size than {path} has")
+
+
+def _rows(record: bytes) -> dict[str, list[str]]:
+    return {row[0]: row[1:] for row in csv.reader(io.StringIO(record.decode())) if row}
+
+
+def check_tags(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield a problem where the file's name claims other Pythons and platforms than WHEEL."""
+    header = HeaderParser().parsestr(wheel.members.get(f"{wheel.info}/WHEEL", b"").decode(errors="replace"))
+    tags = set(chain.from_iterable(parse_tag(str(text)) for text in header.get_all("Tag", [])))
+    try:
+        named = parse_wheel_filename(wheel.file.name)[3]
+    except InvalidWheelFilename:
+        return  # `check_names` reports that
+    if tags != named:
+        yield wheel.problem("WHEEL", f"says it is for {', '.join(sorted(map(str, tags)))}, its name says otherwise")
+
+
+def check_names(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield a problem where file name, metadata folder and metadata do not name the same distribution."""
+    own = (canonicalize_name(wheel.name), wheel.version)
+    try:
+        name, version, _, _ = parse_wheel_filename(wheel.file.name)
+    except InvalidWheelFilename as error:
+        yield wheel.problem("its name", str(error))
+        return
+    if (name, str(version)) != own:
+        yield wheel.problem("METADATA", f"says {wheel.name} {wheel.version}, the file's name {name} {version}")
+    folder = wheel.info.removesuffix(".dist-info").partition("-")
+    if (canonicalize_name(folder[0]), folder[2]) != own:
+        yield wheel.problem(wheel.info, f"does not belong to {wheel.name} {wheel.version}")
+
+
+def check_archive(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield a problem where the archive holds bytes that belong to no file: no installer reads them, others may."""
+    if count := unaccounted(wheel.file):
+        yield wheel.problem("its archive", f"{abs(count)} bytes of it do not belong to one file each")
+
+
+def check_header(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield fields of WHEEL that no build writes, and one that sends pure Python to the folder of compiled files."""
+    header = HeaderParser().parsestr(wheel.members.get(f"{wheel.info}/WHEEL", b"").decode(errors="replace"))
+    if {*header.keys()} - _HEADER or str(header.get_payload()).strip():
+        yield wheel.problem("WHEEL", f"says more than {listing(sorted(_HEADER))}")
+    if header.get_all("Wheel-Version") != ["1.0"]:
+        yield wheel.problem("WHEEL", "is not of version 1.0")
+    homes = {"true"} if wheel.file.name.endswith("-any.whl") else {"true", "false"}
+    if {*header.get_all("Root-Is-Purelib", [""])} - homes:
+        yield wheel.problem("WHEEL", f"says otherwise than Root-Is-Purelib: {' or '.join(sorted(homes))}")
+
+
+def check_commands(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield a problem where entry points cannot be read, so that no installer makes commands of them."""
+    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
+    try:
+        parser.read_string(wheel.members.get(f"{wheel.info}/{COMMANDS}", b"").decode())
+    except (configparser.Error, UnicodeDecodeError) as error:
+        yield wheel.problem(COMMANDS, f"cannot be read: {' '.join(str(error).split())}")
+
+
+def check_companion(wheel: WheelContents) -> Iterator[Problem]:
+    """Yield metadata that no companion has, such as entry points: it offers upstream's name alone."""
+    own = {"METADATA", "WHEEL", "RECORD", f"sboms/{bill_name(wheel.name)}"}
+    if other := sorted(_metadata(wheel) - own):
+        yield wheel.problem(wheel.info, f"holds what no companion does: {listing(other)}")
+
+
+def unproven(wheel: WheelContents) -> tuple[str, ...]:
+    """Return the files of metadata that RECORD alone vouches for; METADATA is one, as the SBOM has only parts of it."""
+    return tuple(sorted(_metadata(wheel) - _CHECKED - {f"sboms/{bill_name(wheel.name)}"}))
+
+
+def _metadata(wheel: WheelContents) -> set[str]:
+    folder = f"{wheel.info}/"
+    return {path.removeprefix(folder) for path in wheel.members if path.startswith(folder)}
