@@ -14,11 +14,11 @@ from pathlib import Path
 
 from timing import Contender, Sample, command, function, interleaved
 
-from npu_overlays import source
-from npu_overlays.choice import choice_from
 from npu_overlays.errors import OverlayError, SourceError
-from npu_overlays.overlay.lookup import find_overlay, load_all
+from npu_overlays.overlay.overlay_folders import find_overlay, load_all
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.source_choice import choice_from
+from npu_overlays.sources import acquisition
 
 # The first is had from git; the second where no repository can be reached.
 _CANDIDATES = ("transformers@8365f70", "transformers@91393fe")
@@ -32,12 +32,12 @@ def choose(root: Path, told: Callable[[str], None]) -> tuple[Overlay, bool]:
     """Return the overlay to measure, and whether git has its commit; its source is in the cache afterwards."""
     overlay = find_overlay(root, _CANDIDATES[0])
     told(f"looking for {overlay.name} by git")
-    if _elsewhere(lambda: source.acquire(overlay.pin, mode="git", local=_clone(overlay))):
+    if _elsewhere(lambda: acquisition.acquire(overlay.pin, mode="git", local=_clone(overlay))):
         return overlay, True
     other = find_overlay(root, _CANDIDATES[1])
     told(f"looking for {other.name}")
-    if not _elsewhere(lambda: source.acquire(other.pin)):
-        source.acquire(other.pin)  # once more, for its error
+    if not _elsewhere(lambda: acquisition.acquire(other.pin)):
+        acquisition.acquire(other.pin)  # once more, for its error
     return other, False
 
 
@@ -62,7 +62,7 @@ def _attempt(work: Callable[[], object]) -> None:
 def upstream_tree(overlay: Overlay, work: Path, *, git: bool) -> Path:
     """Return a writable copy of the unpatched source, as git has it or as the sdist of the release holds it."""
     if git:
-        tree = source.acquire(overlay.pin, mode="git", local=_clone(overlay), read=False)
+        tree = acquisition.acquire(overlay.pin, mode="git", local=_clone(overlay), read=False)
         target = work / "upstream"
         if not _elsewhere(lambda: tree.unpack(target)):
             tree.unpack(target)  # once more, for its error
@@ -97,7 +97,7 @@ def at_hand(root: Path, told: Callable[[str], None]) -> list[Overlay]:
     found = []
     for overlay in load_all(root):
         with suppress(SourceError):
-            source.acquire(overlay.pin, local=_clone(overlay), progress=told)
+            acquisition.acquire(overlay.pin, local=_clone(overlay), progress=told)
             found.append(overlay)
     return found
 

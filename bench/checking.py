@@ -11,7 +11,7 @@ from pathlib import Path
 import building
 from timing import Contender, Sample, command, interleaved
 
-from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import load_stacks
 

@@ -26,8 +26,8 @@ from figures import Figure, as_json
 from timing import Contender, function, interleaved, peak, seconds
 
 from environments import reason
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.invocation import collect_seldom
-from npu_overlays.console import Console
 from npu_overlays.errors import OverlayError
 
 OVERLAYS = Path(__file__).resolve().parent.parent / "overlays"

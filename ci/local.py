@@ -31,7 +31,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from environments.pythons import find_python
-from npu_overlays.console import Console
+from npu_overlays.commands.console import Console
 
 WORKFLOWS = Path(".github", "workflows")
 LOGS = Path(".cache", "ci")

@@ -15,8 +15,8 @@ from timing import Sample, seconds
 
 from environments import ROOT
 from npu_overlays.errors import OverlayError
-from npu_overlays.overlay.lookup import find_overlay
-from npu_overlays.reproducible import write_atomically
+from npu_overlays.files import write_atomically
+from npu_overlays.overlay.overlay_folders import find_overlay
 from rivals import nodes, ways
 from rivals.chart import draw
 from rivals.page import Node, Row, Setting, pages

@@ -13,9 +13,9 @@ from pathlib import Path
 from environments import ROOT
 from environments.installing import install
 from environments.pythons import find_python
-from npu_overlays import source
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.sources import acquisition
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -61,7 +61,7 @@ def prepare(overlay: Overlay, work: Path, told: Callable[[str], None]) -> Prepar
     """
     python = fromager_python()
     told("fetching upstream")
-    source.acquire(overlay.pin, mode="archive", progress=told)
+    acquisition.acquire(overlay.pin, mode="archive", progress=told)
     archive = overlay.pin.archives[0]
     sdist = _sdist(f"{archive.distribution}=={archive.version}", work / "sdist")
     needed = _build_requirements(sdist)

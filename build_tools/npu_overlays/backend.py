@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from npu_overlays.choice import choice_from
 from npu_overlays.errors import OutputError
-from npu_overlays.loading import Loaded, Loader
+from npu_overlays.files import temporaries
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.pipeline import load, prepare
-from npu_overlays.scratch import temporaries
+from npu_overlays.overlay.source_choice import choice_from
+from npu_overlays.pipeline.loader import Loaded, Loader
+from npu_overlays.pipeline.preparation import load, prepare
 from npu_overlays.wheels.hatchling_archives import pack_sdist
 from npu_overlays.wheels.merge_cache import kits
 from npu_overlays.wheels.output_folder import move_into, other_bytes, workspace

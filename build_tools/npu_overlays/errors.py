@@ -13,21 +13,15 @@ from typing import ClassVar
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One mistake.
+    """One mistake."""
 
-    Args:
-        where: file, configuration key or symbol, e.g. ``overlays/verl@796871d/pyproject.toml: tool.overlay.revision``.
-        what: what is wrong there.
-        fix: what to do about it, as an instruction.
-        targets: the symbols it strikes, where one place in an overlay speaks of several.
-        options: what makes the command line right that was typed, in pairs: an option and its value, or a word of it
-            and the one to write instead.
-    """
-
+    # file, configuration key or symbol, e.g. ``overlays/verl@796871d/pyproject.toml: tool.overlay.revision``.
     where: str
-    what: str
-    fix: str = ""
-    targets: tuple[str, ...] = ()
+    what: str  # what is wrong there
+    fix: str = ""  # what to do about it, as an instruction
+    targets: tuple[str, ...] = ()  # the symbols it strikes, where one place in an overlay speaks of several
+    # what makes the command line right that was typed, in pairs: an option and its value, or a word of it and the one
+    # to write instead
     options: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
@@ -60,7 +54,7 @@ class OverlayError(Exception):
         super().__init__("\n".join(map(str, self.problems)))
 
     def __reduce__(self) -> tuple[type[OverlayError], tuple[tuple[Problem, ...]]]:
-        """Let it be passed from process to process with its problems, of which the text alone would be left."""
+        """Pickle the error with its problems; by default only its text would arrive."""
         return type(self), (self.problems,)
 
 
@@ -77,7 +71,7 @@ class ConfigError(OverlayError):
 
 
 class SourceError(OverlayError):
-    """The pinned upstream could not be had, or is not what the pin says."""
+    """The pinned upstream could not be acquired, or is not what the pin says."""
 
     exit_code = 4
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from npu_overlays import proc
+from npu_overlays import process
 
 # Those that say how a repository is reached, or configure git as the user wants it. All others are dropped: they point
 # git at another repository, as its hooks' environment does, or change what its commands do.
@@ -61,12 +61,12 @@ def alone(
         ProcessError: git is missing, fails, or takes longer than ten minutes.
     """
     own = _environment({**_ALONE, **(env or {})})
-    return proc.run(_command(arguments, settings), cwd=cwd, env=own, stdin=stdin, timeout=_TIMEOUT)
+    return process.run(_command(arguments, settings), cwd=cwd, env=own, stdin=stdin, timeout=_TIMEOUT)
 
 
 def configured(*arguments: str, cwd: Path, settings: Sequence[str] = (), env: Mapping[str, str] | None = None) -> bytes:
     """Run git as the user has configured it, and return its standard output; raises `ProcessError` as `alone` does."""
-    return proc.run(_command(arguments, settings), cwd=cwd, env=_environment(env or {}), timeout=_TIMEOUT)
+    return process.run(_command(arguments, settings), cwd=cwd, env=_environment(env or {}), timeout=_TIMEOUT)
 
 
 def watched(  # what a transfer depends on
@@ -92,7 +92,7 @@ def watched(  # what a transfer depends on
         ProcessError: it fails in any other way.
     """
     command = _command(arguments, settings)
-    proc.watch(command, env=_environment(env), patience=patience, timeout=timeout, heard=heard)
+    process.watch(command, env=_environment(env), patience=patience, timeout=timeout, heard=heard)
 
 
 def apply(patch: bytes, folder: Path, *options: str) -> None:

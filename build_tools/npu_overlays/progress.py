@@ -1,4 +1,4 @@
-"""Progress: what is being waited for, told to whoever watches.
+"""Progress: the step that is running → a listener, if there is one.
 
 Context variables rather than arguments, because hatchling calls the hooks
 in the middle of a build and passes nothing on.

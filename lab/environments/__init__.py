@@ -208,10 +208,10 @@ def _unpack(overlay: str, target: Path, place: Callable[[str], str], *, commit: 
 
     `commit` is another one of the same repository; raises `Unavailable` where git cannot reach it.
     """
-    from npu_overlays.acquisition import acquire  # noqa: PLC0415
-    from npu_overlays.choice import choice_from  # noqa: PLC0415  # the build tool is asked only where needed
     from npu_overlays.errors import SourceError  # noqa: PLC0415
     from npu_overlays.overlay.configuration import load_overlay  # noqa: PLC0415
+    from npu_overlays.overlay.source_choice import choice_from  # noqa: PLC0415  # the build tool is asked only where needed
+    from npu_overlays.pipeline.upstream import acquire  # noqa: PLC0415
 
     wanted = load_overlay(ROOT / "overlays" / overlay)
     if commit:

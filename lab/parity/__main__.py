@@ -16,8 +16,8 @@ from rich.console import Console
 
 from environments import ROOT, TORCH, Unavailable
 from npu_overlays.errors import OverlayError
-from npu_overlays.overlay.lookup import find_overlay, readable
-from npu_overlays.reproducible import write_atomically
+from npu_overlays.files import write_atomically
+from npu_overlays.overlay.overlay_folders import find_overlay, readable
 from parity.figures import Pin
 from parity.measuring import Told, measure
 from parity.page import pages

@@ -11,7 +11,7 @@ import models
 
 from environments import ROOT, Installations, torch_environment
 from npu_overlays.contracts.lockfile import upstream_version
-from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_schemas import stack_versions
 from parity.figures import Operators, Parity, Pin
 from parity.report import Incomplete, parities

@@ -14,8 +14,8 @@ from pathlib import Path
 from rich.console import Console
 
 from environments.pythons import SUPPORTED, find_python
-from npu_overlays.overlay.lookup import find_overlay
-from npu_overlays.reproducible import write_atomically
+from npu_overlays.files import write_atomically
+from npu_overlays.overlay.overlay_folders import find_overlay
 from reproducibility.building import Setting, Tool
 from reproducibility.conditions import OLDEST, possible
 from reproducibility.page import Outcome, pages

@@ -20,9 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from environments import ROOT, Unavailable
-from npu_overlays.choice import Choice, choice_from
-from npu_overlays.console import Console
+from npu_overlays.commands.console import Console
 from npu_overlays.errors import OverlayError
+from npu_overlays.overlay.source_choice import Choice, choice_from
 from npu_overlays.progress import about, step, told_to
 from sampled.cases import Bench
 from sampled.porting import port

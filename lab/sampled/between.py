@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.authoring.port.history import UpstreamHistory
-from npu_overlays.pin import Pin
+from npu_overlays.sources.pin import Pin
 from sampled.porting import PATCHED, UPSTREAM
 from sampled.reasons import Reason
 

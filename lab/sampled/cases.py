@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 from environments import Installations, Unavailable, torch_environment, unpack_upstream
 from environments.installing import place
 from npu_overlays.authoring.port.history import UpstreamHistory
-from npu_overlays.overlay.lookup import find_overlay
-from npu_overlays.pin import clone_variable
+from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_overlays.progress import step
+from npu_overlays.sources.pin import clone_variable
 from sampled.between import Between
 from sampled.judging import Endings, Ours, judge
 from sampled.porting import UPSTREAM, Ported

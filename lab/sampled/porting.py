@@ -11,11 +11,11 @@ from npu_overlays.authoring.port.decisions import Decisions
 from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.port import Port, evaluate
 from npu_overlays.authoring.port.start import start
-from npu_overlays.choice import Choice
-from npu_overlays.loading import Loader
-from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import prepare
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.pipeline.loader import Loader
+from npu_overlays.pipeline.preparation import prepare
 
 # What is absorbed has to be accepted by its name.
 _EVERYTHING = ("all", "absorbed")

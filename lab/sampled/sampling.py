@@ -8,13 +8,13 @@ from pathlib import Path
 
 from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
-from npu_overlays.choice import Choice
 from npu_overlays.errors import Problem, UsageError
-from npu_overlays.overlay.lookup import find_overlay
-from npu_overlays.pin import Pin, clone_variable
+from npu_overlays.overlay.overlay_folders import find_overlay
+from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.progress import step
-from npu_overlays.source import cache_root
-from npu_overlays.source.histories import history
+from npu_overlays.sources.cache import cache_root
+from npu_overlays.sources.histories import history
+from npu_overlays.sources.pin import Pin, clone_variable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import tomllib
 
 from npu_overlays.authoring.writer.pin_settings import with_pin
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pin import Archive, Pin
+from npu_overlays.sources.pin import Archive, Pin
 
 _OLD = Overlay(folder=Path(), suffix="npu", pin=Pin(project="lib", repository="https://git/lib", packages=("lib",)))
 _ARCHIVE = Archive(distribution="lib", version="2.0", file="lib-2.0-py3-none-any.whl", sha256="f" * 64)

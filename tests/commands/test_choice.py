@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.choice import Choice, choice_from
 from npu_overlays.commands.command import Selection
 from npu_overlays.commands.parser import parser
 from npu_overlays.errors import UsageError
+from npu_overlays.overlay.source_choice import Choice, choice_from
 
 
 def asked(*arguments: str) -> Choice:

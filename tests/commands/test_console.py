@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from npu_overlays.console import Console, readable
-from npu_overlays.watch import Lines
+from npu_overlays.commands.console import Console, readable
+from npu_overlays.commands.progress_display import Lines
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from npu_overlays.commands.progress_display import Lines
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.interrupts import Interrupted, undisguised
-from npu_overlays.watch import Lines
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.errors import OutputError
-from npu_overlays.reproducible import write_atomically
+from npu_overlays.files import write_atomically
 
 
 def test_a_link_stays_one_and_what_is_no_file_stays_what_it_is(tmp_path: Path) -> None:

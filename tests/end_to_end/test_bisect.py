@@ -16,7 +16,7 @@ from npu_overlays.authoring.bisect.dependencies import needed
 from npu_overlays.authoring.bisect.trial import RunResult
 from npu_overlays.authoring.bisect.workspace import Workspace
 from npu_overlays.authoring.checkout.units import units_of
-from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree
+from npu_overlays.sources.tree import FileEntry, PatchedTree, Source, SourceTree
 from support.environment import Done
 from support.overlays import edit
 

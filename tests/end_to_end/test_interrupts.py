@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.scratch import PREFIX
+from npu_overlays.files import PREFIX
 from support.wheels import record_problems
 
 from .refusals import out

@@ -127,7 +127,7 @@ def test_a_process_that_is_killed_is_one_that_failed(sample: Sample) -> None:
 
 def _workers(parent: int) -> list[int]:
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text("utf-8").split()
-    return [int(child) for child in children if b"npu_overlays.crew.worker" in _command(child)]
+    return [int(child) for child in children if b"npu_overlays.worker_pool" in _command(child)]
 
 
 def _command(process: str) -> bytes:

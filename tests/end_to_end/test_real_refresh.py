@@ -15,7 +15,7 @@ from npu_overlays.authoring.init.overlay_files import InitialSettings, configura
 from npu_overlays.authoring.refresh.equivalence import same_program
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.lookup import overlay_folders
+from npu_overlays.overlay.overlay_folders import overlay_folders
 from npu_overlays.overlay.project import Overlay
 from support.wheelhouse import PROJECT
 

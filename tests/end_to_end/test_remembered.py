@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.choice import choice_from
-from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.inputs import input_files
-from npu_overlays.overlay.lookup import find_overlay
-from npu_overlays.source.members import deflated, forget_older, kept_merged, packed, unpacked
+from npu_overlays.overlay.overlay_folders import find_overlay
+from npu_overlays.overlay.source_choice import choice_from
+from npu_overlays.pipeline.loader import Loaded, Loader
+from npu_overlays.sources.deflated_members import deflated, forget_older, kept_merged, packed, unpacked
 from npu_overlays.wheels import merge_cache
 
 from .refusals import build, out
@@ -132,7 +132,7 @@ OTHERS: dict[str, Callable[[Sample, pytest.MonkeyPatch], None]] = {
     "Python": lambda _, patch: patch.setattr(sys, "version", "3.99"),
     "zlib": lambda _, patch: patch.setattr(zlib, "ZLIB_RUNTIME_VERSION", "0"),
     "ruff": lambda _, patch: patch.setattr(merge_cache, "version", lambda name: f"{name} 0"),
-    "the tool": lambda _, patch: patch.setattr("npu_overlays.builds._tool_digest", lambda: "0"),
+    "the tool": lambda _, patch: patch.setattr("npu_overlays.pipeline.build_version._tool_digest", lambda: "0"),
 }
 
 

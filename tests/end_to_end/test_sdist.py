@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.choice import choice_from
 from npu_overlays.errors import OutputError
-from npu_overlays.overlay.lookup import find_overlay
-from npu_overlays.pipeline import Prepared
+from npu_overlays.overlay.overlay_folders import find_overlay
+from npu_overlays.overlay.source_choice import choice_from
+from npu_overlays.pipeline.preparation import Prepared
 from npu_overlays.wheels import fork
 from npu_overlays.wheels.assembly import WheelFile
 from npu_overlays.wheels.parts import Parts, patched_parts

@@ -13,7 +13,7 @@ from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.merge.results import Applied
 from npu_overlays.overlay.content import Content, load_content
-from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.overlay_folders import find_overlay
 from support.environment import Environment
 from support.overlays import write_layer, write_overlay
 

@@ -16,7 +16,7 @@ from npu_overlays.merge.results import Declared
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
+from npu_overlays.sources.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 PATH = "pkg/module.py"
 _MARKERS = "from npu_overlays.markers import added, deleted, edited, replaced, upstream, wrapped\n"

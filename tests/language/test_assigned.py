@@ -8,7 +8,7 @@ import pytest
 
 from npu_overlays.commands.show import COMMAND
 from npu_overlays.errors import ConfigError
-from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.overlay_folders import find_overlay
 from support.environment import Environment
 
 from .overlays import layer, load, mistakes, write

@@ -10,7 +10,7 @@ import pytest
 from npu_overlays.checks.cross_package import StackMember, StackMismatches, stack_mismatches
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.overlay.content import load_content
-from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.overlay_folders import find_overlay
 from support.overlays import write_overlay
 
 from .overlays import MARKERS

@@ -7,7 +7,7 @@ import pytest
 from npu_overlays.errors import MergeError
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Reason
-from npu_overlays.overlay.reading.vocabulary import uses_markers
+from npu_overlays.overlay.parser.vocabulary import uses_markers
 
 from .pairs import check, operations, refused, worded
 

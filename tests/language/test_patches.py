@@ -13,9 +13,9 @@ from npu_overlays.changes.patch_series import ineffective
 from npu_overlays.changes.reconciliation import declarations
 from npu_overlays.errors import MergeError
 from npu_overlays.merge.patch_application import apply_as_git_does, apply_patch, placed_otherwise
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.mails import mails, with_mail
 from npu_overlays.overlay.patches import line_of, read_patch
-from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import letter
 from support.environment import Environment
 

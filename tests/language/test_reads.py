@@ -14,7 +14,7 @@ from npu_overlays.contracts.reads import Read, kept
 from npu_overlays.errors import OverlayError
 from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 from .locks import Locked, locked, told
 from .overlays import layer, load, mistakes, write

@@ -13,7 +13,7 @@ from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.merge.results import Applied, PatchedFile
 from npu_overlays.model import model_of_module
 from npu_overlays.overlay.operations import Reason
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 from .pairs import source_tree
 

@@ -10,17 +10,16 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from npu_overlays.acquisition import sdist_entry_points
 from npu_overlays.contracts.core_metadata import parse_metadata
 from npu_overlays.errors import MergeError
 from npu_overlays.overlay.compiled import check_compiled, wheel_tag
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.import_paths import check_imports
-from npu_overlays.overlay.left_out import check_left_out
-from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import Overlay, source_kind
-from npu_overlays.pin import Archive
-from npu_overlays.tree import Source, SourceTree
+from npu_overlays.pipeline.licences import licence_files
+from npu_overlays.pipeline.omitted_files import check_left_out
+from npu_overlays.pipeline.upstream import check_import_names, sdist_entry_points
+from npu_overlays.sources.pin import Archive
+from npu_overlays.sources.tree import Source, SourceTree
 from npu_summary.versions import local_parts
 from support.overlays import write_overlay
 
@@ -81,12 +80,12 @@ def test_a_package_lies_in_the_wheel_where_it_is_imported_from(
 def test_a_package_that_imports_itself_by_another_name_has_to_say_so(tmp_path: Path) -> None:
     files = {"python/lib/a.py": b"from lib.b import c\n", "python/lib/b.py": b"c = 1\n"}
     with pytest.raises(MergeError, match=r'write \{ path = "python/lib", import = "lib" \}'):
-        check_imports(overlay(tmp_path / "1", ["python/lib"]), source_tree(files))
-    check_imports(overlay(tmp_path / "2", [{"path": "python/lib", "import": "lib"}]), source_tree(files))
+        check_import_names(overlay(tmp_path / "1", ["python/lib"]), source_tree(files))
+    check_import_names(overlay(tmp_path / "2", [{"path": "python/lib", "import": "lib"}]), source_tree(files))
     files["python/lib/a.py"] = b"import python.lib.b, lib\n"
-    check_imports(overlay(tmp_path / "3", ["python/lib"]), source_tree(files))
+    check_import_names(overlay(tmp_path / "3", ["python/lib"]), source_tree(files))
     named_like_a_standard_module = {"space/logging/a.py": b"import logging\n"}
-    check_imports(overlay(tmp_path / "4", ["space/logging"]), source_tree(named_like_a_standard_module))
+    check_import_names(overlay(tmp_path / "4", ["space/logging"]), source_tree(named_like_a_standard_module))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.contracts.unused_bounds import unused_bounds
 from npu_overlays.errors import ConfigError, MergeError
 from npu_overlays.overlay.bounds import Bounds
-from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.overlay_folders import find_overlay
 
 from .overlays import apply, layer, load, mistakes, write
 

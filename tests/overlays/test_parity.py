@@ -13,7 +13,7 @@ import pytest
 
 from npu_overlays.contracts.lockfile import upstream_version
 from npu_overlays.contracts.runtime_coverage import load_coverage
-from npu_overlays.overlay.lookup import readable
+from npu_overlays.overlay.overlay_folders import readable
 from npu_schemas import stack_versions
 from parity.figures import Half, Operators, Parity, Pin
 from parity.page import pages

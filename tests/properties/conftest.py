@@ -10,10 +10,10 @@ import pytest
 from _pytest.terminal import TerminalReporter
 
 from npu_overlays.errors import OverlayError
-from npu_overlays.overlay.lookup import load_all
+from npu_overlays.overlay.overlay_folders import load_all
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.source import Mode, acquire
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.acquisition import acquire
+from npu_overlays.sources.tree import Mode, SourceTree
 
 OVERLAYS = Path(__file__).parents[2] / "overlays"
 pytest.register_assert_rewrite("properties.checks")

@@ -17,7 +17,7 @@ from npu_overlays.authoring.import_patches.patch_folder import InputPatch
 from npu_overlays.authoring.init.alternatives import Alternatives
 from npu_overlays.authoring.init.init import StagedOverlay
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.said import OverlayFile
+from npu_overlays.overlay.layer_content import OverlayFile
 from support.overlays import write_overlay
 
 from .often import examples

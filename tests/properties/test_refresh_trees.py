@@ -28,8 +28,8 @@ from npu_overlays.model.module import Module
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
-from npu_overlays.pipeline import Subject
-from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
+from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.sources.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 Files = Mapping[str, bytes]
 UPSTREAM: Files = {
@@ -169,11 +169,11 @@ def put(root: Path, layer: Files) -> None:
             (root / folder / path).write_bytes(content)
 
 
-def subject(root: Path) -> Subject:
+def subject(root: Path) -> AppliedInput:
     """Return the overlay as it lies in a folder now."""
     tree = upstream()
     content = written_out(load_content(load_overlay(root / "demo@1.0"), "1.0"), tree)
-    return Subject(content=content, tree=tree, absent=frozenset(), version="1.0")
+    return AppliedInput(content=content, tree=tree, absent=frozenset(), version="1.0")
 
 
 def given_by(root: Path) -> PatchedTree:

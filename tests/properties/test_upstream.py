@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from npu_overlays.changes.tree_comparison import compare_trees
-from npu_overlays.source import Mode
-from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
+from npu_overlays.sources.tree import FileEntry, Mode, PatchedTree, Source, SourceTree, blob_id
 
 from . import checks
 from .conftest import Pinned, modules, pinned

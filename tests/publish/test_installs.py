@@ -13,9 +13,9 @@ from packaging.specifiers import SpecifierSet
 
 from npu_doctor import knowledge
 from npu_doctor.stacks import CPU_INDEX, Stack, constraints_name
-from npu_overlays import stack_requirements as installs
-from npu_overlays.constraints import constraints_text
+from npu_overlays.overlay import stack_requirements as installs
 from npu_overlays.publish import install_page
+from npu_overlays.wheels.constraints import constraints_text
 from support.pythons import find_uv
 
 KNOWLEDGE = knowledge.load()

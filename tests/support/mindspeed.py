@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from npu_overlays.errors import SourceError
-from npu_overlays.pin import Pin
-from npu_overlays.source import acquire
+from npu_overlays.sources.acquisition import acquire
+from npu_overlays.sources.pin import Pin
 
 # What stacks name, and the first release whose `repatch` is right.
 COMMITS = {

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from npu_overlays.builds import revision_digest
-from npu_overlays.choice import Choice
-from npu_overlays.loading import Loader
 from npu_overlays.overlay.inputs import input_files, inputs_digest
-from npu_overlays.overlay.lookup import load_all
+from npu_overlays.overlay.overlay_folders import load_all
 from npu_overlays.overlay.revisions import Revision, record_revision
+from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.overlay.stacks import stacks_folder
+from npu_overlays.pipeline.build_version import revision_digest
+from npu_overlays.pipeline.loader import Loader
 
 _CONFIG = """\
 [build-system]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from npu_overlays.archives import ArchiveError
+from npu_overlays.sources.archive_files import ArchiveError
 from npu_overlays.wheels.comparison import differences
 
 DATE = (2020, 2, 2, 0, 0, 0)

@@ -14,7 +14,7 @@ from hatchling.builders.wheel import WheelBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_overlays.source.members import deflated
+from npu_overlays.sources.deflated_members import deflated
 from npu_overlays.wheels.assembly import WheelFile, assemble
 
 FILES = (

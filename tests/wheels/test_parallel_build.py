@@ -6,8 +6,8 @@ import pickle
 from typing import TypeVar
 
 from npu_overlays.errors import Problem
-from npu_overlays.pin import Pin
-from npu_overlays.source.fetch import UnreachableError
+from npu_overlays.sources.git_fetch import UnreachableError
+from npu_overlays.sources.pin import Pin
 
 T = TypeVar("T")
 

@@ -12,10 +12,9 @@ from npu_overlays.authoring.checkout.commit_series import CommitSeries, OverlayC
 from npu_overlays.authoring.checkout.folder import refuse_present
 from npu_overlays.authoring.checkout.repository import Repository
 from npu_overlays.errors import OutputError, Problem
+from npu_overlays.files import scratch, writing
 from npu_overlays.overlay.operations import joined_reasons
-from npu_overlays.pipeline import Subject
-from npu_overlays.reproducible import writing
-from npu_overlays.scratch import scratch
+from npu_overlays.pipeline.preparation import AppliedInput
 
 Style = Literal["git-am", "patch-dir"]
 # With these a patch does not depend on the machine, and any file can be in it.
@@ -24,7 +23,7 @@ _MAIL = ("--no-signature", "--zero-commit", "--no-stat", "--no-attach", "--no-ba
 _NAME = 60
 
 
-def export(subject: Subject, made: CommitSeries, folder: Path, style: Style) -> list[Path]:
+def export(subject: AppliedInput, made: CommitSeries, folder: Path, style: Style) -> list[Path]:
     """Write one patch for each commit.
 
     Args:

@@ -14,7 +14,7 @@ from npu_overlays.errors import MergeError
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
-from npu_overlays.tree import FileEntry, Source, SourceTree, blob_id
+from npu_overlays.sources.tree import FileEntry, Source, SourceTree, blob_id
 
 _PARSED = 24
 

@@ -15,7 +15,7 @@ from npu_overlays.merge.results import Applied, Declared
 from npu_overlays.model import fingerprint
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, owner_of, plain
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 # What a change of the trees is called for each operation.
 _SHOWN_AS = {

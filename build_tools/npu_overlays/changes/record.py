@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npu_overlays.changes.reconciliation import Explained, ExplainedClass, ExplainedFile
 from npu_overlays.contracts.lockfile import ArchiveRecord
+from npu_overlays.contracts.pairs import PairedDistribution
 from npu_overlays.merge.results import Declared, NotApplied
 from npu_overlays.model.selectors import plain, selector
 from npu_overlays.overlay.content import Content, StillAssigned
-from npu_overlays.pairing import Pair
-from npu_overlays.pin import Pin
-from npu_overlays.tree import PatchedTree, Source
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import PatchedTree, Source
 from npu_summary.changes import SCHEMA, Assigned, BuiltFrom, Change, Changes, ClassChange, FileChange, Manifest, Reason
 from npu_summary.changes import NotApplied as RecordedNotApplied
 from npu_summary.changes import Pair as RecordedPair
@@ -33,7 +33,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
     archive: ArchiveRecord | None,
     files: Iterable[ExplainedFile],
     not_applied: Iterable[NotApplied],
-    pairs: Sequence[Pair],
+    pairs: Sequence[PairedDistribution],
     effects: Mapping[tuple[str, str], str],
 ) -> Changes:
     """Return the content of ``changes.json``.
@@ -82,7 +82,7 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
     return record
 
 
-def _pair(pair: Pair) -> RecordedPair:
+def _pair(pair: PairedDistribution) -> RecordedPair:
     return {
         "distribution": pair.distribution,
         "version": pair.version,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from npu_overlays.changes.module_comparison import ChangeAction, ChangedClass, ChangeKind, SymbolChange, compare_modules
 from npu_overlays.errors import MergeError
 from npu_overlays.model.module import Module
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 
 @dataclass(frozen=True, kw_only=True)

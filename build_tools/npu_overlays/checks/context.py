@@ -14,8 +14,8 @@ from npu_overlays.model.exports import may_import_all
 from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.shipped_modules import module_name
 from npu_overlays.overlay.content import Content
-from npu_overlays.pin import Pin
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import PatchedTree
 
 _STRUCTS = b"msgspec"
 

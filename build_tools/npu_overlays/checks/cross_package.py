@@ -20,8 +20,8 @@ from npu_overlays.model import model_of_files
 from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content
-from npu_overlays.pin import Pin
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import PatchedTree
 
 
 @dataclass(frozen=True, kw_only=True)

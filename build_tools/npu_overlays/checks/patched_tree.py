@@ -25,8 +25,8 @@ from npu_overlays.model.encodings import encoding_of
 from npu_overlays.model.shipped_modules import EXTENSIONS
 from npu_overlays.overlay.compiled import PURE, wheel_tag
 from npu_overlays.overlay.content import Content
-from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE, TOOL, imports_tool
-from npu_overlays.tree import SourceTree
+from npu_overlays.overlay.parser.vocabulary import MARKERS_MODULE, TOOL, imports_tool
+from npu_overlays.sources.tree import SourceTree
 
 _Check: TypeAlias = Callable[[CheckContext, ProblemReport], None]
 

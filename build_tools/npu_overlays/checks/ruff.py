@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from npu_overlays import proc
+from npu_overlays import process
 from npu_overlays.model.encodings import as_utf8
 from npu_overlays.model.syntax import line_starts
 
@@ -53,7 +53,7 @@ def _entries(folder: str) -> list[dict[str, Any]]:
     """Run ruff on every file of a folder and return what it says, as it says it."""
     options = ["--isolated", "--no-cache", "--exit-zero", "--ignore-noqa", "--output-format=json"]
     rules = [f"--select={','.join(_RULES)}", f"--target-version={LOWEST_PYTHON}"]
-    output = proc.run([sys.executable, "-m", "ruff", "check", *options, *rules, folder])
+    output = process.run([sys.executable, "-m", "ruff", "check", *options, *rules, folder])
     entries: list[dict[str, Any]] = json.loads(output)
     return entries
 

@@ -11,13 +11,13 @@ from npu_overlays.authoring.bisect.bisect import bisect
 from npu_overlays.commands.command import Command, Selection, add_json, add_one
 from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
-from npu_overlays.pipeline import subject
+from npu_overlays.pipeline.preparation import subject
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
     from npu_overlays.authoring.bisect.bisect import BisectResult
-    from npu_overlays.console import Console
+    from npu_overlays.commands.console import Console
 
 _DESCRIPTION = """\
 Find the fewest operations, patches and added files of an overlay that make a

@@ -10,12 +10,12 @@ from itertools import chain
 from pathlib import Path
 
 from npu_overlays.commands.command import REPLACE, Command, Selection, add_json, add_selection, folder
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.selection import select, select_readable
-from npu_overlays.console import Console
-from npu_overlays.crew.cores import cores
 from npu_overlays.interrupts import undisguised
 from npu_overlays.wheels.results import BuildOutcome, BuiltWheels, FailedBuild
+from npu_overlays.worker_pool import cores
 from npu_summary.changes import Changes
 
 _DESCRIPTION = """\

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.commands.command import Command, add_json
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
-from npu_overlays.console import Console
-from npu_overlays.overlay.lookup import load_all
+from npu_overlays.overlay.overlay_folders import load_all
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.source import cache_root
-from npu_overlays.source.holdings import Holding, give_back, holdings, places
+from npu_overlays.sources.cache import cache_root
+from npu_overlays.sources.cache_contents import Holding, give_back, holdings, places
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\

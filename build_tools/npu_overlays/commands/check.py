@@ -11,20 +11,20 @@ from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.checks.cross_package import StackMember, stack_mismatches
 from npu_overlays.checks.risk_lint.risks import OverlayRisks, overlay_risks, risk_problems
 from npu_overlays.commands.command import Command, Selection, add_json, add_selection
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.selection import select
-from npu_overlays.console import Console
 from npu_overlays.contracts.contract_drift import drift_notices, without_lines
 from npu_overlays.contracts.drop_conditions import met_drop_conditions
 from npu_overlays.contracts.runtime_coverage import load_coverage, uncovered_operations
 from npu_overlays.contracts.unused_bounds import unused_bounds
 from npu_overlays.errors import MergeError, Problem, by_cause
-from npu_overlays.loading import Loader
-from npu_overlays.overlay.lookup import pins_on
+from npu_overlays.overlay.overlay_folders import pins_on
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import Prepared, each, joined, load
-from npu_overlays.source import cache_root
-from npu_overlays.source.histories import kept
+from npu_overlays.pipeline.loader import Loader
+from npu_overlays.pipeline.preparation import Prepared, each, joined, load
+from npu_overlays.sources.cache import cache_root
+from npu_overlays.sources.histories import kept
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\

@@ -13,14 +13,14 @@ from npu_overlays.authoring.checkout.repository import BRANCH, UPSTREAM
 from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
 from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
-from npu_overlays.pipeline import subject
+from npu_overlays.pipeline.preparation import subject
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
     from npu_overlays.authoring.checkout.commit_series import CommitSeries
     from npu_overlays.authoring.checkout.folder import Checkout
-    from npu_overlays.console import Console
+    from npu_overlays.commands.console import Console
 
 _DESCRIPTION = """\
 Make a git work tree of an overlay: upstream's own commit (or the files of a

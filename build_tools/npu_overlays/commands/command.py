@@ -12,13 +12,13 @@ from typing import Any, Generic, TypeVar
 
 from packaging.utils import canonicalize_name
 
-from npu_overlays.choice import SOURCE_VARIABLE, Choice, choice_from
 from npu_overlays.commands.completion import offer, overlays, stacks
-from npu_overlays.console import Console
+from npu_overlays.commands.console import Console
+from npu_overlays.files import temporaries
+from npu_overlays.overlay.source_choice import SOURCE_VARIABLE, Choice, choice_from
 from npu_overlays.paths import at_home
-from npu_overlays.pin import clone_variable
-from npu_overlays.scratch import temporaries
-from npu_overlays.tree import Mode
+from npu_overlays.sources.pin import clone_variable
+from npu_overlays.sources.tree import Mode
 
 OptionsT = TypeVar("OptionsT")
 REPLACE = "take the place of files of the same version with other bytes, which nobody has installed"

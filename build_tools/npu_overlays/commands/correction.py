@@ -10,7 +10,7 @@ from pathlib import Path
 
 from npu_overlays.errors import Problem
 from npu_overlays.paths import at_home
-from npu_overlays.proc import without_credentials
+from npu_overlays.process import without_credentials
 
 # Options that are given once for each thing.
 _REPEATED = ("--package", "--layer", "--not-built", "--upstream")

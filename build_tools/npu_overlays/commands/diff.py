@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from npu_overlays.changes.record import unified_diff
-from npu_overlays.choice import Choice
 from npu_overlays.commands.command import Command, Selection, add_selection
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
-from npu_overlays.console import Console
-from npu_overlays.loading import Loader
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import each, joined, prepare, preview
-from npu_overlays.tree import PatchedTree
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.pipeline.loader import Loader
+from npu_overlays.pipeline.preparation import each, joined, prepare, preview
+from npu_overlays.sources.tree import PatchedTree
 
 _DESCRIPTION = """\
 Print the unified diff between upstream and the content of the wheel, in the

@@ -6,26 +6,26 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.acquisition import acquire
 from npu_overlays.authoring.port.drift import Drift, WalkSegment, drift
 from npu_overlays.authoring.port.drift_report import Curve, as_json, change_rows, curve_rows, curves, page
 from npu_overlays.authoring.port.history import BlobCache, UpstreamHistory
 from npu_overlays.authoring.port.line_patches import LinePatches, try_patches
 from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
 from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import find_named
-from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
-from npu_overlays.loading import Loaded, Loader
+from npu_overlays.files import write_atomically
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.overlay.content import Content, load_content
-from npu_overlays.pipeline import load
+from npu_overlays.pipeline.loader import Loaded, Loader
+from npu_overlays.pipeline.preparation import load
+from npu_overlays.pipeline.upstream import acquire
 from npu_overlays.progress import about, step
-from npu_overlays.reproducible import write_atomically
-from npu_overlays.source import cache_root
-from npu_overlays.source.histories import history
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.cache import cache_root
+from npu_overlays.sources.histories import history
+from npu_overlays.sources.tree import SourceTree
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\

@@ -12,10 +12,10 @@ from npu_overlays.authoring.checkout.units import Unit, choose, only, units_of
 from npu_overlays.authoring.export import Style, export
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
-from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.pipeline import Subject, subject
+from npu_overlays.pipeline.preparation import AppliedInput, subject
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
@@ -85,7 +85,7 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _series(found: Subject, chosen: tuple[Unit, ...], options: Options) -> CommitSeries:
+def _series(found: AppliedInput, chosen: tuple[Unit, ...], options: Options) -> CommitSeries:
     try:
         return series(found, chosen, notices=options.notices)
     except MergeError as error:
@@ -96,7 +96,7 @@ def _series(found: Subject, chosen: tuple[Unit, ...], options: Options) -> Commi
         raise MergeError((*error.problems, alone)) from error
 
 
-def _alone(found: Subject, chosen: tuple[Unit, ...]) -> tuple[Problem, ...]:
+def _alone(found: AppliedInput, chosen: tuple[Unit, ...]) -> tuple[Problem, ...]:
     """Return what would not run of a part of an overlay."""
     try:
         apply_overlay(only(found.content, chosen), found.tree, absent=found.absent)

@@ -13,9 +13,9 @@ from npu_overlays.authoring.import_patches.ledger_comparison import LedgerCompar
 from npu_overlays.authoring.import_patches.report import KINDS, as_json, notices, unsound
 from npu_overlays.authoring.init.request import InitRequest
 from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder, one_line, package
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import as_typed
 from npu_overlays.commands.reasons import reasons
-from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, OverlayError
 from npu_summary.plurals import plural
 

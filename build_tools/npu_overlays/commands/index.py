@@ -12,8 +12,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_overlays.commands.command import Command, add_json, folder
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import index_notes
-from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import undisguised
 

@@ -13,12 +13,12 @@ from npu_overlays.authoring.init.alternatives import sentences
 from npu_overlays.authoring.init.base_layers import BaseLayers, missing, read_base_layers
 from npu_overlays.authoring.init.init import CreatedOverlay, write_overlay
 from npu_overlays.authoring.init.request import InitRequest, faults
-from npu_overlays.choice import choice_from
 from npu_overlays.commands.command import Command, add_json, folder, package
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import archives_as_json, as_typed, pinned
-from npu_overlays.console import Console
 from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.overlay.project import CONFIG_FILE
+from npu_overlays.overlay.source_choice import choice_from
 from npu_overlays.progress import about
 
 _DESCRIPTION = """\

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from npu_overlays.commands.command import Command
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.correction import corrected
 from npu_overlays.commands.parser import parser
-from npu_overlays.console import Console
 from npu_overlays.errors import OverlayError, Problem, UsageError
+from npu_overlays.files import UNWRITABLE, cannot_write
 from npu_overlays.interrupts import undisguised
 from npu_overlays.progress import told_to
-from npu_overlays.reproducible import UNWRITABLE, cannot_write
 
 _OBJECTS = 200_000
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.commands.command import Command, add_json
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
-from npu_overlays.console import Console
 from npu_overlays.contracts.lockfile import upstream_version
-from npu_overlays.overlay.lookup import load_all
+from npu_overlays.overlay.overlay_folders import load_all
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks, load_stacks
 

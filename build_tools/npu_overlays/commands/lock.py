@@ -6,14 +6,14 @@ import argparse
 from dataclasses import dataclass
 
 from npu_overlays.commands.command import Command, Selection, add_selection
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
-from npu_overlays.console import Console
 from npu_overlays.contracts.lockfile import render_lock, write_lock
-from npu_overlays.derivation import DerivedLock, derive_lock
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.inputs import LOCK_FILE
-from npu_overlays.pipeline import each, joined
+from npu_overlays.pipeline.lock_derivation import DerivedLock, derive_lock
+from npu_overlays.pipeline.preparation import each, joined
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.commands.command import Command
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
-from npu_overlays.console import Console
 from npu_overlays.publish.affected_overlays import affected_overlays
 from npu_overlays.publish.ci_matrix import Cell, OverlayFolder, as_github, as_gitlab, cells_of, load_overlay_folder
 from npu_overlays.publish.work_tree_changes import change_since

@@ -13,8 +13,8 @@ from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
     from npu_overlays.authoring.checkout.units import Unit
-    from npu_overlays.pin import Pin
     from npu_overlays.publish.index_update import UpdatedIndex
+    from npu_overlays.sources.pin import Pin
 
 
 def count_of(record: Changes) -> str:

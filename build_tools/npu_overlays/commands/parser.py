@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from npu_overlays import version
 from npu_overlays.commands.command import Command, folder
 from npu_overlays.commands.completion import answer
-from npu_overlays.overlay.lookup import overlay_folders
+from npu_overlays.overlay.overlay_folders import overlay_folders
 
 _DESCRIPTION = """\
 Build wheels from overlays: a pinned upstream commit or release, into which the

@@ -16,8 +16,8 @@ from npu_overlays.authoring.port.port import Port, evaluate, examine
 from npu_overlays.authoring.port.start import StartedPort, start
 from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
 from npu_overlays.commands.command import Command, Selection, add_json, add_one
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
-from npu_overlays.console import Console
 from npu_overlays.errors import MergeError, Problem, UsageError
 from npu_overlays.overlay.inputs import PORT_FILE
 from npu_overlays.paths import at_home

@@ -16,14 +16,14 @@ from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.selection import find_named, select
 from npu_overlays.errors import listing
 from npu_overlays.interrupts import undisguised
-from npu_overlays.overlay.lookup import pins_on
+from npu_overlays.overlay.overlay_folders import pins_on
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import subject
+from npu_overlays.pipeline.preparation import subject
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
-    from npu_overlays.console import Console
+    from npu_overlays.commands.console import Console
 
 _DESCRIPTION = """\
 Bring what you edited in a checkout back into its overlay. In a Python file,

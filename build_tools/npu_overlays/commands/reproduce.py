@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.choice import Choice
 from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
-from npu_overlays.console import Console
-from npu_overlays.reproducible import write_atomically
+from npu_overlays.files import write_atomically
+from npu_overlays.overlay.source_choice import Choice
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:

@@ -7,21 +7,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.builds import is_revision, revision_digest
-from npu_overlays.choice import Choice
 from npu_overlays.commands.command import Command, add_json
 from npu_overlays.commands.completion import offer, overlays
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
-from npu_overlays.console import Console
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.interrupts import held
-from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import input_files, inputs_digest
-from npu_overlays.overlay.lookup import load_all, load_each
+from npu_overlays.overlay.overlay_folders import load_all, load_each
 from npu_overlays.overlay.project import LAYER_FILE, Overlay
 from npu_overlays.overlay.revisions import Revision, record_revision, set_revision
-from npu_overlays.pipeline import each, joined
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.pipeline.build_version import is_revision, revision_digest
+from npu_overlays.pipeline.loader import Loaded, Loader
+from npu_overlays.pipeline.preparation import each, joined
 
 _DESCRIPTION = """\
 Give out the next revision of overlays: raise `revision` in their

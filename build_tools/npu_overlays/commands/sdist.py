@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_overlays.commands.command import REPLACE, Command, Selection, add_json, add_selection, folder
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
-from npu_overlays.console import Console
 from npu_overlays.interrupts import undisguised
 
 if TYPE_CHECKING:

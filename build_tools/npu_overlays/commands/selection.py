@@ -8,7 +8,7 @@ from pathlib import Path
 from npu_overlays.commands.command import Selection
 from npu_overlays.errors import ConfigError, OverlayError, Problem
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.lookup import find_overlay, load_all, load_each
+from npu_overlays.overlay.overlay_folders import find_overlay, load_all, load_each
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.stacks import load_stacks
 from npu_overlays.paths import at_home

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.commands.command import Command, add_json, add_overlay
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.commands.selection import find_named
-from npu_overlays.console import Console
 from npu_overlays.contracts.lockfile import stated_version
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content, StillAssigned, load_content
+from npu_overlays.overlay.layer_content import file_reason
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.revisions import read_revisions
-from npu_overlays.overlay.said import file_reason
 
 _DESCRIPTION = """\
 Show the pin of an overlay, its revisions, and every operation with its reason,

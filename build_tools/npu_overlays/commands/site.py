@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from npu_overlays.commands.command import Command, add_json, folder
+from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import index_notes
-from npu_overlays.console import Console
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import undisguised
 from npu_summary.plurals import plural

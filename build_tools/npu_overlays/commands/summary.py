@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from npu_overlays.commands.command import Command
-from npu_overlays.console import Console
-from npu_overlays.reproducible import write_atomically
+from npu_overlays.commands.console import Console
+from npu_overlays.files import write_atomically
 
 _DESCRIPTION = """\
 Print the summary of a wheel without installing it. Once the wheel is installed,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_overlays.commands.command import Command, add_json
-from npu_overlays.console import Console
+from npu_overlays.commands.console import Console
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.progress import step
 from npu_summary.plurals import plural

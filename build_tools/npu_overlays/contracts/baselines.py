@@ -12,7 +12,7 @@ from npu_overlays.contracts.lockfile import Lock, load_lock
 from npu_overlays.errors import OverlayError
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.inputs import LOCK_FILE
-from npu_overlays.overlay.lookup import pins_on
+from npu_overlays.overlay.overlay_folders import pins_on
 from npu_overlays.overlay.project import Overlay
 
 Key = tuple[str, ...]

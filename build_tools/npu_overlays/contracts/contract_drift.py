@@ -19,9 +19,9 @@ from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.overlay.said import OverlayFile
 
 _LISTED = 5
 _LINE = re.compile(r"(?<=\.py):[0-9]+")

@@ -19,7 +19,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import selector
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.tree import SourceTree
 
 ContractPlace = tuple[str, str, str, str]
 

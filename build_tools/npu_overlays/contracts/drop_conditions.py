@@ -16,7 +16,7 @@ from npu_overlays.overlay.conditions import Condition, condition
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Reason
 from npu_overlays.overlay.patches import read_patch
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.tree import SourceTree
 
 _FIX = "delete it, give it until=, or say another drop_when if it is still needed"
 

@@ -122,7 +122,7 @@ def _filled(entry: Contract | Read) -> dict[str, Any]:
 
 def write_lock(folder: Path, lock: Lock) -> bool:
     """Write ``overlay.lock`` as a whole or not at all; returns whether it changed."""
-    from npu_overlays.reproducible import write_atomically  # noqa: PLC0415  # only `lock` writes
+    from npu_overlays.files import write_atomically  # noqa: PLC0415  # only `lock` writes
 
     file = folder / LOCK_FILE
     text = render_lock(lock).encode()

@@ -20,9 +20,9 @@ from npu_overlays.model.syntax import is_name
 from npu_overlays.model.tokens import significant
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.said import OverlayFile
-from npu_overlays.pin import Pin
+from npu_overlays.sources.pin import Pin
 
 # How PyTorch names the operators that an accelerator's package brings.
 _OPERATORS = ("torch", "ops")

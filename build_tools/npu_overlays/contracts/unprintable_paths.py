@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from npu_overlays.pin import Pin
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import SourceTree
 
 
 def unprintable_path_notices(pin: Pin, tree: SourceTree, *, overlay: str) -> list[str]:

@@ -8,9 +8,9 @@ from packaging.version import Version
 
 from npu_overlays.contracts.lockfile import Lock, load_lock
 from npu_overlays.errors import OverlayError, Problem
-from npu_overlays.overlay.lookup import pins_on
+from npu_overlays.overlay.layer_content import read_layers
+from npu_overlays.overlay.overlay_folders import pins_on
 from npu_overlays.overlay.project import Layer, Overlay
-from npu_overlays.overlay.said import read_layers
 
 
 def unused_bounds(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lock) -> Iterator[Problem]:

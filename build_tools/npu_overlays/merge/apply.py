@@ -18,7 +18,7 @@ from npu_overlays.merge.steps import MergeContext, Step, edit_step, file_step, m
 from npu_overlays.model import Model, model_of, patched_model
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.tree import PatchedTree, SourceTree
+from npu_overlays.sources.tree import PatchedTree, SourceTree
 
 
 def merge_overlay(

@@ -11,7 +11,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import with_selector
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import EVERYTHING, Operation
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.tree import SourceTree
 
 
 def written_out(content: Content, tree: SourceTree) -> Content:

@@ -12,8 +12,8 @@ from npu_overlays import git
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.patches import PatchFile, line_of
 from npu_overlays.overlay.sections import Hunk, diff_of, parts
-from npu_overlays.proc import ProcessError
-from npu_overlays.tree import PatchedTree
+from npu_overlays.process import ProcessError
+from npu_overlays.sources.tree import PatchedTree
 
 _FAILED = re.compile(r"^error: (?:patch failed: )?(?P<path>.+?):(?P<line>\d+)?", re.MULTILINE)
 _NEW_MODE = re.compile(rb"new mode 100[0-7]{3}\r?$")

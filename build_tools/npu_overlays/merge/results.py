@@ -10,7 +10,7 @@ from npu_overlays.model import Model
 from npu_overlays.model.splices import Splice
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.operations import Operation, Reason
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 
 @dataclass(frozen=True, kw_only=True)

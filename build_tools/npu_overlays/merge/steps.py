@@ -14,10 +14,10 @@ from npu_overlays.merge.results import Declared, NotApplied, PatchedFile
 from npu_overlays.merge.settings_text import ENDINGS, repeated_keys
 from npu_overlays.model import Model
 from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, file_reason
 from npu_overlays.overlay.operations import Operation, Reason
 from npu_overlays.overlay.patches import line_of, read_patch
-from npu_overlays.overlay.said import OverlayFile, SourcedEdit, file_reason
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 
 @dataclass(frozen=True, kw_only=True)

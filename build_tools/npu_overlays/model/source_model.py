@@ -11,8 +11,8 @@ from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.resolver import Resolver
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbol_lookup import SymbolLookup
-from npu_overlays.pin import Pin
-from npu_overlays.tree import PatchedTree, SourceTree
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import PatchedTree, SourceTree
 
 # A stage that has no model of a tree asks about one module, symbol by symbol.
 _KEPT = 16

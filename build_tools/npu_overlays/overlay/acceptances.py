@@ -16,26 +16,23 @@ KINDS = ("advantage", "checkpoint", "debugger", "exception", "loss", "print", "r
 
 @dataclass(frozen=True, kw_only=True)
 class Acceptance:
-    """One danger that is accepted.
+    """One danger that is accepted."""
 
-    Args:
-        kind: one of `KINDS`.
-        reason: why it is right; empty where the change's own reason says so.
-    """
-
-    kind: str
-    reason: str = ""
+    kind: str  # one of `KINDS`
+    reason: str = ""  # why it is right; empty where the change's own reason says so
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.reason}" if self.reason else self.kind
 
 
 def read_acceptances(texts: Iterable[str]) -> tuple[Acceptance, ...]:
-    """Return what texts accept; those that `faults` has something against are left out."""
-    parted = ((text.partition(":"), text) for text in texts)
-    return tuple(
-        Acceptance(kind=kind.strip(), reason=reason.strip()) for (kind, _, reason), text in parted if not _fault(text)
-    )
+    """Return the acceptances in texts; those in which `faults` finds a mistake are left out."""
+    found: list[Acceptance] = []
+    for text in texts:
+        kind, _, reason = text.partition(":")
+        if not _fault(text):
+            found.append(Acceptance(kind=kind.strip(), reason=reason.strip()))
+    return tuple(found)
 
 
 def faults(texts: Iterable[str]) -> Iterator[tuple[str, str]]:

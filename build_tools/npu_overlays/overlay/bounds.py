@@ -20,14 +20,10 @@ class Bounds:
     Versions are in the order of PEP 440 and nothing else: ``until="0.6.0"`` applies to 0.6.0.dev0 and 0.6.0rc1, which
     come before 0.6.0, and not to 0.6.0 itself; ``since="0.6.0"`` is its counterpart, so that of two variants with the
     same version there is always exactly one.
-
-    Args:
-        since: the first version, or empty.
-        until: the first version it does not apply to any more, or empty.
     """
 
-    since: str = ""
-    until: str = ""
+    since: str = ""  # the first version, or empty
+    until: str = ""  # the first version it does not apply to any more, or empty
 
     def __bool__(self) -> bool:
         return bool(self.since or self.until)

@@ -21,7 +21,7 @@ from packaging.utils import parse_wheel_filename
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.tables import parse_toml, place_in
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.tree import SourceTree
 
 PURE = "py3-none-any"
 BINARY = re.compile(r"\.(so(\.\d+)*|pyd|dylib|dll)$")
@@ -52,7 +52,9 @@ def wheel_tag(tree: SourceTree) -> tuple[str, bool]:
     if not tree.wheel:
         return PURE, True
     header = HeaderParser().parsestr(tree.wheel)
-    tags = {tag for text in header.get_all("Tag", []) for tag in parse_tag(str(text))}
+    tags: set[Tag] = set()
+    for text in header.get_all("Tag", []):
+        tags |= parse_tag(str(text))
     if all(map(_is_for_any, parse_wheel_filename(tree.source.archive)[3])):
         if all(map(_is_for_any, tags)):
             return PURE, True
@@ -73,46 +75,53 @@ def check_compiled(overlay: Overlay, tree: SourceTree) -> None:
         MergeError: with every such file and how it shows.
     """
     tag, _ = wheel_tag(tree)
-    signs = {} if tag != PURE else dict(_binaries(overlay, tree))
+    signs = dict(_compiled_files(overlay, tree, binaries=tag == PURE, sources=not tree.wheel))
     if not tree.wheel:
-        signs |= dict(_sources(overlay, tree)) | dict(_build(tree))
-    told = {path: why for path, why in signs.items() if not any(names(glob, path) for glob in overlay.not_built)}
-    if not told:
+        signs |= dict(_build(tree))
+    unnamed: dict[str, str] = {}
+    for path, why in signs.items():
+        if not any(names(glob, path) for glob in overlay.not_built):
+            unnamed[path] = why
+    if not unnamed:
         return
     where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.not-built")
-    listed = [f"{path} {why}" for path, why in [*told.items()][:_SHOWN]]
-    rest = f"; {len(told)} in all" if len(told) > _SHOWN else ""
+    listed = [f"{path} {why}" for path, why in [*unnamed.items()][:_SHOWN]]
+    rest = f"; {len(unnamed)} in all" if len(unnamed) > _SHOWN else ""
     what = f"the wheel would lack what upstream's build makes: {'; '.join(listed)}{rest}"
     fix = (
         "pin a wheel of upstream's that holds it compiled, and use --source archive; or, where the package works"
-        f" without, name what is shipped as it is or left out: not-built = {_globs(told)}"
+        f" without, name what is shipped as it is or left out: not-built = {_globs(unnamed)}"
     )
     raise MergeError(Problem(where=where, what=what, fix=fix))
 
 
+def _compiled_files(overlay: Overlay, tree: SourceTree, *, binaries: bool, sources: bool) -> Iterator[tuple[str, str]]:
+    """Yield shipped binaries, then shipped source in compiled languages, with how each shows."""
+    kinds = ((binaries, BINARY, "is compiled for one platform"), (sources, _SOURCE, "is source to compile"))
+    for wanted, pattern, sign in kinds:
+        if wanted:
+            for path in tree.entries:
+                if pattern.search(path) and overlay.pin.place(path):
+                    yield path, sign
+
+
 def _globs(paths: Iterable[str]) -> str:
     """Return the shortest list that names the paths: files of one folder by the folder."""
-    alone = [path for path in paths if "/" not in path]
-    deep = [path.rpartition("/")[0] for path in paths if "/" in path]
-    common = posixpath.commonpath(deep) if deep else ""
-    return json.dumps([*([common] if common else sorted(set(deep))), *alone])
+    alone: list[str] = []
+    folders: set[str] = set()
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if folder:
+            folders.add(folder)
+        else:
+            alone.append(name)
+    common = posixpath.commonpath(sorted(folders)) if folders else ""
+    return json.dumps([*([common] if common else sorted(folders)), *alone])
 
 
 def names(glob: str, path: str) -> bool:
     """Return whether an entry of ``not-built`` names a path: itself, as a glob, or the folder it lies in."""
     return fnmatchcase(path, glob) or path.startswith(f"{glob}/")
-
-
-def _binaries(overlay: Overlay, tree: SourceTree) -> Iterator[tuple[str, str]]:
-    for path in tree.entries:
-        if BINARY.search(path) and overlay.pin.place(path):
-            yield path, "is compiled for one platform"
-
-
-def _sources(overlay: Overlay, tree: SourceTree) -> Iterator[tuple[str, str]]:
-    for path in tree.entries:
-        if _SOURCE.search(path) and overlay.pin.place(path):
-            yield path, "is source to compile"
 
 
 def _build(tree: SourceTree) -> Iterator[tuple[str, str]]:
@@ -134,9 +143,10 @@ def _project_signs(values: dict[str, Any]) -> Iterator[str]:
     if backend.partition(".")[0] in _BACKENDS:
         yield f"is built by {backend}, which compiles"
     requires = system.get("requires", [])
-    required = [re.split(r"[^\w.-]", str(one).strip())[0].lower() for one in requires if isinstance(requires, list)]
-    if found := sorted(_COMPILERS & set(required)):
-        yield f"needs {', '.join(found)} to be built"
+    if isinstance(requires, list):
+        required = [re.split(r"[^\w.-]", str(one).strip())[0].lower() for one in requires]
+        if found := sorted(_COMPILERS.intersection(required)):
+            yield f"needs {', '.join(found)} to be built"
     if _table(tool, "setuptools").get("ext-modules"):
         yield "compiles extension modules"
     if found := sorted(_HOOKS & _table(_table(_table(tool, "hatch"), "build"), "hooks").keys()):

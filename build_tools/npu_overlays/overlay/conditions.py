@@ -23,22 +23,15 @@ _WRITTEN = (
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """One question about upstream, which is answered with yes when something can go.
+    """One question about upstream, which is answered with yes when something can go."""
 
-    Args:
-        kind: whether it asks for a version at least so new, for a commit that is part of it, for a symbol that is
-            there, or for one that is not.
-        value: the version or the commit's id.
-        path: of a symbol.
-        symbol: its qualified name.
-        parameter: one that it must have; empty where being there is enough.
-    """
-
+    # whether it asks for a version at least so new, for a commit that is part of it, for a symbol that is there, or
+    # for one that is not
     kind: Kind
-    value: str = ""
-    path: str = ""
-    symbol: str = ""
-    parameter: str = ""
+    value: str = ""  # the version or the commit's id
+    path: str = ""  # of a symbol
+    symbol: str = ""  # its qualified name
+    parameter: str = ""  # one that it must have; empty where being there is enough
 
 
 def condition(text: str) -> Condition | None:

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.layers import Found, find_layers, inherited
-from npu_overlays.overlay.pins import archive_faults
+from npu_overlays.overlay.pin_faults import archive_faults
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.settings import (
     check_paths,
@@ -26,7 +26,7 @@ from npu_overlays.overlay.settings import (
     read_repository,
 )
 from npu_overlays.overlay.tables import Table, load_toml
-from npu_overlays.pin import Archive, Pin
+from npu_overlays.sources.pin import Archive, Pin
 
 BACKEND = "npu_overlays.backend"
 BUILD_SYSTEM = f'[build-system]\nrequires = ["npu-overlays"]\nbuild-backend = "{BACKEND}"\n'
@@ -155,20 +155,16 @@ def _read_archive(table: Table) -> Archive:
 def _check_build_settings(document: Table, values: dict[str, Any]) -> None:
     """Refuse settings under which a standard front end would build something else than `npu-overlays build`."""
     system = values.get("build-system", {})
-    backend = system.get("build-backend") if isinstance(system, dict) else None
-    requires = system.get("requires") if isinstance(system, dict) else None
-    names = [str(one).replace("_", "-") for one in requires] if isinstance(requires, list) else []
+    backend: object = None
+    names: list[str] = []
+    if isinstance(system, dict):
+        backend, requires = system.get("build-backend"), system.get("requires")
+        if isinstance(requires, list):
+            names = [str(one).replace("_", "-") for one in requires]
     if backend != BACKEND or not any(re.match(r"npu-overlays\b", name) for name in names):
         what = f"must name npu-overlays, not {backend}" if backend and backend != BACKEND else "missing, or incomplete"
         document.problem("build-system", what, f"write exactly:\n\n{BUILD_SYSTEM}")
-    for key in ("project", "tool.hatch"):
-        if _holds(values, key):
+    tool = values.get("tool")
+    for key, is_there in (("project", "project" in values), ("tool.hatch", isinstance(tool, dict) and "hatch" in tool)):
+        if is_there:
             document.problem(key, "follows from tool.overlay and what is pinned", f"delete the table [{key}]")
-
-
-def _holds(values: Any, dotted: str) -> bool:  # what TOML holds
-    for key in dotted.split("."):
-        if not isinstance(values, dict) or key not in values:
-            return False
-        values = values[key]
-    return True

@@ -9,12 +9,11 @@ from typing import TypeVar
 from packaging.version import Version
 
 from npu_overlays.errors import ConfigError, MergeError, Problem
-from npu_overlays.overlay.anchors import with_anchors
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.inputs import Input, input_files, inputs_digest
-from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, read_layers
+from npu_overlays.overlay.operations import Operation, with_anchors
 from npu_overlays.overlay.project import Assigned, Drop, Layer, Overlay
-from npu_overlays.overlay.said import OverlayFile, SourcedEdit, read_layers
 
 _Item = TypeVar("_Item", OverlayFile, SourcedEdit, Operation)
 
@@ -37,29 +36,17 @@ class StillAssigned:
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """Everything that is done for a pin, what is dropped or is for other versions left out.
+    """Everything that is done for a pin, what is dropped or is for other versions left out."""
 
-    Args:
-        overlay: the pin.
-        layers: names of the layers it is made of, lowest first, without what is its own.
-        operations: from merge modules and shared definitions.
-        files: added files of ``tree/``.
-        patches: in the order in which they are applied.
-        edits: substitutions in non-Python files.
-        dropped: what layers, or the pin itself, leave out.
-        assigned: what upstream goes on assigning at run time.
-        inputs: the files that say all of it, the configuration among them.
-    """
-
-    overlay: Overlay
-    layers: tuple[str, ...]
-    operations: tuple[Operation, ...]
-    files: tuple[OverlayFile, ...]
-    patches: tuple[OverlayFile, ...]
-    edits: tuple[SourcedEdit, ...]
-    dropped: tuple[Dropped, ...] = ()
-    assigned: tuple[StillAssigned, ...] = ()
-    inputs: tuple[Input, ...]
+    overlay: Overlay  # the pin
+    layers: tuple[str, ...]  # names of the layers it is made of, lowest first, without what is its own
+    operations: tuple[Operation, ...]  # from merge modules and shared definitions
+    files: tuple[OverlayFile, ...]  # added files of ``tree/``
+    patches: tuple[OverlayFile, ...]  # in the order in which they are applied
+    edits: tuple[SourcedEdit, ...]  # substitutions in non-Python files
+    dropped: tuple[Dropped, ...] = ()  # what layers, or the pin itself, leave out
+    assigned: tuple[StillAssigned, ...] = ()  # what upstream goes on assigning at run time
+    inputs: tuple[Input, ...]  # the files that say all of it, the configuration among them
 
     @property
     def digest(self) -> str:
@@ -78,44 +65,84 @@ def load_content(overlay: Overlay, version: str) -> Content:
         OverlayError: with every mistake of every file; or something is only for some versions, and none is known.
     """
     chain = overlay.chain
-    applies = _applies(version)
-    dropping = _Dropping(chain, applies)
-    said = read_layers(chain, dropping.drops_file)
-    if not version and (bounded := next(said.bounded(), None)):
+    known = Version(version) if version else None
+    selection = _Selection(chain, known)
+    layers = read_layers(chain, selection.drops_file)
+    if known is None and (bounded := next(layers.bounded(), None)):
         what = f"is for some versions of {overlay.pin.project} ({bounded[2]}), and which is pinned is not known yet"
         fix = f"run `npu-overlays lock {overlay.name}`"
-        raise ConfigError([*said.problems, Problem(where=bounded[1], what=what, fix=fix)])
+        raise ConfigError([*layers.problems, Problem(where=bounded[1], what=what, fix=fix)])
+    operations = selection.kept(layers.operations, lambda one: (one.path, f"{one.path}:{one.symbol}"))
     content = Content(
         overlay=overlay,
         layers=tuple(layer.name for layer in overlay.layers),
-        operations=tuple(_with_anchors(dropping.kept(said.operations, _names))),
-        files=tuple(dropping.kept(said.files, lambda file: file.names)),
-        patches=tuple(dropping.kept(said.patches, lambda file: file.names)),
-        edits=tuple(dropping.kept(said.edits, lambda edit: (edit.path,))),
-        dropped=tuple(Dropped(layer=layer.name, drop=drop) for layer, drop in dropping.drops if dropping.hold(drop)),
+        operations=tuple(_with_anchors(operations)),
+        files=tuple(selection.kept(layers.files, lambda file: file.names)),
+        patches=tuple(selection.kept(layers.patches, lambda file: file.names)),
+        edits=tuple(selection.kept(layers.edits, lambda edit: (edit.path,))),
+        dropped=tuple(selection.dropped()),
         assigned=tuple(
-            StillAssigned(layer=layer.name, assigned=one) for layer, one in said.assigned if applies(one.bounds)
+            StillAssigned(layer=layer.name, assigned=one)
+            for layer, one in layers.assigned
+            if selection.applies(one.bounds)
         ),
         inputs=input_files(overlay),
     )
-    problems = [*said.problems, *_clashes(content), *dropping.unused()]
+    problems = [*layers.problems, *_clashes(content), *selection.unused()]
     if problems:
         raise MergeError(problems)
     return content
 
 
+class _Selection:
+    """Selects what applies to a version of upstream, less what layers drop of those below them."""
+
+    def __init__(self, chain: tuple[Layer, ...], version: Version | None) -> None:
+        self._version = version
+        self._order = {layer.name: number for number, layer in enumerate(chain)}
+        self._used: set[tuple[str, str]] = set()
+        self._drops: list[tuple[Layer, Drop]] = []
+        for layer in chain:
+            self._drops += ((layer, drop) for drop in layer.drops)
+
+    def applies(self, bounds: Bounds) -> bool:
+        return self._version is None or bounds.hold(self._version)
+
+    def drops_file(self, file: OverlayFile) -> bool:
+        return self._is_dropped(file.layer, file.names)
+
+    def _is_dropped(self, layer: str, names: tuple[str, ...]) -> bool:
+        found = False
+        for above, drop in self._drops:
+            if self._order[above.name] > self._order[layer] and any(map(drop.covers, names)):
+                # Also of something that is for other versions: a layer is not written for one pin.
+                self._used.add((above.name, drop.name))
+                found |= self.applies(drop.bounds)
+        return found
+
+    def kept(self, items: Iterable[_Item], names: Callable[[_Item], tuple[str, ...]]) -> list[_Item]:
+        found: list[_Item] = []
+        for item in items:
+            if not self._is_dropped(item.layer, names(item)) and self.applies(item.bounds):
+                found.append(item)
+        return found
+
+    def dropped(self) -> Iterator[Dropped]:
+        for layer, drop in self._drops:
+            if self.applies(drop.bounds):
+                yield Dropped(layer=layer.name, drop=drop)
+
+    def unused(self) -> Iterator[Problem]:
+        for layer, drop in self._drops:
+            if (layer.name, drop.name) not in self._used:
+                what = f"`{drop.name}` drops nothing of the layers below"
+                where = layer.where(f"drop[{layer.drops.index(drop) + 1}]")
+                yield Problem(where=where, what=what, fix="delete the entry, or mend its name")
+
+
 def needs_version(overlay: Overlay) -> bool:
     """Return whether something that a pin is made of applies to some versions of upstream only."""
     return next(read_layers(overlay.chain).bounded(), None) is not None
-
-
-def _applies(version: str) -> Callable[[Bounds], bool]:
-    known = Version(version) if version else None
-    return lambda bounds: known is None or bounds.hold(known)
-
-
-def _names(operation: Operation) -> tuple[str, ...]:
-    return operation.path, f"{operation.path}:{operation.symbol}"
 
 
 def _with_anchors(operations: Iterable[Operation]) -> Iterator[Operation]:
@@ -125,46 +152,6 @@ def _with_anchors(operations: Iterable[Operation]) -> Iterator[Operation]:
         by_file.setdefault(operation.file, []).append(operation)
     for those in by_file.values():
         yield from with_anchors(those)
-
-
-@dataclass
-class _Dropping:
-    """What applies to a version of upstream, and what each layer leaves out of the ones below it."""
-
-    chain: tuple[Layer, ...]
-    applies: Callable[[Bounds], bool]
-
-    def __post_init__(self) -> None:
-        self._order = {layer.name: number for number, layer in enumerate(self.chain)}
-        self._used: set[tuple[str, str]] = set()
-        self.drops = [(layer, drop) for layer in self.chain for drop in layer.drops]
-
-    def hold(self, drop: Drop) -> bool:
-        return self.applies(drop.bounds)
-
-    def drops_file(self, file: OverlayFile) -> bool:
-        return self._drops(file.layer, file.names)
-
-    def _drops(self, layer: str, names: tuple[str, ...]) -> bool:
-        hits = [
-            (above.name, drop)
-            for above, drop in self.drops
-            if self._order[above.name] > self._order[layer] and any(map(drop.covers, names))
-        ]
-        # Also what is dropped of something that is for other versions: a layer is not written for one pin.
-        self._used |= {(above, drop.name) for above, drop in hits}
-        return any(self.hold(drop) for _, drop in hits)
-
-    def kept(self, items: Iterable[_Item], names: Callable[[_Item], tuple[str, ...]]) -> list[_Item]:
-        left = [item for item in items if not self._drops(item.layer, names(item))]
-        return [item for item in left if self.applies(item.bounds)]
-
-    def unused(self) -> Iterator[Problem]:
-        for layer, drop in self.drops:
-            if (layer.name, drop.name) not in self._used:
-                what = f"`{drop.name}` drops nothing of the layers below"
-                where = layer.where(f"drop[{layer.drops.index(drop) + 1}]")
-                yield Problem(where=where, what=what, fix="delete the entry, or mend its name")
 
 
 def _clashes(content: Content) -> Iterator[Problem]:

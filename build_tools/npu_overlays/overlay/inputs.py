@@ -30,19 +30,12 @@ _LEFT_OVER = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """A file that a wheel follows from.
+    """A file that a wheel follows from."""
 
-    Args:
-        layer: name of the layer it belongs to.
-        path: its path in the layer's folder.
-        executable: whether it is.
-        sha256: of its content, hex.
-    """
-
-    layer: str
-    path: str
-    executable: bool
-    sha256: str
+    layer: str  # name of the layer it belongs to
+    path: str  # its path in the layer's folder
+    executable: bool  # whether it is
+    sha256: str  # of its content, hex
 
     @property
     def name(self) -> str:
@@ -64,7 +57,8 @@ def layer_files(layer: Layer) -> Iterator[tuple[str, Path]]:
     """Yield every file of one layer that a wheel follows from, with its path inside the layer's folder."""
     named = (layer.settings[0], *LICENCE_FILES) if layer.settings[0] == LAYER_FILE else _OF_A_PIN
     paths = [layer.folder / name for name in named]
-    paths += [path for folder in CONTENT_FOLDERS for path in sorted((layer.folder / folder).rglob("*"))]
+    for folder in CONTENT_FOLDERS:
+        paths += sorted((layer.folder / folder).rglob("*"))
     for path in paths:
         if path.is_file() and not is_ignored(path, layer.folder):
             yield path.relative_to(layer.folder).as_posix(), path
@@ -72,16 +66,13 @@ def layer_files(layer: Layer) -> Iterator[tuple[str, Path]]:
 
 def input_files(overlay: Overlay) -> tuple[Input, ...]:
     """Return every input of a pin and its layers; the same wherever they lie."""
-    return tuple(
-        Input(
-            layer=layer.name,
-            path=name,
-            executable=bool(path.stat().st_mode & 0o100),
-            sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-        )
-        for layer in overlay.chain
-        for name, path in layer_files(layer)
-    )
+    found: list[Input] = []
+    for layer in overlay.chain:
+        for name, path in layer_files(layer):
+            executable = bool(path.stat().st_mode & 0o100)
+            sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+            found.append(Input(layer=layer.name, path=name, executable=executable, sha256=sha256))
+    return tuple(found)
 
 
 def inputs_digest(inputs: Iterable[Input], *, without: Container[str] = ()) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npu_overlays.errors import ConfigError, Problem
-from npu_overlays.overlay.pins import is_folder_name
+from npu_overlays.overlay.pin_faults import is_folder_name
 from npu_overlays.overlay.project import BUNDLED, LAYER_FILE, Layer
 from npu_overlays.overlay.settings import (
     check_paths,
@@ -29,7 +29,7 @@ from npu_overlays.overlay.tables import Table, read_bytes, toml_of
 from npu_overlays.paths import at_home
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution
+    pass
 
 # In an sdist, the layers lie below this folder, each in one that is numbered.
 BUNDLED_LAYERS = "layers"
@@ -51,7 +51,7 @@ class Found:
 
 
 def find_layers(folder: Path, table: Table) -> list[Found]:
-    """Return the layers of a pin, lowest first; notes those that cannot be had.
+    """Return the layers of a pin, lowest first; notes those that cannot be found.
 
     Args:
         folder: of the pin.
@@ -63,28 +63,37 @@ def find_layers(folder: Path, table: Table) -> list[Found]:
     entries = table.get("layers", list, [])
     project = table.get("project", str)
     bundled = folder / BUNDLED
+    folders: list[Path] = []
     if bundled.is_dir():
-        folders = [path for one in sorted((bundled / BUNDLED_LAYERS).glob("*"), key=_number) for path in one.iterdir()]
+        for numbered in sorted((bundled / BUNDLED_LAYERS).glob("*"), key=_number):
+            folders += numbered.iterdir()
     elif "layers" in table.keys():  # noqa: SIM118  # a method of Table
-        folders = [path for entry in entries for path in _folder(folder, entry, table)]
-    else:
-        folders = [path for path in [folder.parent / project] if project and (path / LAYER_FILE).is_file()]
+        for entry in entries:
+            folders += _folder(folder, entry, table)
+    elif project and (folder.parent / project / LAYER_FILE).is_file():
+        folders.append(folder.parent / project)
     found = _read_all(folders)
     _check_together(found, project, table)
     return found
 
 
 def inherited(values: Mapping[str, Any], found: list[Found]) -> dict[str, Any]:
-    """Return a pin's settings with what its layers say."""
-    layers = [one.values for one in found]
-    merged = {key: value for layer in layers for key, value in layer.items() if key in _SETTINGS} | dict(values)
-    upstream = {key: value for layer in layers for key, value in layer.get("upstream", {}).items() if key in _UPSTREAM}
+    """Return a pin's settings with those of its layers."""
+    merged: dict[str, Any] = {}
+    upstream: dict[str, Any] = {}
+    added: dict[str, list[Any]] = {key: [] for key in _ADDED}
+    for layer in (one.values for one in found):
+        merged |= {key: value for key, value in layer.items() if key in _SETTINGS}
+        upstream |= {key: value for key, value in layer.get("upstream", {}).items() if key in _UPSTREAM}
+        for key in _ADDED:
+            added[key] += layer.get(key, [])
+    merged |= values
     if isinstance(values.get("upstream"), dict):
         merged["upstream"] = upstream | values["upstream"]
     for key in _ADDED:
         own = values.get(key, [])
         if isinstance(own, list):
-            merged[key] = list(dict.fromkeys([*(entry for layer in layers for entry in layer.get(key, [])), *own]))
+            merged[key] = list(dict.fromkeys([*added[key], *own]))
     return merged
 
 
@@ -113,21 +122,18 @@ def _installed(name: str, table: Table) -> Iterator[Path]:
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415  # takes time, and few ask for one
 
     try:
-        files = _layer_files(distribution(name))
+        listed = distribution(name).files or ()
     except (PackageNotFoundError, ValueError):
         what = f"no distribution `{name}` is installed where npu-overlays is"
         table.problem("layers", what, f"install it (python -m pip install {name}), or name a path")
         return
+    files = [Path(str(file.locate())) for file in listed if file.name == LAYER_FILE]
     if len(files) == 1:
         yield files[0].parent.resolve()
         return
     what = f"the distribution `{name}` holds {len(files)} layers" if files else f"`{name}` lists no {LAYER_FILE}"
     fix = f"name a path instead{'' if files else '; an editable installation lists no files'}"
-    table.problem("layers", what + "".join(f"; {file}" for file in files), fix)
-
-
-def _layer_files(found: Distribution) -> list[Path]:
-    return [Path(str(file.locate())) for file in found.files or () if file.name == LAYER_FILE]
+    table.problem("layers", "; ".join([what, *map(str, files)]), fix)
 
 
 def _read_all(folders: list[Path]) -> list[Found]:
@@ -146,7 +152,7 @@ def _read_all(folders: list[Path]) -> list[Found]:
 def read_layer(folder: Path) -> Found:
     """Return the layer in `folder`; raises `ConfigError` with every mistake of its file."""
     found = _layer_of(folder, read_bytes(folder / LAYER_FILE))
-    # Each time another one, so that a pin which names one twice is told so.
+    # A new object each time, so that `_check_together` sees a layer that is named twice.
     return replace(found, layer=replace(found.layer))
 
 

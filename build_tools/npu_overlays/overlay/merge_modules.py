@@ -13,13 +13,12 @@ from dataclasses import replace
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.model.code_blocks import names_in
 from npu_overlays.model.selectors import selector, with_selector
-from npu_overlays.overlay.anchors import with_anchors
-from npu_overlays.overlay.operations import Edit, ImportedName, Operation
-from npu_overlays.overlay.reading.arguments import Arguments, read_arguments
-from npu_overlays.overlay.reading.marks import Mark, read_marks
-from npu_overlays.overlay.reading.misuse import misplaced
-from npu_overlays.overlay.reading.parsed import ParsedFile, parse_file
-from npu_overlays.overlay.reading.shared_names import rename_references
+from npu_overlays.overlay.operations import Edit, ImportedName, Operation, with_anchors
+from npu_overlays.overlay.parser.arguments import Arguments, read_arguments
+from npu_overlays.overlay.parser.marks import Mark, read_marks
+from npu_overlays.overlay.parser.misuse import misplaced
+from npu_overlays.overlay.parser.parsed_file import ParsedFile, parse_file
+from npu_overlays.overlay.parser.shared_names import rename_references
 
 
 def read_operations(file: str, content: bytes, *, layer: str, target: str = "") -> tuple[Operation, ...]:
@@ -36,9 +35,13 @@ def read_operations(file: str, content: bytes, *, layer: str, target: str = "") 
         MergeError: with every mistake of the file.
     """
     parsed = parse_file(file, content, layer=layer, target=target)
-    read = list(_read_operations(parsed))
-    operations = [one for one in read if isinstance(one, Operation)]
-    problems = [one for one in read if isinstance(one, Problem)]
+    operations: list[Operation] = []
+    problems: list[Problem] = []
+    for one in _read_operations(parsed):
+        if isinstance(one, Problem):
+            problems.append(one)
+        else:
+            operations.append(one)
     if not target:
         operations, strays = rename_references(parsed, operations)
         problems += strays
@@ -105,8 +108,11 @@ def _for_targets(
 
 
 def _needed_imports(parsed: ParsedFile, mark: Mark, edits: Iterable[Edit]) -> tuple[ImportedName, ...]:
-    used = {one.id for part in _merged_parts(mark) for one in ast.walk(part) if isinstance(one, ast.Name)}
-    used |= {name for edit in edits for name in names_in(edit.replace)}
+    used: set[str] = set()
+    for part in _merged_parts(mark):
+        used |= {one.id for one in ast.walk(part) if isinstance(one, ast.Name)}
+    for edit in edits:
+        used |= set(names_in(edit.replace))
     return tuple(imported for imported in parsed.imports if imported.name in used)
 
 
@@ -114,9 +120,11 @@ def _merged_parts(mark: Mark) -> list[ast.AST]:
     """Return the parts of a marked statement that are merged as they are written."""
     node, edited = mark.node, mark.action == "edited"
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
-        annotation = [node.annotation] if isinstance(node, ast.AnnAssign) else []
-        return [*annotation, *(() if edited else mark.call.args)]
-    return [] if edited else [one for one in ast.iter_child_nodes(node) if one is not mark.call]
+        parts: list[ast.AST] = [node.annotation] if isinstance(node, ast.AnnAssign) else []
+        return parts if edited else [*parts, *mark.call.args]
+    if edited:
+        return []
+    return [one for one in ast.iter_child_nodes(node) if one is not mark.call]
 
 
 def _uses(mark: Mark, edits: Iterable[Edit]) -> dict[str, tuple[int, ...]]:
@@ -135,8 +143,10 @@ def _uses(mark: Mark, edits: Iterable[Edit]) -> dict[str, tuple[int, ...]]:
 
 
 def _idle(parsed: ParsedFile, operations: list[Operation]) -> Iterator[Problem]:
-    """Yield what a file without mistakes says for nothing: imports that no operation uses, or all of it."""
-    used = {imported for operation in operations for imported in operation.imports}
+    """Yield why a file without mistakes does nothing: imports that no operation uses, or no operation at all."""
+    used: set[ImportedName] = set()
+    for operation in operations:
+        used.update(operation.imports)
     unused = [one.name for one in parsed.imports if one not in used and one.name != "TYPE_CHECKING"]
     if unused:
         what, fix = f"imported but used by no operation: {', '.join(unused)}", "delete the import, or move it under"

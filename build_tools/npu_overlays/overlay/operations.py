@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from npu_overlays.model.selectors import leaf_of, owner_of, plain, selector
@@ -84,57 +84,36 @@ class ImportedName:
 
     @property
     def binds_package(self) -> bool:
-        """Whether it is a plain ``import a`` or ``import a.b``, of which any number bind the one package ``a``."""
+        """Whether it is a plain ``import a`` or ``import a.b``, any number of which bind the one package ``a``."""
         return self.statement.startswith("import ") and " as " not in self.statement
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One change of one upstream symbol.
+    """One change of one upstream symbol."""
 
-    Args:
-        action: what is done.
-        path: repository path of the file changed.
-        symbol: qualified name of the symbol changed, ``Class.method``; behind it, where that has several definitions,
-            which is meant, as `syntax.selectors` reads it.
-        kind: what the definition in the overlay is; for `deleted` and `edited`, upstream's kind decides.
-        text: the definition in the overlay, unindented, without markers; for attributes the value's text.
-        annotation: the attribute's annotation in the overlay, or empty.
-        upstream_name: the name by which a wrapped definition refers to the original.
-        edits: the substitutions of `edited`.
-        imports: names the text needs from the overlay's imports.
-        shared: for a shared definition, its own name; its symbol is that of one of its targets.
-        emptying: for one of the deletions that empty a module, all names that its statement binds.
-        before: for `added` at module level, the upstream symbol it must stand in front of; empty: at the end.
-        reason: why.
-        layer: the layer that says so, ``verl``, or the pin's name for what is its own.
-        bounds: to which versions of upstream it applies.
-        depends: what its author says that it depends on beside what its text reads, ``path:symbol``.
-        unproven: why no test can show that it calls the operators it is there for.
-        accept: the dangers in it that its author lets stand.
-        where: file and line in the overlay, for messages.
-        uses: the lines in the overlay on which it names something, by that name, or ``import NAME``; for messages too.
-    """
-
-    action: Action
-    path: str
+    action: Action  # what is done
+    path: str  # repository path of the file changed
+    # qualified name of the symbol changed, ``Class.method``; behind it, where that has several definitions, which is
+    # meant, as `model.selectors` reads it
     symbol: str
-    kind: TargetKind
-    text: str = ""
-    annotation: str = ""
-    upstream_name: str = "upstream"
-    edits: tuple[Edit, ...] = ()
-    imports: tuple[ImportedName, ...] = ()
-    shared: str = ""
-    emptying: tuple[str, ...] = ()
-    before: str = ""
-    reason: Reason
-    layer: str
-    bounds: Bounds = ALWAYS
-    depends: tuple[str, ...] = ()
-    unproven: str = ""
-    accept: tuple[Acceptance, ...] = ()
-    where: str
+    kind: TargetKind  # what the definition in the overlay is; for `deleted` and `edited`, upstream's kind decides
+    text: str = ""  # the definition in the overlay, unindented, without markers; for attributes the value's text
+    annotation: str = ""  # the attribute's annotation in the overlay, or empty
+    upstream_name: str = "upstream"  # the name by which a wrapped definition refers to the original
+    edits: tuple[Edit, ...] = ()  # the substitutions of `edited`
+    imports: tuple[ImportedName, ...] = ()  # names the text needs from the overlay's imports
+    shared: str = ""  # for a shared definition, its own name; its symbol is that of one of its targets
+    emptying: tuple[str, ...] = ()  # for one of the deletions that empty a module, all names that its statement binds
+    before: str = ""  # for `added` at module level, the upstream symbol it must stand in front of; empty: at the end
+    reason: Reason  # why
+    layer: str  # the layer that says so, ``verl``, or the pin's name for what is its own
+    bounds: Bounds = ALWAYS  # to which versions of upstream it applies
+    depends: tuple[str, ...] = ()  # what its author says that it depends on beside what its text reads, ``path:symbol``
+    unproven: str = ""  # why no test can show that it calls the operators it is there for
+    accept: tuple[Acceptance, ...] = ()  # the dangers in it that its author lets stand
+    where: str  # file and line in the overlay, for messages
+    # the lines in the overlay on which it names something, by that name, or ``import NAME``; for messages too
     uses: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -166,3 +145,17 @@ class Operation:
     def line(self) -> int:
         """The line it is written on."""
         return int(self.where.rpartition(":")[2])
+
+
+def with_anchors(operations: Sequence[Operation]) -> Iterator[Operation]:
+    """Yield the operations of a file; an addition at module level goes in front of the target of the next operation."""
+    for number, operation in enumerate(operations):
+        if operation.action != "added" or operation.owner:
+            yield operation
+            continue
+        before = ""
+        for other in operations[number + 1 :]:
+            if other.path == operation.path and (other.action != "added" or other.owner):
+                before = other.name.partition(".")[0]
+                break
+        yield replace(operation, before=before)

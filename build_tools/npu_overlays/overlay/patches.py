@@ -13,9 +13,9 @@ from npu_overlays.errors import MergeError, Problem
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.conditions import fault
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.mails import letters
 from npu_overlays.overlay.operations import Reason, joined_reasons, unwritable
-from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import Hunk, Section, letter, sections
 from npu_overlays.paths import unsafe
 
@@ -58,22 +58,14 @@ _BINARY = re.compile(rb"^Binary files .* differ\r?$", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class PatchFile:
-    """A parsed patch.
+    """A parsed patch."""
 
-    Args:
-        source: the file.
-        paths: the repository paths it touches.
-        strip: how many folders its names have in front of those paths, as ``git apply -p`` counts.
-        hunks: its hunks.
-        reason: the reason its header gives.
-        accept: the dangers in it that its author lets stand, in lines ``Accept: loss: why that is right``.
-    """
-
-    source: OverlayFile
-    paths: tuple[str, ...]
-    strip: int
-    hunks: tuple[Hunk, ...]
-    reason: Reason
+    source: OverlayFile  # the file
+    paths: tuple[str, ...]  # the repository paths it touches
+    strip: int  # how many folders its names have in front of those paths, as ``git apply -p`` counts
+    hunks: tuple[Hunk, ...]  # its hunks
+    reason: Reason  # the reason its header gives
+    # the dangers in it that its author lets stand, in lines ``Accept: loss: why that is right``
     accept: tuple[Acceptance, ...] = ()
 
 
@@ -144,7 +136,7 @@ def line_of(content: bytes, path: str, names: Iterable[str] = (), *, hunk: int =
     Args:
         content: of the patch.
         path: of the file.
-        names: qualified names, or statements that import them, of which the last part is looked for.
+        names: qualified names, or statements that import them; their last part is looked for.
         hunk: the line of upstream's file at which the hunk is made that is looked for instead; 0 for none.
     """
     lines = content.decode("utf-8", errors="replace").split("\n")
@@ -152,20 +144,23 @@ def line_of(content: bytes, path: str, names: Iterable[str] = (), *, hunk: int =
     heads = [number for number, line in enumerate(lines) if number >= above and line.startswith("diff --git ")]
     first = next((number for number in heads if lines[number].endswith((f"/{path}", f" {path}"))), heads[0])
     end = next((number for number in heads if number > first), len(lines))
-    words = [re.escape(re.split(r"[. ]", name)[-1]) for name in names if name]
-    changed = [number for number in range(first, end) if re.match(r"[+-](?!\+\+ |-- )", lines[number])]
-    for number in range(first, end) if hunk else ():
-        if re.match(rf"@@ -{hunk}[ ,]", lines[number]):
-            return number + 1
-    for word in words:
-        for number in changed:
-            if re.search(rf"\b{word}\b", lines[number]):
+    if hunk:
+        for number in range(first, end):
+            if re.match(rf"@@ -{hunk}[ ,]", lines[number]):
+                return number + 1
+    for name in filter(None, names):
+        word = re.escape(re.split(r"[. ]", name)[-1])
+        for number in range(first, end):
+            # A changed line, and not one of the two that name the file.
+            if re.match(r"[+-](?!\+\+ |-- )", lines[number]) and re.search(rf"\b{word}\b", lines[number]):
                 return number + 1
     return first + 1
 
 
 def _paths(listed: list[Section], strip: int) -> tuple[str, ...]:
-    names = {name for section in listed for name in section.paths(strip)} - {b""}
+    names: set[bytes] = set()
+    for section in listed:
+        names.update(filter(None, section.paths(strip)))
     return tuple(sorted(name.decode("utf-8", errors="replace") for name in names))
 
 
@@ -244,7 +239,7 @@ def stated_reason(content: bytes, bounds: Bounds) -> Reason:
 
 
 def _fields(header: str) -> dict[str, str]:
-    """Return the fields of a header; of one that is there twice the first."""
+    """Return the fields of a header by name, in lower case; of one that is there twice the first."""
     fields: dict[str, str] = {}
     for name, text in _FIELD.findall(header):
         fields.setdefault(name.lower(), text.strip())
@@ -253,9 +248,12 @@ def _fields(header: str) -> dict[str, str]:
 
 def _subjects(content: bytes) -> dict[str, None]:
     """Return the subjects of the mails above a diff, each once."""
-    headers = (one.decode("utf-8", errors="replace") for one in letters(content))
-    found = (_decoded(_NO_SUBJECT.sub("", _subject(one))) for one in headers)
-    return dict.fromkeys(" ".join(one.split()) for one in found if one)
+    found: dict[str, None] = {}
+    for one in letters(content):
+        header = one.decode("utf-8", errors="replace")
+        if subject := _decoded(_NO_SUBJECT.sub("", _subject(header))):
+            found[" ".join(subject.split())] = None
+    return found
 
 
 def _subject(header: str) -> str:
@@ -267,8 +265,11 @@ def _prose(header: str) -> str:
     """Return the first line of a header that a person wrote."""
     for pattern in (_OF_MERCURIAL, _OTHER_FIELD, _FIELD):
         header = pattern.sub("", header)
-    lines = (line.strip(" \t\r#") for line in header.splitlines())
-    return next((line for line in lines if line and not _NO_PROSE.match(line)), "")
+    for text in header.splitlines():
+        line = text.strip(" \t\r#")
+        if line and not _NO_PROSE.match(line):
+            return line
+    return ""
 
 
 def _decoded(subject: str) -> str:

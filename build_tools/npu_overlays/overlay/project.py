@@ -9,8 +9,8 @@ from pathlib import Path
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.tables import place_in
-from npu_overlays.pin import Pin
-from npu_overlays.tree import Source, SourceKind
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import Source, SourceKind
 from npu_summary.versions import local_parts
 
 CONFIG_FILE = "pyproject.toml"
@@ -57,42 +57,26 @@ class Drop:
 
 @dataclass(frozen=True, kw_only=True)
 class Assigned:
-    """What upstream's code gives other values at run time, in packages that the wheel does not hold.
+    """What upstream's code gives other values at run time, in packages that the wheel does not hold."""
 
-    Args:
-        when: what has to happen for it.
-        what: ``module:symbol``, each; ``*`` stands for any characters.
-        why: the reason that it is left so.
-        bounds: to which versions of upstream it applies.
-    """
-
-    when: str
-    what: tuple[str, ...]
-    why: str
-    bounds: Bounds = ALWAYS
+    when: str  # what has to happen for it
+    what: tuple[str, ...]  # ``module:symbol``, each; ``*`` stands for any characters
+    why: str  # the reason that it is left so
+    bounds: Bounds = ALWAYS  # to which versions of upstream it applies
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One folder of changes: of a project, of a site, or of a single pin.
+    """One folder of changes: of a project, of a site, or of a single pin."""
 
-    Args:
-        name: what it is called, in messages and in the summary.
-        folder: where it lies.
-        settings: the file in which it says what no file of its own can, and the key of the table that holds it.
-        edits: substitutions in files that are not Python.
-        drops: what it leaves out of the layers below it.
-        files: what it says of added files of its ``tree/``.
-        assigned: what upstream goes on assigning at run time.
-    """
-
-    name: str
-    folder: Path
+    name: str  # what it is called, in messages and in the summary
+    folder: Path  # where it lies
+    # the file in which it says what no file of its own can, and the key of the table that holds it
     settings: tuple[str, str] = (LAYER_FILE, "")
-    edits: tuple[TextEdit, ...] = ()
-    drops: tuple[Drop, ...] = ()
-    files: tuple[FileSettings, ...] = ()
-    assigned: tuple[Assigned, ...] = ()
+    edits: tuple[TextEdit, ...] = ()  # substitutions in files that are not Python
+    drops: tuple[Drop, ...] = ()  # what it leaves out of the layers below it
+    files: tuple[FileSettings, ...] = ()  # what it says of added files of its ``tree/``
+    assigned: tuple[Assigned, ...] = ()  # what upstream goes on assigning at run time
 
     def where(self, key: str) -> str:
         """Return the place of a setting of its, for messages."""
@@ -106,45 +90,27 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Overlay:
-    """A pin, with the layers its wheel is made of.
+    """A pin, with the layers its wheel is made of."""
 
-    Args:
-        folder: where it lies.
-        suffix: what its wheel's name adds to upstream's: ``npu`` for ``verl-npu``.
-        purpose: what the changes are for, in the words users read: ``NPU``; empty to leave it out.
-        label: tells overlays on one pin apart; part of the name and of the version.
-        revision: the last one that was given out of this overlay on this pin, counted from 1; 0 where none was.
-        doctor: whether its wheel has an extra of that name, with which npu-doctor is installed.
-        pin: the upstream commit or release.
-        layers: what it is made of, lowest first, without what lies in its own folder.
-        license_files: repository paths of upstream's licence and notice.
-        dependencies: requirements added to upstream's.
-        not_built: globs of what upstream's build may compile or install elsewhere, and this wheel ships as it is or
-            not at all.
-        own_not_built: those of them that its layers do not say: these serve other pins, which have other files.
-        edits: substitutions in non-Python files that are this pin's own.
-        drops: what of its layers it leaves out.
-        files: what it says of added files that are this pin's own.
-        assigned: what only this pin's upstream goes on assigning at run time.
-        read_at: when all of this was read, in nanoseconds since the epoch.
-    """
-
-    folder: Path
-    suffix: str
-    purpose: str = ""
-    label: str = ""
-    revision: int = 0
-    doctor: bool = False
-    pin: Pin
-    layers: tuple[Layer, ...] = ()
-    license_files: tuple[str, ...] = ()
-    dependencies: tuple[str, ...] = ()
+    folder: Path  # where it lies
+    suffix: str  # what its wheel's name adds to upstream's: ``npu`` for ``verl-npu``
+    purpose: str = ""  # what the changes are for, in the words users read: ``NPU``; empty to leave it out
+    label: str = ""  # tells overlays on one pin apart; part of the name and of the version
+    revision: int = 0  # the last one that was given out of this overlay on this pin, counted from 1; 0 where none was
+    doctor: bool = False  # whether its wheel has an extra of that name, with which npu-doctor is installed
+    pin: Pin  # the upstream commit or release
+    layers: tuple[Layer, ...] = ()  # what it is made of, lowest first, without what lies in its own folder
+    license_files: tuple[str, ...] = ()  # repository paths of upstream's licence and notice
+    dependencies: tuple[str, ...] = ()  # requirements added to upstream's
+    # globs of what upstream's build may compile or install elsewhere, and this wheel ships as it is or not at all
     not_built: tuple[str, ...] = ()
+    # those of them that its layers do not say: these serve other pins, which have other files
     own_not_built: tuple[str, ...] = ()
-    edits: tuple[TextEdit, ...] = ()
-    drops: tuple[Drop, ...] = ()
-    files: tuple[FileSettings, ...] = ()
-    assigned: tuple[Assigned, ...] = ()
+    edits: tuple[TextEdit, ...] = ()  # substitutions in non-Python files that are this pin's own
+    drops: tuple[Drop, ...] = ()  # what it drops of its layers
+    files: tuple[FileSettings, ...] = ()  # what it says of added files that are this pin's own
+    assigned: tuple[Assigned, ...] = ()  # what only this pin's upstream goes on assigning at run time
+    # when all of this was read, in nanoseconds since the epoch
     read_at: int = field(default_factory=time.time_ns, compare=False, repr=False)
 
     @property

@@ -9,9 +9,9 @@ from typing import Any
 import tomli_w
 
 from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.files import write_atomically
 from npu_overlays.overlay.project import CONFIG_FILE
 from npu_overlays.overlay.tables import Table, load_toml
-from npu_overlays.reproducible import write_atomically
 
 REVISIONS_FILE = "revisions.toml"
 _HEADER = """\
@@ -23,17 +23,11 @@ _HEADER = """\
 
 @dataclass(frozen=True, kw_only=True)
 class Revision:
-    """A revision that was given out.
+    """A revision that was given out."""
 
-    Args:
-        number: counts from 1.
-        why: what is new in it, for its users.
-        sha256: over all that the overlay was made of, hex.
-    """
-
-    number: int
-    why: str
-    sha256: str
+    number: int  # counts from 1
+    why: str  # what is new in it, for its users
+    sha256: str  # over all that the overlay was made of, hex
 
 
 def read_revisions(folder: Path) -> tuple[Revision, ...]:
@@ -43,7 +37,11 @@ def read_revisions(folder: Path) -> tuple[Revision, ...]:
         return ()
     problems: list[Problem] = []
     document = Table(load_toml(file), where=str(file), key="", problems=problems)
-    revisions = tuple(_read(table) for table in document.tables("revision"))
+    revisions: list[Revision] = []
+    for one in document.tables("revision"):
+        number, why, sha256 = one.positive("number"), one.filled("why"), one.get("sha256", str)
+        revisions.append(Revision(number=number, why=why, sha256=sha256))
+        one.refuse_others()
     document.refuse_others()
     numbers = [one.number for one in revisions]
     if not problems and numbers != sorted(set(numbers)):
@@ -51,13 +49,7 @@ def read_revisions(folder: Path) -> tuple[Revision, ...]:
         document.problem("revision", what, "take the file as it was released last, and run `npu-overlays revise` again")
     if problems:
         raise ConfigError(problems)
-    return revisions
-
-
-def _read(table: Table) -> Revision:
-    revision = Revision(number=table.positive("number"), why=table.filled("why"), sha256=table.get("sha256", str))
-    table.refuse_others()
-    return revision
+    return tuple(revisions)
 
 
 def record_revision(folder: Path, revision: Revision) -> None:

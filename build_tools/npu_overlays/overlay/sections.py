@@ -30,21 +30,13 @@ _PREFIXES = tuple(letter + b"/" for letter in (b"a", b"b", b"c", b"i", b"o", b"w
 
 @dataclass(frozen=True, kw_only=True)
 class Hunk:
-    """One hunk of a patch.
+    """One hunk of a patch."""
 
-    Args:
-        path: the repository path of the file as it was.
-        line: the 1-based line it was made at.
-        before: the lines it must find, with their ends.
-        after: the lines it puts there.
-        context: how many unchanged lines stand above the first changed one, and below the last.
-    """
-
-    path: str
-    line: int
-    before: tuple[bytes, ...]
-    after: tuple[bytes, ...]
-    context: tuple[int, int]
+    path: str  # the repository path of the file as it was
+    line: int  # the 1-based line it was made at
+    before: tuple[bytes, ...]  # the lines it must find, with their ends
+    after: tuple[bytes, ...]  # the lines it puts there
+    context: tuple[int, int]  # how many unchanged lines stand above the first changed one, and below the last
 
     @property
     def trailing(self) -> bool:
@@ -54,29 +46,23 @@ class Hunk:
 
 @dataclass(kw_only=True)
 class Section:
-    """What a patch says of one file: its header, the names below it, the hunks; as it is written.
+    """What a patch says of one file: its header, the names below it, the hunks; as it is written."""
 
-    Args:
-        header: what stands behind ``diff --git``; empty in a patch that git has not made.
-        lines: it, from its header on.
-        sides: the names behind ``---`` and ``+++``.
-        moved: the names of a file that is renamed or copied.
-        hunks: its hunks.
-    """
-
-    header: bytes
-    lines: list[bytes] = field(default_factory=list)
-    sides: list[bytes] = field(default_factory=list)
-    moved: list[bytes] = field(default_factory=list)
-    hunks: list[_Body] = field(default_factory=list)
+    header: bytes  # what stands behind ``diff --git``; empty in a patch that git has not made
+    lines: list[bytes] = field(default_factory=list)  # it, from its header on
+    sides: list[bytes] = field(default_factory=list)  # the names behind ``---`` and ``+++``
+    moved: list[bytes] = field(default_factory=list)  # the names of a file that is renamed or copied
+    hunks: list[_Body] = field(default_factory=list)  # its hunks
 
     def strip(self) -> int | None:
         """Return how many folders the names have in front of the path, as ``git apply -p`` counts; None if unclear."""
         if self.moved:
             if self.header == b" ".join(self.moved):
                 return 0
-            moves = (b" ".join(map(_with_prefix, self.moved, pair)) for pair in permutations(_PREFIXES, 2))
-            return 1 if self.header in moves else None
+            for pair in permutations(_PREFIXES, 2):
+                if self.header == b" ".join(map(_with_prefix, self.moved, pair)):
+                    return 1
+            return None
         if not self.header:
             return self._strip_of_sides()
         old, new = self._halves()
@@ -95,10 +81,13 @@ class Section:
         """Yield every path the section names."""
         if self.header and not self.moved:
             halves = {_stripped(half, strip) for half in self._halves()}
-            yield from halves if len(halves) == 1 else ()
-        # Git writes these without a prefix.
-        yield from (_stripped(_without_quotes(name), max(strip - 1, 0)) for name in self.moved)
-        yield from (_path(side, strip) for side in self.sides)
+            if len(halves) == 1:
+                yield from halves
+        for name in self.moved:
+            # Git writes these without a prefix.
+            yield _stripped(_without_quotes(name), max(strip - 1, 0))
+        for side in self.sides:
+            yield _path(side, strip)
 
     def expected(self, strip: int) -> Iterator[Hunk]:
         """Yield the hunks, with the path of the file as it was."""
@@ -133,11 +122,12 @@ class Section:
                 yield hunk.line, f"the hunk at line {hunk.line} of {self._old(strip)} {hunk.fault}"
 
     def _old(self, strip: int) -> str:
-        """Return the path of the file as it was."""
+        """Return the path of the file as it was; empty where there is none."""
         known = [path for path in (_path(side, strip) for side in self.sides) if path]
-        # Of a copy that was saved beside it, and it, git and GNU patch take the one with the shorter name.
-        named = known[:1] if self.header else sorted(known, key=len)[:1]
-        return b"".join(named).decode("utf-8", errors="replace")
+        if not self.header:
+            # Of a copy that was saved beside it, and it, git and GNU patch take the one with the shorter name.
+            known.sort(key=len)
+        return known[0].decode("utf-8", errors="replace") if known else ""
 
     def _halves(self) -> tuple[bytes, bytes]:
         """Return the two names of a header that names one path twice."""

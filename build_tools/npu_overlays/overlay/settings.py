@@ -9,11 +9,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptances
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
-from npu_overlays.overlay.pins import TRANSPORTS, url_fault
+from npu_overlays.overlay.pin_faults import TRANSPORTS, url_fault
 from npu_overlays.overlay.project import Assigned, Drop, FileSettings, TextEdit
 from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import unsafe
-from npu_overlays.pin import home_of
+from npu_overlays.sources.pin import home_of
 
 _WORD = re.compile(r"[a-z][a-z0-9]*")
 # A label that reads as what a version says of its source would be taken for it.
@@ -51,11 +51,11 @@ def read_repository(upstream: Table, *, required: bool = False) -> tuple[str, tu
     """Return the repository's URL and its mirrors."""
     repository = upstream.get("repository", str, None if required else "")
     mirrors = upstream.texts("mirrors")
-    for key, urls in (("repository", (repository,)), ("mirrors", mirrors)):
-        for fault in filter(None, (url_fault(url) for url in urls if url)):
-            # Not the URL itself: it may hold a password.
-            fix = f"a URL of {', '.join(TRANSPORTS)}, or host:path; git's credential helper keeps passwords"
-            upstream.problem(key, fault, fix)
+    fix = f"a URL of {', '.join(TRANSPORTS)}, or host:path; git's credential helper keeps passwords"
+    for key, url in (("repository", repository), *(("mirrors", mirror) for mirror in mirrors)):
+        fault = url_fault(url) if url else ""
+        if fault:
+            upstream.problem(key, fault, fix)  # not the URL itself: it may hold a password
     return repository, mirrors
 
 
@@ -110,83 +110,75 @@ def read_accept(table: Table) -> tuple[Acceptance, ...]:
 
 def read_edits(table: Table) -> tuple[TextEdit, ...]:
     """Return the substitutions in files that are not Python."""
-    return tuple(_read_edit(edit) for edit in table.tables("edit"))
-
-
-def _read_edit(table: Table) -> TextEdit:
-    edit = TextEdit(
-        paths=table.texts("paths", required=True),
-        find=table.filled("find"),
-        replace=table.get("replace", str),
-        count=table.positive("count", 1),
-        why=table.filled("why", hint="the reason, one sentence for a user of the wheel"),
-        bounds=read_bounds(table),
-        accept=read_accept(table),
-    )
-    if edit.find and edit.find == edit.replace:
-        table.problem("replace", "is the same as find", "say what takes its place, or delete the edit")
-    check_paths(table, "paths", edit.paths)
-    for path in edit.paths:
-        if path.endswith(".py"):
-            table.problem("paths", f"`{path}` is Python", "use @edited in a merge module")
-    table.refuse_others()
-    return edit
+    found: list[TextEdit] = []
+    for one in table.tables("edit"):
+        edit = TextEdit(
+            paths=one.texts("paths", required=True),
+            find=one.filled("find"),
+            replace=one.get("replace", str),
+            count=one.positive("count", 1),
+            why=one.filled("why", hint="the reason, one sentence for a user of the wheel"),
+            bounds=read_bounds(one),
+            accept=read_accept(one),
+        )
+        if edit.find and edit.find == edit.replace:
+            one.problem("replace", "is the same as find", "say what takes its place, or delete the edit")
+        check_paths(one, "paths", edit.paths)
+        for path in edit.paths:
+            if path.endswith(".py"):
+                one.problem("paths", f"`{path}` is Python", "use @edited in a merge module")
+        one.refuse_others()
+        found.append(edit)
+    return tuple(found)
 
 
 def read_drops(table: Table) -> tuple[Drop, ...]:
-    """Return what of the layers below is left out."""
-    return tuple(_read_drop(drop) for drop in table.tables("drop"))
-
-
-def _read_drop(table: Table) -> Drop:
-    drop = Drop(
-        name=table.filled("name", hint='name = "path/of/file.py:Class.method", or a path, folder/ or patch'),
-        why=table.filled("why", hint="the reason, one sentence"),
-        bounds=read_bounds(table),
-    )
-    table.refuse_others()
-    return drop
+    """Return what is dropped of the layers below."""
+    found: list[Drop] = []
+    for one in table.tables("drop"):
+        name = one.filled("name", hint='name = "path/of/file.py:Class.method", or a path, folder/ or patch')
+        why = one.filled("why", hint="the reason, one sentence")
+        found.append(Drop(name=name, why=why, bounds=read_bounds(one)))
+        one.refuse_others()
+    return tuple(found)
 
 
 def read_files(table: Table) -> tuple[FileSettings, ...]:
     """Return what is said of added files."""
-    return tuple(_read_file(file) for file in table.tables("file"))
-
-
-def _read_file(table: Table) -> FileSettings:
-    file = FileSettings(path=table.filled("path"), bounds=read_bounds(table), accept=read_accept(table))
-    if not file.bounds and "accept" not in table.keys():  # noqa: SIM118  # a method of Table
-        what = "missing, and until and accept too: nothing is said of the file"
-        table.problem("since", what, "say one, or delete this")
-    check_paths(table, "path", [file.path])
-    table.refuse_others()
-    return file
+    found: list[FileSettings] = []
+    for one in table.tables("file"):
+        file = FileSettings(path=one.filled("path"), bounds=read_bounds(one), accept=read_accept(one))
+        if not file.bounds and "accept" not in one.keys():  # noqa: SIM118  # a method of Table
+            what = "missing, and until and accept too: nothing is said of the file"
+            one.problem("since", what, "say one, or delete this")
+        check_paths(one, "path", [file.path])
+        one.refuse_others()
+        found.append(file)
+    return tuple(found)
 
 
 def read_assigned(table: Table) -> tuple[Assigned, ...]:
     """Return what upstream goes on assigning at run time."""
-    return tuple(_read_assigned(assigned) for assigned in table.tables("assigned"))
-
-
-def _read_assigned(table: Table) -> Assigned:
-    assigned = Assigned(
-        when=table.filled("when", hint='when = "an engine is started", say'),
-        what=table.texts("what", required=True),
-        why=table.filled("why", hint="the reason that it is left so, one sentence for a user of the wheel"),
-        bounds=read_bounds(table),
-    )
-    for name in assigned.what:
-        if not _is_symbol(name):
-            fix = 'write "package.module:Class.method"; * stands for any characters'
-            table.problem("what", f"`{name}` is no module with a symbol of it", fix)
-    for name in sorted({name for name in assigned.what if assigned.what.count(name) > 1}):
-        table.problem("what", f"names `{name}` twice", "name it once")
-    table.refuse_others()
-    return assigned
+    found: list[Assigned] = []
+    for one in table.tables("assigned"):
+        assigned = Assigned(
+            when=one.filled("when", hint='when = "an engine is started", say'),
+            what=one.texts("what", required=True),
+            why=one.filled("why", hint="the reason that it is left so, one sentence for a user of the wheel"),
+            bounds=read_bounds(one),
+        )
+        for name in assigned.what:
+            if not _is_symbol(name):
+                fix = 'write "package.module:Class.method"; * stands for any characters'
+                one.problem("what", f"`{name}` is no module with a symbol of it", fix)
+        for name in sorted({name for name in assigned.what if assigned.what.count(name) > 1}):
+            one.problem("what", f"names `{name}` twice", "name it once")
+        one.refuse_others()
+        found.append(assigned)
+    return tuple(found)
 
 
 def _is_symbol(name: str) -> bool:
-    sides = name.replace("*", "_").split(":")
-    return len(sides) == len(("module", "symbol")) and all(
-        part.isidentifier() for side in sides for part in side.split(".")
-    )
+    """Return whether a text is ``module:symbol``, both of identifiers with dots; ``*`` stands for any characters."""
+    module, colon, symbol = name.replace("*", "_").partition(":")
+    return bool(colon) and all(map(str.isidentifier, (*module.split("."), *symbol.split("."))))

@@ -11,7 +11,7 @@ from npu_doctor.jsonfiles import DataError
 from npu_doctor.knowledge import settings
 from npu_doctor.stacks import Catalogue, Stack, read_stacks
 from npu_overlays.errors import ConfigError, Problem
-from npu_overlays.overlay.pins import is_folder_name
+from npu_overlays.overlay.pin_faults import is_folder_name
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FOLDER
 
 
@@ -22,21 +22,23 @@ class Stacks(Catalogue):
     Args:
         stacks: the default one first.
         settings: what holds for all of them.
-        folder: where they were read from.
     """
 
-    folder: Path
+    folder: Path  # where they were read from
 
     @property
     def default(self) -> str:
         """The name of the one that is built when nothing is named; empty where none is."""
-        return next((one.name for one in self.stacks if one.default), "")
+        for stack in self.stacks:
+            if stack.default:
+                return stack.name
+        return ""
 
     def get(self, name: str) -> tuple[str, ...]:
         """Return a stack's overlay names; raises `ConfigError` for an unknown one."""
-        found = next((one for one in self.stacks if one.name == name), None)
-        if found:
-            return found.overlays
+        for stack in self.stacks:
+            if stack.name == name:
+                return stack.overlays
         names = [one.name for one in self.stacks]
         if not name:
             what, fix = "there is no default stack", "name an overlay, or make all"
@@ -56,7 +58,10 @@ class Stacks(Catalogue):
         Raises:
             ConfigError: where two stacks pair it with different ones: a wheel can require only one of them.
         """
-        found = {tuple(other for other in stack.overlays if other != name): stack.name for stack in self.of(name)}
+        found: dict[tuple[str, ...], str] = {}
+        for stack in self.of(name):
+            others = tuple(other for other in stack.overlays if other != name)
+            found[others] = stack.name
         if len(found) > 1:
             what = f"{name} is paired differently by the stacks {' and '.join(found.values())}"
             raise ConfigError(Problem(where=str(self.folder), what=what, fix="give each pair overlays of its own"))
@@ -77,7 +82,10 @@ def load_stacks(root: Path) -> Stacks:
         stacks = Stacks(stacks=read_stacks(folder), settings=settings(folder), folder=folder)
     except DataError as error:
         raise ConfigError(Problem(where=one.where, what=one.what, fix=one.fix) for one in error.mistakes) from error
-    if problems := [problem for stack in stacks.stacks for problem in _problems(stack, folder, root)]:
+    problems: list[Problem] = []
+    for stack in stacks.stacks:
+        problems += _problems(stack, folder, root)
+    if problems:
         raise ConfigError(problems)
     return stacks
 

@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 from npu_overlays.contracts.lock_head import load_metadata
 from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.overlay.inputs import LOCK_FILE
-from npu_overlays.overlay.lookup import load_all
+from npu_overlays.overlay.overlay_folders import load_all
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks, load_stacks
 

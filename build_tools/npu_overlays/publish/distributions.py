@@ -13,9 +13,9 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from npu_overlays.archives import ArchiveError, core_metadata
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.publish.simple_pages import FileLink, file_identity
+from npu_overlays.sources.archive_files import ArchiveError, core_metadata
 
 _SUFFIXES = (".whl", ".tar.gz")
 _CHUNK = 1 << 20

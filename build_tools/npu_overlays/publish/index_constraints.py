@@ -9,8 +9,8 @@ from pathlib import Path
 from packaging.version import Version
 
 from npu_doctor.stacks import constraints_name
-from npu_overlays.constraints import FIX, combined, mistakes, older, pinned, read_constraints
 from npu_overlays.errors import OutputError, Problem
+from npu_overlays.wheels.constraints import FIX, combined, mistakes, older, pinned, read_constraints
 
 
 @dataclass(frozen=True, kw_only=True)

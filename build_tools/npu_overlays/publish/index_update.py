@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_overlays.errors import OutputError, OverlayError, Problem
+from npu_overlays.files import scratch, writing
 from npu_overlays.progress import step
 from npu_overlays.publish import availability, index_files, statements
 from npu_overlays.publish.availability import Yank
@@ -19,8 +20,6 @@ from npu_overlays.publish.distributions import DistributionFile, digest, find_di
 from npu_overlays.publish.index_constraints import ConstraintsContext, ConstraintsUpdate, update_constraints
 from npu_overlays.publish.simple_pages import FileLink, ProjectPage
 from npu_overlays.publish.stored_pages import RootPage, StoredPage, files_of, read_page, read_root
-from npu_overlays.reproducible import writing
-from npu_overlays.scratch import scratch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from npu_doctor.knowledge import load
 from npu_doctor.stacks import CPU_INDEX, Catalogue, Component, Stack, constraints_name
-from npu_overlays.reproducible import write_atomically
-from npu_overlays.stack_requirements import BASE, DOCTOR, distribution, extras, requirement
+from npu_overlays.files import write_atomically
+from npu_overlays.overlay.stack_requirements import BASE, DOCTOR, distribution, extras, requirement
 
 PAGES = {"en": "install.md", "zh": "install.zh-CN.md"}
 

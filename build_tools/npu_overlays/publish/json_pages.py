@@ -6,8 +6,8 @@ import json
 from collections.abc import Container, Mapping
 from typing import Any
 
+from npu_overlays.files import canonical_json
 from npu_overlays.publish.simple_pages import PLAIN, SIZED, FileLink, ProjectPage, check_api_version
-from npu_overlays.reproducible import canonical_json
 
 _FILE_KEYS = {"filename", "url", "hashes", "size", "requires-python", "core-metadata", "yanked"}
 _LOCATIONS = "alternate-locations"

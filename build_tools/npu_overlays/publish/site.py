@@ -14,13 +14,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from npu_doctor.knowledge import load
-from npu_overlays import proc
+from npu_overlays import process
 from npu_overlays.errors import ConfigError, OutputError, Problem
+from npu_overlays.files import canonical_json, scratch, writing
 from npu_overlays.progress import step
 from npu_overlays.publish.index_update import IndexRequest, UpdatedIndex, update_index
 from npu_overlays.publish.site_data import PatchedWheel, read_patched_wheels, site_data
-from npu_overlays.reproducible import canonical_json, writing
-from npu_overlays.scratch import scratch
 from npu_overlays.wheels.inspection import wheel_page, wheel_summary
 
 _INDEX = "simple"
@@ -146,8 +145,8 @@ def _run_sphinx(documents: Path, place: str, folder: Path) -> None:
     options += ["--doctree-dir", str(doctrees), "--define", f"site_data={folder / _DATA}"]
     command = [sys.executable, "-m", "sphinx", *options, *_LANGUAGES[place], str(documents), str(out)]
     try:
-        proc.run(command, env={"NO_COLOR": "1", "PYTHONPATH": None, "SPHINXOPTS": None}, timeout=_TIMEOUT)
-    except proc.ProcessError as error:
+        process.run(command, env={"NO_COLOR": "1", "PYTHONPATH": None, "SPHINXOPTS": None}, timeout=_TIMEOUT)
+    except process.ProcessError as error:
         found = _WARNING.finditer(error.output)
         problems = [Problem(where=one["where"], what=one["what"], fix="correct the document") for one in found]
         raise OutputError(problems or Problem(where="sphinx-build", what=error.output)) from error

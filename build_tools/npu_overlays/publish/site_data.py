@@ -13,10 +13,10 @@ from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from npu_doctor.stacks import Catalogue, Stack, constraints_name
-from npu_overlays.constraints import own_pins
 from npu_overlays.errors import OutputError, OverlayError, Problem
+from npu_overlays.overlay.stack_requirements import BASE, DOCTOR, extras
 from npu_overlays.progress import step
-from npu_overlays.stack_requirements import BASE, DOCTOR, extras
+from npu_overlays.wheels.constraints import own_pins
 from npu_overlays.wheels.inspection import carries_summary, read_record
 from npu_summary import outline, provenance
 

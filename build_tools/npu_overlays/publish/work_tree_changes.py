@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from npu_overlays import git, proc
+from npu_overlays import git, process
 from npu_overlays.errors import Problem, UsageError
 
 _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -45,7 +45,7 @@ def change_since(revision: str, folder: Path) -> WorkTreeChange:
     """
     try:
         top = Path(_git(folder, "rev-parse", "--show-toplevel").removesuffix("\n"))
-    except proc.ProcessError as error:
+    except process.ProcessError as error:
         what, fix = f"{folder} lies in no work tree of git: {error}", f"leave {_OPTION} out: every cell"
         raise UsageError(Problem(where=_OPTION, what=what, fix=fix)) from error
     if not revision.strip("0") or (_ID.fullmatch(revision) and not _is_there(top, revision)):
@@ -61,12 +61,12 @@ def _merge_base(top: Path, revision: str) -> str:
     """Return the commit at which the branch of a revision and ours parted; raises `UsageError`."""
     try:
         commit = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
-    except proc.ProcessError as error:
+    except process.ProcessError as error:
         fix = "a branch, a tag or a commit of this clone; `git fetch` brings those of others"
         raise UsageError(Problem(where=_OPTION, what=f"there is no revision `{revision}`", fix=fix)) from error
     try:
         return _git(top, "merge-base", commit, "HEAD").strip()
-    except proc.ProcessError as error:
+    except process.ProcessError as error:
         what = f"`{revision}` and what is checked out have no commit in common"
         fix = "fetch the history between them: git fetch --unshallow, or fetch-depth: 0 of actions/checkout"
         raise UsageError(Problem(where=_OPTION, what=what, fix=fix)) from error
@@ -75,7 +75,7 @@ def _merge_base(top: Path, revision: str) -> str:
 def _is_there(top: Path, commit: str) -> bool:
     try:
         _git(top, "cat-file", "-e", f"{commit}^{{commit}}")
-    except proc.ProcessError:
+    except process.ProcessError:
         return False
     return True
 
@@ -83,7 +83,7 @@ def _is_there(top: Path, commit: str) -> bool:
 def _before(top: Path, base: str, path: str) -> bytes:
     try:
         return git.configured("cat-file", "blob", f"{base}:{path}", cwd=top)
-    except proc.ProcessError:
+    except process.ProcessError:
         return b""
 
 

@@ -15,8 +15,8 @@ from itertools import chain
 from packaging.tags import parse_tag
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-from npu_overlays.archives import unaccounted
 from npu_overlays.errors import Problem, listing
+from npu_overlays.sources.archive_files import unaccounted
 from npu_overlays.wheels.bill_of_materials import bill_name
 from npu_overlays.wheels.wheel_reader import WheelContents, record_digest
 

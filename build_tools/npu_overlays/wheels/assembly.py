@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from npu_overlays.files import atomically
 from npu_overlays.overlay.inputs import Input
-from npu_overlays.reproducible import atomically
-from npu_overlays.source.members import Member, deflated, inflated
+from npu_overlays.sources.deflated_members import DeflatedMember, deflated, inflated
 from npu_overlays.wheels.wheel_reader import as_recorded
 from npu_summary.changes import Changes
 
@@ -30,7 +30,7 @@ class WheelFile:
     place: str  # its path in the wheel
     content: bytes = b""  # its bytes; empty where the member is known
     executable: bool = False  # whether it is to be installed so
-    member: Member | None = None  # how a wheel holds these bytes, where that is known already
+    member: DeflatedMember | None = None  # how a wheel holds these bytes, where that is known already
 
     def read(self) -> bytes:
         """Return the file's bytes."""
@@ -61,7 +61,7 @@ def _entry(file: WheelFile, like: zipfile.ZipInfo) -> zipfile.ZipInfo:
     return entry
 
 
-def _append(wheel: zipfile.ZipFile, entry: zipfile.ZipInfo, member: Member) -> tuple[str, str, int]:
+def _append(wheel: zipfile.ZipFile, entry: zipfile.ZipInfo, member: DeflatedMember) -> tuple[str, str, int]:
     """Add a member that is deflated already, and return its row of RECORD.
 
     `zipfile` has no method for that, but says where everything goes.

@@ -10,11 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.choice import Choice
 from npu_overlays.errors import ConfigError, OverlayError, Problem
-from npu_overlays.loading import Loaded, Loader
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.source import ask_again
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.pipeline.loader import Loaded, Loader
+from npu_overlays.sources.acquisition import ask_again
 from npu_overlays.wheels.constraints_files import write_constraints
 from npu_overlays.wheels.output_folder import earlier_builds, move_into, remove_superseded, workspace
 from npu_overlays.wheels.overlay_build import Task, attempt, fresh_build
@@ -22,7 +22,7 @@ from npu_overlays.wheels.results import BuildOutcome, BuiltWheels, FailedBuild
 from npu_overlays.wheels.statement import statement_file
 
 if TYPE_CHECKING:
-    from npu_overlays.crew.together import Died
+    from npu_overlays.worker_pool import WorkerDied
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ def _load(overlays: Iterable[Overlay], loader: Loader, out: Path) -> tuple[list[
             one = loader.load(overlay)
             loaded.append(replace(one, earlier=earlier_builds(one, out)))
         except ConfigError as error:
-            from npu_overlays.pipeline import with_causes  # noqa: PLC0415  # what was built before needs no merging
+            from npu_overlays.pipeline.preparation import with_causes  # noqa: PLC0415  # what was built before needs no merging
 
             found[overlay.folder] = FailedBuild(overlay=overlay.name, error=with_causes(error, overlay, loader))
         except OverlayError as error:
@@ -119,19 +119,19 @@ def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, policy: Build
 
     if (jobs := min(policy.jobs, len(stale))) > 1:
         # Takes time, which a single wheel need not take.
-        from npu_overlays.crew.together import Died, Work, together  # noqa: PLC0415
+        from npu_overlays.worker_pool import TaskBatch, WorkerDied, run_tasks  # noqa: PLC0415
 
-        def hear(task: Task, outcome: BuildOutcome | Died | None) -> None:
-            take(task, _died(task, outcome) if isinstance(outcome, Died) else outcome)
+        def hear(task: Task, outcome: BuildOutcome | WorkerDied | None) -> None:
+            take(task, _died(task, outcome) if isinstance(outcome, WorkerDied) else outcome)
 
-        together(Work(do=attempt, tasks=tasks(), number=len(stale), jobs=jobs), hear)
+        run_tasks(TaskBatch(do=attempt, tasks=tasks(), number=len(stale), jobs=jobs), hear)
     else:
         for task in tasks():
             take(task, attempt(task))
     return found
 
 
-def _died(task: Task, died: Died) -> FailedBuild:
+def _died(task: Task, died: WorkerDied) -> FailedBuild:
     what = f"the process that built it ended before it was done: {died.how}"
     fix = "build with fewer --jobs: memory may have run out"
     return FailedBuild(

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from email.parser import HeaderParser
 
-from npu_overlays.builds import INPUT_NAMES, wheel_inputs
 from npu_overlays.overlay.inputs import Input
-from npu_overlays.pipeline import Prepared
+from npu_overlays.pipeline.build_version import INPUT_NAMES, wheel_inputs
+from npu_overlays.pipeline.preparation import Prepared
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.statement import inputs_of, material, sha256, statements
 from npu_overlays.wheels.wheel_check import is_patched

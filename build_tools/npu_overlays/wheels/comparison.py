@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from npu_overlays.archives import read_archive
+from npu_overlays.sources.archive_files import read_archive
 
 _LINES = 20
 _WIDTH = 200

@@ -8,11 +8,11 @@ from pathlib import Path
 from packaging.version import Version
 
 from npu_doctor.stacks import constraints_name
-from npu_overlays.constraints import FIX, constraints_text, mistakes, own_pins, pinned, stack_of
 from npu_overlays.errors import Problem
-from npu_overlays.loading import Loaded, Loader
+from npu_overlays.files import write_atomically
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.reproducible import write_atomically
+from npu_overlays.pipeline.loader import Loaded, Loader
+from npu_overlays.wheels.constraints import FIX, constraints_text, mistakes, own_pins, pinned, stack_of
 from npu_overlays.wheels.output_folder import versions_in, wheels_of
 from npu_overlays.wheels.results import Verified
 

@@ -20,14 +20,13 @@ import tomlkit
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from npu_overlays.choice import Choice
 from npu_overlays.errors import OutputError, Problem
-from npu_overlays.loading import Loader
+from npu_overlays.files import temporaries, writing
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import Prepared, each, joined, prepare
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.pipeline.loader import Loader
+from npu_overlays.pipeline.preparation import Prepared, each, joined, prepare
 from npu_overlays.progress import about, step
-from npu_overlays.reproducible import writing
-from npu_overlays.scratch import temporaries
 from npu_overlays.wheels.hatchling_archives import pack, written
 from npu_overlays.wheels.output_folder import earlier_builds, move_into, other_bytes, remove_superseded, workspace
 from npu_overlays.wheels.parts import Parts, companion_parts, patched_parts

@@ -12,10 +12,10 @@ from hatchling.builders.plugin.interface import IncludedFile
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from npu_overlays.builds import EPOCH
-from npu_overlays.loading import Loaded
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import Prepared, prepare
+from npu_overlays.pipeline.build_version import EPOCH
+from npu_overlays.pipeline.loader import Loaded
+from npu_overlays.pipeline.preparation import Prepared, prepare
 from npu_overlays.progress import step
 from npu_overlays.wheels.assembly import Kit, WheelPair
 from npu_overlays.wheels.parts import Parts, companion_parts, core_metadata, explained, patched_parts

@@ -20,16 +20,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from npu_overlays.acquisition import acquire
-from npu_overlays.builds import build_of, wheel_inputs
-from npu_overlays.loading import Loaded
+from npu_overlays.files import canonical_json
 from npu_overlays.overlay.inputs import Input, input_files, inputs_digest, layer_files
+from npu_overlays.pipeline.build_version import build_of, wheel_inputs
+from npu_overlays.pipeline.loader import Loaded
+from npu_overlays.pipeline.upstream import acquire
 from npu_overlays.progress import step
-from npu_overlays.reproducible import canonical_json
-from npu_overlays.source import cache_root, sources_of
-from npu_overlays.source.guard import check
-from npu_overlays.source.members import (
-    Member,
+from npu_overlays.sources.acquisition import sources_of
+from npu_overlays.sources.cache import cache_root
+from npu_overlays.sources.cache_trust import check
+from npu_overlays.sources.deflated_members import (
+    DeflatedMember,
     deflated,
     forget_older,
     keep,
@@ -39,7 +40,7 @@ from npu_overlays.source.members import (
     unpacked,
     upstream_members,
 )
-from npu_overlays.tree import Source
+from npu_overlays.sources.tree import Source
 from npu_overlays.wheels.assembly import Kit, WheelFile, WheelPair
 
 # For front ends, which do not pass our options on.
@@ -97,7 +98,7 @@ def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> WheelPair | None:
 
 def _made(loaded: Loaded) -> WheelPair:
     """Merge the inputs; keep the result for them, unless somebody edits them meanwhile."""
-    from npu_overlays.pipeline import prepare  # noqa: PLC0415  # what was merged before needs no merging
+    from npu_overlays.pipeline.preparation import prepare  # noqa: PLC0415  # what was merged before needs no merging
     from npu_overlays.wheels import hatchling_archives  # noqa: PLC0415  # nor hatchling, which takes a fifth of a second
 
     prepared = prepare(loaded)
@@ -108,7 +109,7 @@ def _made(loaded: Loaded) -> WheelPair:
     key = _key(loaded, made.inputs)
     # Those that came from the cache of upstream's files, which would take long to be read and checked once more.
     known = {file.member.sha256 for file in made.wheel.files if file.member}
-    own: dict[str, Member] = {}
+    own: dict[str, DeflatedMember] = {}
     wheels = [_facts(one, known, own) for one in (made.wheel, made.companion)]
     said = {"version": made.version, "record": made.record, "wheels": wheels}
     file = _file(prepared.tree.upstream.source, loaded, key)
@@ -132,7 +133,7 @@ def _file(source: Source, loaded: Loaded, key: str) -> Path:
     return kept_merged(cache_root(), source.sha256 or source.commit, loaded.name, key)
 
 
-def _facts(kit: Kit, known: Container[str], own: dict[str, Member]) -> dict[str, Any]:
+def _facts(kit: Kit, known: Container[str], own: dict[str, DeflatedMember]) -> dict[str, Any]:
     """Return the JSON of a kit, without its files' bytes; members that are not known are added to `own`."""
     files = []
     for file in kit.files:
@@ -143,7 +144,7 @@ def _facts(kit: Kit, known: Container[str], own: dict[str, Member]) -> dict[str,
     return {"name": kit.name, "metadata": base64.b85encode(kit.metadata).decode(), "files": files}
 
 
-def _kit(said: Mapping[str, Any], members: Mapping[str, Member]) -> Kit:
+def _kit(said: Mapping[str, Any], members: Mapping[str, DeflatedMember]) -> Kit:
     """Return a kit from its JSON; raises `KeyError` if a member is not known any more."""
     files = []
     for place, executable, digest in said["files"]:

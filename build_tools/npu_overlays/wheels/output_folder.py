@@ -10,14 +10,13 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from npu_overlays.builds import INPUT_NAMES
 from npu_overlays.errors import Problem, listing
+from npu_overlays.files import scratch, writing
 from npu_overlays.interrupts import held
-from npu_overlays.loading import Loaded
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.reproducible import writing
-from npu_overlays.scratch import scratch
-from npu_overlays.source import sources_of
+from npu_overlays.pipeline.build_version import INPUT_NAMES
+from npu_overlays.pipeline.loader import Loaded
+from npu_overlays.sources.acquisition import sources_of
 from npu_overlays.wheels.statement import sha256, stated_digests, stated_inputs
 from npu_summary.versions import BUILD, local_parts
 

@@ -7,14 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.acquisition import acquire
-from npu_overlays.builds import wheel_inputs, wheel_version
 from npu_overlays.errors import OutputError, OverlayError
-from npu_overlays.loading import Loaded
+from npu_overlays.files import writing
 from npu_overlays.overlay.inputs import input_files, inputs_digest
+from npu_overlays.pipeline.build_version import wheel_inputs, wheel_version
+from npu_overlays.pipeline.loader import Loaded
+from npu_overlays.pipeline.upstream import acquire
 from npu_overlays.progress import about, step
-from npu_overlays.reproducible import writing
-from npu_overlays.source import Mode, git_answers, sources_of
+from npu_overlays.sources.acquisition import git_answers, sources_of
+from npu_overlays.sources.tree import Mode
 from npu_overlays.wheels.assembly import WheelPair
 from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.merge_cache import kits

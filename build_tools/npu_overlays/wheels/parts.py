@@ -13,7 +13,7 @@ from hatchling.metadata.spec import get_core_metadata_constructors
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.compiled import PURE
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.pipeline import Prepared
+from npu_overlays.pipeline.preparation import Prepared
 from npu_overlays.wheels.assembly import WheelFile
 from npu_overlays.wheels.bill_of_materials import bill, bill_name, facts
 from npu_overlays.wheels.project_tables import companion_table, project_table

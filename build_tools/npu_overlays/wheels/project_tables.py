@@ -8,10 +8,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from npu_overlays.contracts.metadata import UpstreamMetadata
+from npu_overlays.files import canonical_json
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import Prepared
-from npu_overlays.reproducible import canonical_json
-from npu_overlays.stack_requirements import DOCTOR, without_extras
+from npu_overlays.overlay.stack_requirements import DOCTOR, without_extras
+from npu_overlays.pipeline.preparation import Prepared
 from npu_overlays.wheels.requirements import of_extras, rewritten_requires
 from npu_summary import changes, provenance
 from npu_summary.plurals import plural

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from npu_overlays.choice import Choice
 from npu_overlays.errors import ConfigError, Problem
-from npu_overlays.loading import Loader
-from npu_overlays.overlay.lookup import find_overlay, overlay_folders, readable
+from npu_overlays.overlay.overlay_folders import find_overlay, overlay_folders, readable
 from npu_overlays.overlay.project import Overlay, source_kind
-from npu_overlays.pipeline import prepare
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.pipeline.loader import Loader
+from npu_overlays.pipeline.preparation import prepare
 from npu_overlays.progress import about, step
-from npu_overlays.source import sources_of
+from npu_overlays.sources.acquisition import sources_of
 from npu_overlays.wheels.changed_inputs import OtherInput, other_inputs
 from npu_overlays.wheels.comparison import MemberDifference, differences
 from npu_overlays.wheels.hatchling_archives import pack_companion, pack_wheel

@@ -18,8 +18,8 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
+from npu_overlays.files import canonical_json
 from npu_overlays.overlay.inputs import Input
-from npu_overlays.reproducible import canonical_json
 from npu_summary.changes import Changes, Upstream
 
 SUFFIX = ".intoto.json"

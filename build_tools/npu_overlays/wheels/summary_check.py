@@ -12,7 +12,7 @@ from npu_overlays import git
 from npu_overlays.errors import Problem
 from npu_overlays.overlay.compiled import BINARY, names
 from npu_overlays.paths import unsafe
-from npu_overlays.proc import ProcessError
+from npu_overlays.process import ProcessError
 from npu_overlays.wheels.wheel_reader import WheelContents
 from npu_summary.changes import Changes, Unreadable, parse_manifest
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import npu_summary
 from npu_doctor.knowledge import settings_file
-from npu_overlays.builds import CODE
 from npu_overlays.changes.record import manifest, unified_diff
-from npu_overlays.loading import Loaded
+from npu_overlays.files import canonical_json
 from npu_overlays.overlay.inputs import LOCK_FILE, layer_files
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, LAYER_FILE, STACKS_FOLDER, Layer, Overlay
 from npu_overlays.overlay.revisions import REVISIONS_FILE
-from npu_overlays.pipeline import Prepared
-from npu_overlays.reproducible import canonical_json
-from npu_overlays.source.members import Member, upstream_members
-from npu_overlays.tree import PatchedTree
+from npu_overlays.pipeline.build_version import CODE
+from npu_overlays.pipeline.loader import Loaded
+from npu_overlays.pipeline.preparation import Prepared
+from npu_overlays.sources.deflated_members import DeflatedMember, upstream_members
+from npu_overlays.sources.tree import PatchedTree
 from npu_overlays.wheels.assembly import WheelFile
 from npu_overlays.wheels.explanation import explanations
 from npu_summary.changes import SCHEMES
@@ -49,7 +49,7 @@ def wheel_files(prepared: Prepared) -> list[WheelFile]:
     return sorted(files, key=_walked)
 
 
-def _shipped(tree: PatchedTree, kept: Mapping[str, Member], path: str, place: str) -> WheelFile:
+def _shipped(tree: PatchedTree, kept: Mapping[str, DeflatedMember], path: str, place: str) -> WheelFile:
     member = None if path in tree.changed else kept.get(tree.upstream.entries[path].blob)
     content = b"" if member else tree.after(path) or b""
     return WheelFile(place=place, content=content, executable=tree.is_executable(path), member=member)

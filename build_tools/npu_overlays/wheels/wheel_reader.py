@@ -12,9 +12,9 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from npu_overlays.archives import ArchiveError, Member, read_archive
 from npu_overlays.errors import OutputError, Problem, listing
 from npu_overlays.paths import faults
+from npu_overlays.sources.archive_files import ArchiveError, ArchiveMember, read_archive
 from npu_summary.changes import SCHEMES
 
 REBUILD = "build the wheel again, or fetch it again from where it was published"
@@ -48,7 +48,7 @@ class WheelContents:
         return Problem(where=f"{self.file}: {where}", what=what, fix=REBUILD)
 
 
-def read_members(file: Path, wanted: Callable[[str], bool] = bool) -> list[Member]:
+def read_members(file: Path, wanted: Callable[[str], bool] = bool) -> list[ArchiveMember]:
     """Return the files of a wheel, those of `wanted` paths if given; raises `OutputError` where it is none."""
     try:
         return read_archive(file.read_bytes(), file.name, wanted)

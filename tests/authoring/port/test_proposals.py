@@ -20,8 +20,8 @@ from npu_overlays.errors import OverlayError
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.source import cache_root
-from npu_overlays.source.histories import history
+from npu_overlays.sources.cache import cache_root
+from npu_overlays.sources.histories import history
 from support.wheelhouse import PROJECT
 
 pytestmark = [pytest.mark.upstream, pytest.mark.slow]

@@ -14,7 +14,7 @@ from authoring.port.test_port import say
 from end_to_end.sample import CORE, LIB_OVERLAY
 from environments import ROOT
 from npu_overlays.authoring.port.history import UpstreamHistory
-from npu_overlays.pin import Pin
+from npu_overlays.sources.pin import Pin
 from sampled.between import Between
 from sampled.judging import judge
 from sampled.porting import PATCHED, UPSTREAM, Ported

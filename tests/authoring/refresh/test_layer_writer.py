@@ -25,7 +25,7 @@ from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
 from npu_overlays.overlay.project import Layer, TextEdit
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 
 EDIT = TextEdit(paths=("a.yaml",), find="a: 1", replace="a: 2", count=1, why="Two.")
 LAYER = 'project = "lib"\n\n[upstream]\nrepository = "r"\n'
@@ -80,16 +80,16 @@ FILE = "npu.txt"
 SAID = 'accept = ["print: it is meant"]'
 
 
-def overlay_with_files(root: Path) -> Subject:
+def overlay_with_files(root: Path) -> AppliedInput:
     """Return a pin and a layer, each with an added file of which it says something."""
     of_layer = f'[[file]]\npath = "pkg/theirs.txt"\n{SAID}\n'
     layer(root, {"tree/pkg/theirs.txt": "a\nb\nc\n"}, config=of_layer)
     own = f'\n[[tool.overlay.file]]\npath = "pkg/{FILE}"\n{SAID}\n'
     content = load(root, write(root, {f"tree/pkg/{FILE}": "one\ntwo\nthree\n"}, config=own))
-    return Subject(content=content, tree=source_tree({"pkg/m.py": b""}), absent=frozenset(), version="1.0")
+    return AppliedInput(content=content, tree=source_tree({"pkg/m.py": b""}), absent=frozenset(), version="1.0")
 
 
-def written(subject: Subject, *edited: EditedFile) -> dict[str, str | None]:
+def written(subject: AppliedInput, *edited: EditedFile) -> dict[str, str | None]:
     """Return the files that are to be otherwise, below the names of their layers."""
     marked = apply_part(subject.content, subject.tree)
     writer = LayerWriter(subject, subject.content.overlay.chain[-1], lambda *_: Grounds(reason=Reason(why="w")))
@@ -140,7 +140,7 @@ def test_an_empty_file_moves_with_its_folder_alone(tmp_path: Path, *, beside: bo
     own = {"tree/pkg/old/__init__.py": b"", "tree/pkg/old/a.txt": b"one\ntwo\n"}
     layer(tmp_path, own, config=f'[[file]]\npath = "pkg/old/__init__.py"\n{SAID}\n')
     content = load(tmp_path, write(tmp_path, {}))
-    subject = Subject(content=content, tree=source_tree({"pkg/m.py": b""}), absent=frozenset(), version="1.0")
+    subject = AppliedInput(content=content, tree=source_tree({"pkg/m.py": b""}), absent=frozenset(), version="1.0")
     moved = [EditedFile(path="pkg/old/a.txt", content=None), EditedFile(path="pkg/new/a.txt", content=b"one\ntwo\n")]
     gone, came = (
         EditedFile(path="pkg/old/__init__.py", content=None),

@@ -13,14 +13,14 @@ from npu_overlays.authoring.refresh.plan import RefreshPlan
 from npu_overlays.authoring.refresh.planner import Planner
 from npu_overlays.errors import MergeError
 from npu_overlays.merge.apply import apply_part
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 
 LATIN = "# -*- coding: latin-1 -*-\nNAME = 'é'\n"
 
 
 def plan(root: Path, upstream: bytes, wanted: bytes, overlay: str = "", *, as_patch: bool = False) -> RefreshPlan:
     content = load(root, write(root, {"tree/pkg/m.py": overlay} if overlay else {}))
-    subject = Subject(content=content, tree=source_tree({"pkg/m.py": upstream}), absent=frozenset(), version="1.0")
+    subject = AppliedInput(content=content, tree=source_tree({"pkg/m.py": upstream}), absent=frozenset(), version="1.0")
     marked = apply_part(content, subject.tree, absent=frozenset())
     return Planner(subject, marked, as_patch=as_patch).plan((EditedFile(path="pkg/m.py", content=wanted),))
 
@@ -67,7 +67,7 @@ def test_what_is_moved_to_another_file_does_not_take_the_operations_on_it_along(
     """The file with all of it, and the class alone; what only goes takes them along."""
     upstream = {"pkg/m.py": b"NAME = 1\n\n\nclass C:\n    def theirs(self): ...\n", "pkg/n.py": b"ONE = 1\n"}
     content = load(tmp_path, write(tmp_path, {"tree/pkg/m.py": MEMBER}))
-    subject = Subject(content=content, tree=source_tree(upstream), absent=frozenset(), version="1.0")
+    subject = AppliedInput(content=content, tree=source_tree(upstream), absent=frozenset(), version="1.0")
     planner = Planner(subject, apply_part(content, subject.tree, absent=frozenset()), as_patch=True)
     goes = EditedFile(path="pkg/m.py", content=left)
     for path in ("pkg/n.py", "pkg/new.py"):

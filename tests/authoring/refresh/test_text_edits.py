@@ -21,7 +21,7 @@ from npu_overlays.errors import MergeError
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 
 A, B = "pkg/a.yaml", "pkg/b.yaml"
 UPSTREAM = b"a: 1\nmid: 0\nb: 1\n"
@@ -38,7 +38,7 @@ def refreshed(
 ) -> list[tuple[list[str], str, str]]:
     """Return the paths, finds and replacements that an overlay has then, having seen that it gives what is wanted."""
     content = load(root, write(root, {}, config=config))
-    subject = Subject(content=content, tree=source_tree(upstream), absent=frozenset(), version="1.0")
+    subject = AppliedInput(content=content, tree=source_tree(upstream), absent=frozenset(), version="1.0")
     marked = apply_part(content, subject.tree, absent=frozenset())
     plan = Planner(subject, marked).plan(tuple(EditedFile(path=path, content=text) for path, text in wanted.items()))
     writer = LayerWriter(subject, content.overlay.chain[-1], lambda *_: Grounds(reason=Reason(why="new")))

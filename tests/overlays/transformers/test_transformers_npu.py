@@ -20,7 +20,7 @@ from npu_overlays.contracts.runtime_coverage import (
     uncovered_operations,
 )
 from npu_overlays.overlay.content import Content, load_content
-from npu_overlays.overlay.lookup import find_overlay
+from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_schemas import recorded, stack_versions
 from parity.report import parities
 from support.parity import read_page

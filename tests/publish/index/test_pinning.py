@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from npu_doctor.knowledge import load
-from npu_overlays.constraints import constraints_text
+from npu_overlays.wheels.constraints import constraints_text
 
 from .conftest import Shop
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npu_doctor.knowledge import load
 from npu_doctor.stacks import constraints_name
-from npu_overlays.constraints import constraints_text
+from npu_overlays.wheels.constraints import constraints_text
 from summary.pages import DIFF, sample
 from summary.samples import change, distribution, file
 from support.wheels import write_wheel

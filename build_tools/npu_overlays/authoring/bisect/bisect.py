@@ -11,7 +11,7 @@ from typing import TypeVar
 from npu_overlays.authoring.bisect.trial import FOLDER, RunResult, Trial
 from npu_overlays.authoring.checkout.units import Unit
 from npu_overlays.errors import Problem, UsageError, listing
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ class BisectResult:
         return not self.ending.is_like(self.whole)
 
 
-def bisect(subject: Subject, command: Sequence[str]) -> BisectResult:
+def bisect(subject: AppliedInput, command: Sequence[str]) -> BisectResult:
     """Return the fewest operations of an overlay that make a command fail.
 
     Args:

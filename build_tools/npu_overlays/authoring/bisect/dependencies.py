@@ -12,9 +12,9 @@ from npu_overlays.model.code_blocks import dedented, names_in
 from npu_overlays.model.imports import imported
 from npu_overlays.model.shipped_modules import is_package_file, module_name
 from npu_overlays.model.tokens import significant
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.said import OverlayFile
-from npu_overlays.pin import Pin
+from npu_overlays.sources.pin import Pin
 
 # The names that one thing may have, the most telling one first: dotted ones from the module on, ``.member`` of an
 # attribute of which the object is not known, and ``member=`` of what may be a field that a call fills.

@@ -15,7 +15,7 @@ from npu_overlays.authoring.bisect.workspace import Workspace
 from npu_overlays.authoring.checkout.units import only, units_of
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.errors import MergeError, Problem, UsageError
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
 
 FOLDER = "NPU_OVERLAYS_CHECKOUT"
@@ -74,7 +74,7 @@ class Trial:
         command: the command.
     """
 
-    def __init__(self, folder: Path, subject: Subject, command: Sequence[str]) -> None:
+    def __init__(self, folder: Path, subject: AppliedInput, command: Sequence[str]) -> None:
         self._folder = folder
         self._subject = subject
         self._command = list(command)

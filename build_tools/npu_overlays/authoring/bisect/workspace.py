@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 # What tells that a file is still the one that was written: nobody can set the last of them.
 _Stamp: TypeAlias = tuple[int, int, int, int]

@@ -9,8 +9,8 @@ from npu_overlays.authoring.checkout.commit_messages import message
 from npu_overlays.authoring.checkout.units import Unit, about, only, units_of
 from npu_overlays.errors import MergeError
 from npu_overlays.merge.apply import apply_part
-from npu_overlays.pipeline import Subject
-from npu_overlays.tree import PatchedTree
+from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.sources.tree import PatchedTree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class CommitSeries:
     tree: PatchedTree = field(repr=False)
 
 
-def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: bool = True) -> CommitSeries:
+def series(subject: AppliedInput, chosen: Sequence[Unit] | None = None, *, notices: bool = True) -> CommitSeries:
     """Return one commit for each unit of an overlay, in the order in which a build applies them.
 
     Args:
@@ -71,7 +71,9 @@ def series(subject: Subject, chosen: Sequence[Unit] | None = None, *, notices: b
     return CommitSeries(commits=tuple(commits), tree=whole)
 
 
-def _applied(subject: Subject, units: Sequence[Unit], latest: Sequence[Unit], *, notices: bool) -> PatchedTree | None:
+def _applied(
+    subject: AppliedInput, units: Sequence[Unit], latest: Sequence[Unit], *, notices: bool
+) -> PatchedTree | None:
     """Return the files that the latest units change, as all units leave them; None where these cannot be applied."""
     paths = frozenset[str]().union(*(unit.paths for unit in latest))
     try:

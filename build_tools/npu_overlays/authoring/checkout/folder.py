@@ -13,13 +13,12 @@ from npu_overlays.authoring.checkout.commit_series import CommitSeries, series
 from npu_overlays.authoring.checkout.repository import Repository, write
 from npu_overlays.authoring.checkout.work_tree_state import refuse_unsettled
 from npu_overlays.errors import OutputError, Problem, UsageError
+from npu_overlays.files import scratch, writing
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LICENCE_FILES, LOCK_FILE, inputs_digest
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
-from npu_overlays.reproducible import writing
-from npu_overlays.scratch import scratch
 from npu_summary.plurals import plural
 
 # The keys of the repository's own configuration that record what it was made of.
@@ -41,7 +40,7 @@ class Checkout:
     head: str
 
 
-def check_out(subject: Subject, folder: Path) -> tuple[Checkout, CommitSeries]:
+def check_out(subject: AppliedInput, folder: Path) -> tuple[Checkout, CommitSeries]:
     """Make a checkout of an overlay.
 
     Args:

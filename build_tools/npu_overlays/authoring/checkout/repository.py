@@ -11,9 +11,9 @@ from npu_overlays import git
 from npu_overlays.authoring.checkout.commit_messages import Identity
 from npu_overlays.authoring.checkout.commit_series import CommitSeries, OverlayCommit
 from npu_overlays.errors import OutputError, Problem
-from npu_overlays.pipeline import Subject
-from npu_overlays.proc import ProcessError
-from npu_overlays.source import kept_commit
+from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.process import ProcessError
+from npu_overlays.sources.acquisition import kept_commit
 
 BRANCH = "overlay"
 UPSTREAM = "upstream"
@@ -109,7 +109,7 @@ class Repository:
         self.git("read-tree", "--empty")  # with all that was said there of single files
         self.git("reset", "--quiet", "--hard", head)
 
-    def start(self, subject: Subject) -> str:
+    def start(self, subject: AppliedInput) -> str:
         """Make the repository in the folder, with upstream in it, and return upstream's commit."""
         self.git("init", "--quiet", "--template=", f"--initial-branch={BRANCH}")
         for name, value in _LOCAL.items():
@@ -122,7 +122,7 @@ class Repository:
         self.git("update-ref", f"refs/tags/{UPSTREAM}", base)
         return base
 
-    def commit(self, subject: Subject, base: str, commits: Sequence[OverlayCommit]) -> str:
+    def commit(self, subject: AppliedInput, base: str, commits: Sequence[OverlayCommit]) -> str:
         """Add commits on top of `base`, and return the last, or `base` where there is none."""
         if not commits:
             return base
@@ -136,7 +136,7 @@ class Repository:
             parent = ""
         return self._import(b"".join(stream))
 
-    def _copy_commit(self, subject: Subject) -> str:
+    def _copy_commit(self, subject: AppliedInput) -> str:
         """Copy the objects of the cache's repository, so that upstream's commit has its own id here."""
         commit = subject.tree.source.commit
         kept = kept_commit(commit)
@@ -145,7 +145,7 @@ class Repository:
             shutil.copyfile(kept / "shallow", self.folder / ".git" / "shallow")
         return commit
 
-    def _commit_release(self, subject: Subject) -> str:
+    def _commit_release(self, subject: AppliedInput) -> str:
         """Commit the files of a release archive."""
         source, pin = subject.tree.source, subject.content.overlay.pin
         text = f"{pin.project}, as released\n\nRelease-Archive: {source.archive}\nRelease-Sha256: {source.sha256}\n"
@@ -159,7 +159,7 @@ class Repository:
         return made
 
 
-def write(folder: Path, subject: Subject, made: CommitSeries) -> tuple[str, str]:
+def write(folder: Path, subject: AppliedInput, made: CommitSeries) -> tuple[str, str]:
     """Make a repository in an empty folder, check out the last commit, and return upstream's commit and the last.
 
     Raises:
@@ -173,7 +173,7 @@ def write(folder: Path, subject: Subject, made: CommitSeries) -> tuple[str, str]
     return base, head
 
 
-def _identity(subject: Subject, seconds: int) -> Identity:
+def _identity(subject: AppliedInput, seconds: int) -> Identity:
     overlay = subject.content.overlay
     return Identity(name=overlay.distribution, email=overlay.name, seconds=seconds)
 

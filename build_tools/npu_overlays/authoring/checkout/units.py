@@ -11,9 +11,9 @@ from typing import TypeAlias
 from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, file_reason
 from npu_overlays.overlay.operations import Operation, Reason
 from npu_overlays.overlay.patches import read_patch
-from npu_overlays.overlay.said import OverlayFile, SourcedEdit, file_reason
 
 Item: TypeAlias = Operation | OverlayFile | SourcedEdit
 

@@ -12,12 +12,12 @@ from npu_overlays.authoring.import_patches.patch_folder import InputPatch
 from npu_overlays.changes.tree_comparison import ChangedFile, compare_file
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merge.patch_application import ambiguities, apply_as_git_does, placed_otherwise
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.patches import PatchFile, parsed_patch, stated_reason
-from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import Section, diff_of, parts
-from npu_overlays.pin import Pin
-from npu_overlays.proc import ProcessError
-from npu_overlays.tree import PatchedTree, SourceTree
+from npu_overlays.process import ProcessError
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import PatchedTree, SourceTree
 
 # The numbers of folders that may stand before paths in a patch, the likeliest first.
 _STRIPS = (1, 0, 2, 3)

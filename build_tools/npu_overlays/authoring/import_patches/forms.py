@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from npu_overlays.acquisition import upstream_metadata
 from npu_overlays.authoring.import_patches.applied_patches import AppliedPatch, explained
 from npu_overlays.authoring.import_patches.stated_reasons import StatedReasons, grounds_of
 from npu_overlays.authoring.init.init import StagedOverlay
@@ -30,11 +29,12 @@ from npu_overlays.merge.apply import apply_part
 from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, load_content, needs_version
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.operations import ACTIONS, Grounds
-from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import letter
-from npu_overlays.pipeline import Subject
-from npu_overlays.tree import PatchedTree
+from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.pipeline.upstream import upstream_metadata
+from npu_overlays.sources.tree import PatchedTree
 
 FormKind = Literal["patches", "operations"]
 # Lines that other programs write between a letter and the names of a file.
@@ -140,9 +140,9 @@ class FormBuilder:
             self._plan = Planner(self._subject(), self._upstream).plan(self.edited)
         return self._plan
 
-    def _subject(self) -> Subject:
+    def _subject(self) -> AppliedInput:
         content = load_content(load_overlay(self._new.stage), "")
-        return Subject(content=content, tree=self._new.tree, absent=frozenset())
+        return AppliedInput(content=content, tree=self._new.tree, absent=frozenset())
 
     def _patches(self, why: Why) -> Iterator[FormFile]:
         for one in self._taken:

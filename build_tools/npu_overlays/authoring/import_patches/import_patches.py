@@ -26,7 +26,7 @@ from npu_overlays.authoring.init.init import StagedOverlay, staged_overlay
 from npu_overlays.authoring.init.request import InitRequest, presence
 from npu_overlays.errors import MergeError, OverlayError, Problem, UsageError
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pipeline import joined
+from npu_overlays.pipeline.preparation import joined
 from npu_overlays.progress import about, step
 
 T = TypeVar("T")

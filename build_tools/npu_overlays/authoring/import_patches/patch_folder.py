@@ -13,8 +13,8 @@ from packaging.utils import InvalidName, canonicalize_name
 from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.overlay.bounds import patch_bounds
 from npu_overlays.overlay.inputs import is_ignored
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.mails import is_cover, mails
-from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.paths import unsafe
 
 PATCHES = "patch"

@@ -9,17 +9,17 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from npu_overlays import source
 from npu_overlays.authoring.import_patches.ledger import Ledger
 from npu_overlays.authoring.import_patches.patch_folder import PatchSet
 from npu_overlays.authoring.init.base_layers import SUFFIX, BaseLayers
 from npu_overlays.authoring.init.request import InitRequest, faults
 from npu_overlays.errors import OverlayError, Problem, UsageError
-from npu_overlays.overlay.lookup import readable
+from npu_overlays.overlay.overlay_folders import readable
 from npu_overlays.overlay.project import LAYER_FILE, Overlay
-from npu_overlays.pin import Pin
 from npu_overlays.progress import step
-from npu_overlays.source.histories import history
+from npu_overlays.sources import acquisition
+from npu_overlays.sources.histories import history
+from npu_overlays.sources.pin import Pin
 
 _ID = re.compile(r"[0-9a-f]{40}")
 _SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
@@ -123,7 +123,7 @@ def _whole(one: PatchSet, revision: str, request: InitRequest) -> str:
         return revision
     step(f"{one.name}: looking for the commit")
     pin = Pin(project=one.project, repository=request.repository, packages=())
-    cache = source.cache_root().absolute()
+    cache = acquisition.cache_root().absolute()
     return history(pin, [revision], clone=clone, cache=cache, progress=step)[1][revision]
 
 

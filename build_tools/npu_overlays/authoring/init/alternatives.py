@@ -17,8 +17,8 @@ from packaging.utils import parse_wheel_filename
 from npu_overlays.errors import listing
 from npu_overlays.overlay.compiled import BINARY
 from npu_overlays.progress import step
-from npu_overlays.source.releases import Release, find_release
-from npu_overlays.source.unpacked import list_files
+from npu_overlays.sources.archive_contents import list_files
+from npu_overlays.sources.releases import Release, find_release
 
 # What stands between the name of a system and a processor: the version of the system, or of its C library.
 _VERSION = re.compile(r"(_?\d+)+_(?=[a-z])")

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from npu_overlays.acquisition import acquire, check_shape
 from npu_overlays.authoring.init.alternatives import Alternatives
 from npu_overlays.authoring.init.base_layers import BaseLayers
 from npu_overlays.authoring.init.example import ExampleOperation, find_example
@@ -21,9 +20,10 @@ from npu_overlays.model import model_of
 from npu_overlays.model.shipped_modules import EXTENSIONS, module_name
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import LOCK_FILE
-from npu_overlays.overlay.licences import licence_files
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
-from npu_overlays.tree import SourceTree
+from npu_overlays.pipeline.licences import licence_files
+from npu_overlays.pipeline.upstream import acquire, check_shape
+from npu_overlays.sources.tree import SourceTree
 
 
 @dataclass(frozen=True, kw_only=True)

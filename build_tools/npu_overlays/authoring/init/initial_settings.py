@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from npu_overlays import source
 from npu_overlays.authoring.init.alternatives import alternatives
 from npu_overlays.authoring.init.base_layers import BaseLayers
 from npu_overlays.authoring.init.overlay_files import InitialSettings
@@ -13,11 +12,12 @@ from npu_overlays.authoring.init.project_layout import check_name, of_source, of
 from npu_overlays.authoring.init.request import InitRequest
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.overlay.compiled import BINARY, names
-from npu_overlays.pin import Pin, home_of
 from npu_overlays.progress import step
-from npu_overlays.source.releases import find_release
-from npu_overlays.source.tags import find_tagged
-from npu_overlays.source.unpacked import list_files
+from npu_overlays.sources import acquisition
+from npu_overlays.sources.archive_contents import list_files
+from npu_overlays.sources.commits import find_tagged
+from npu_overlays.sources.pin import Pin, home_of
+from npu_overlays.sources.releases import find_release
 
 
 def initial_settings(request: InitRequest, layered: BaseLayers) -> InitialSettings:
@@ -42,7 +42,7 @@ def initial_settings(request: InitRequest, layered: BaseLayers) -> InitialSettin
 
 
 def _of_release(request: InitRequest, layered: BaseLayers, start: InitialSettings) -> InitialSettings:
-    cache = source.cache_root().absolute()
+    cache = acquisition.cache_root().absolute()
     release = find_release(request.project, request.release, file=request.archive, cache=cache, progress=step)
     name = release.archive.file
     files = list_files(release.content, name)
@@ -68,9 +68,9 @@ def _of_commit(request: InitRequest, layered: BaseLayers) -> Pin:
     pin = Pin(project=request.project, repository=repository, commit=request.commit, packages=())
     if request.tag:
         tagged = replace(pin, commit="", tag=request.tag)
-        commit = find_tagged(tagged, clone=clone, cache=source.cache_root().absolute(), progress=step)
+        commit = find_tagged(tagged, clone=clone, cache=acquisition.cache_root().absolute(), progress=step)
         pin = replace(tagged, commit=commit)
-    tree = source.acquire(pin, mode="git", local=clone, progress=step)
+    tree = acquisition.acquire(pin, mode="git", local=clone, progress=step)
     check_name(request.project, tree.content)
     return _with_packages(request, layered, pin, of_source(tree.content, request.project), tree.entries)
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from npu_overlays.authoring.init.alternatives import Alternatives, sentences
 from npu_overlays.authoring.init.example import ExampleOperation
 from npu_overlays.errors import OutputError, Problem
+from npu_overlays.files import scratch, writing
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.configuration import BUILD_SYSTEM
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pin import Pin
-from npu_overlays.reproducible import writing
-from npu_overlays.scratch import scratch
+from npu_overlays.sources.pin import Pin
 
 _README = """\
 # {name}

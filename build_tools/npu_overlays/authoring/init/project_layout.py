@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from packaging.utils import canonicalize_name
 
-from npu_overlays.archives import HEADERS
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.overlay.tables import parse_toml
+from npu_overlays.sources.archive_files import HEADERS
 from npu_summary.changes import SCHEMES
 
 # What repositories hold beside what they install.

@@ -12,8 +12,8 @@ from npu_overlays.authoring.port.pin_edits import pin_files
 from npu_overlays.authoring.port.port import Port
 from npu_overlays.authoring.port.retarget import Retarget, obstacle_in, restated
 from npu_overlays.errors import Problem, UsageError
+from npu_overlays.overlay.layer_content import SourcedEdit
 from npu_overlays.overlay.project import TextEdit
-from npu_overlays.overlay.said import SourcedEdit
 
 
 def carry_out(port: Port, decisions: Decisions) -> list[str] | None:

@@ -17,12 +17,11 @@ from npu_overlays.authoring.port.upstream_commits import LandedCommits, Upstream
 from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import DefinedNames
 from npu_overlays.contracts.contracts import Contract
-from npu_overlays.crew.cores import cores
-from npu_overlays.crew.together import Died, Work, together
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.layer_content import SourcedEdit
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.said import SourcedEdit
+from npu_overlays.worker_pool import TaskBatch, WorkerDied, cores, run_tasks
 
 # A process takes a third of a second to start, and reads the pinned commit like all others.
 _FEWEST_COMMITS = 40
@@ -137,13 +136,13 @@ def drift(walk: WalkSegment) -> Drift:
         return drift_of_segment(walk)
     found: dict[str, Drift] = {}
 
-    def take(segment: WalkSegment, result: Drift | Died) -> None:
-        if isinstance(result, Died):
+    def take(segment: WalkSegment, result: Drift | WorkerDied) -> None:
+        if isinstance(result, WorkerDied):
             what, fix = f"a process that walked commits ended: {result.how}", "try again, perhaps with --step 10"
             raise OverlayError(Problem(where=walk.content.overlay.name, what=what, fix=fix))
         found[segment.commits[0].id] = result
 
-    together(Work(do=drift_of_segment, tasks=iter(segments), number=len(segments), jobs=len(segments)), take)
+    run_tasks(TaskBatch(do=drift_of_segment, tasks=iter(segments), number=len(segments), jobs=len(segments)), take)
     first, *others = (found[segment.commits[0].id] for segment in segments)
     for other in others:
         first = Drift(

@@ -20,15 +20,15 @@ from npu_overlays.authoring.init.overlay_files import readme, staged
 from npu_overlays.authoring.writer.pin_settings import with_entries, with_pin
 from npu_overlays.contracts.lockfile import load_lock, stated_version
 from npu_overlays.errors import ConfigError, Problem, UsageError, listing
+from npu_overlays.files import remove, write_atomically
 from npu_overlays.overlay.bounds import SINCE_UNTIL
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import CONTENT_FOLDERS, LICENCE_FILES, PORT_FILE, is_ignored
-from npu_overlays.overlay.lookup import readable
+from npu_overlays.overlay.overlay_folders import readable
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay, TextEdit
 from npu_overlays.overlay.tables import load_toml
-from npu_overlays.pin import Pin
-from npu_overlays.reproducible import remove, write_atomically
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import SourceTree
 
 
 @dataclass(frozen=True, kw_only=True)

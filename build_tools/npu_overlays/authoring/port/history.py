@@ -14,8 +14,8 @@ from npu_overlays import git
 from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
 from npu_overlays.authoring.snapshots import DefinedNames, Snapshot
 from npu_overlays.errors import Problem, SourceError
-from npu_overlays.proc import ProcessError
-from npu_overlays.source import objects
+from npu_overlays.process import ProcessError
+from npu_overlays.sources import git_objects
 
 _FIELDS = 5
 _READ_TOGETHER = 500
@@ -35,7 +35,7 @@ class BlobCache(Mapping[str, bytes]):
 
     def read(self, blobs: list[str]) -> Iterator[bytes]:
         """Yield the content of blobs without keeping it."""
-        return objects.read(self._repository, "blob", blobs)
+        return git_objects.read(self._repository, "blob", blobs)
 
     def __getitem__(self, blob: str) -> bytes:
         if blob not in self._kept:

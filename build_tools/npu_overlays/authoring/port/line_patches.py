@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays import git, proc
-from npu_overlays.proc import ProcessError
+from npu_overlays import git, process
+from npu_overlays.process import ProcessError
 
 # A path and the blob of one version of it.
 FileVersion = tuple[str, str]
@@ -70,7 +70,7 @@ def _patched(
     content = "".join(patch).encode("utf-8", "surrogateescape")
     with suppress(ProcessError):  # both fail if one is rejected, after they tried the others
         if fuzzy:
-            proc.run(_FUZZY, cwd=root, stdin=content)
+            process.run(_FUZZY, cwd=root, stdin=content)
         else:
             git.apply(content, root, "--reject")
     rejected = {int(file.parent.name) for file in root.glob("*/file.rej")}

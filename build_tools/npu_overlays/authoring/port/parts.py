@@ -14,8 +14,8 @@ from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import DefinedNames, Snapshot
 from npu_overlays.contracts.changed_reads import ChangedRead
 from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.said import OverlayFile, SourcedEdit
 
 Statement: TypeAlias = Operation | SourcedEdit | OverlayFile
 

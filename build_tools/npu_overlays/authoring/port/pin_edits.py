@@ -15,12 +15,12 @@ from npu_overlays.authoring.writer.layer_settings import with_change, with_new, 
 from npu_overlays.authoring.writer.merge_module_text import Written, rewritten
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.model.module import Module
+from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
 from npu_overlays.overlay.mails import with_mail
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import CONFIG_FILE, Layer, Overlay, TextEdit
-from npu_overlays.overlay.said import OverlayFile, SourcedEdit
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.tree import SourceTree
 
 _Place = tuple[str, str, str]
 

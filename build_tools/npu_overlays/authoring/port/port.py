@@ -12,7 +12,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from npu_overlays.acquisition import acquire
 from npu_overlays.authoring.port.classifier import Classifier, names_of, still_held
 from npu_overlays.authoring.port.expiry import expired
 from npu_overlays.authoring.port.folder import PortState, finish, read_state
@@ -21,10 +20,8 @@ from npu_overlays.authoring.port.parts import CommitRange, PortedPart, parts, wi
 from npu_overlays.authoring.port.start import StartedPort
 from npu_overlays.authoring.port.upstream_commits import LandedCommits
 from npu_overlays.authoring.snapshots import DefinedNames, snapshot_of
-from npu_overlays.choice import Choice
 from npu_overlays.contracts.changed_reads import changed_reads
 from npu_overlays.contracts.lockfile import load_lock, write_lock
-from npu_overlays.derivation import derive_lock
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.model import model_of
 from npu_overlays.model.module import Module
@@ -32,11 +29,14 @@ from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pin import clone_variable
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.pipeline.lock_derivation import derive_lock
+from npu_overlays.pipeline.upstream import acquire
 from npu_overlays.progress import step
-from npu_overlays.source import cache_root
-from npu_overlays.source.histories import history
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources.cache import cache_root
+from npu_overlays.sources.histories import history
+from npu_overlays.sources.pin import clone_variable
+from npu_overlays.sources.tree import SourceTree
 from npu_summary.plurals import plural
 
 _COLUMN = 76

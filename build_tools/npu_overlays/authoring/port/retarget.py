@@ -19,8 +19,8 @@ from npu_overlays.model.selectors import leaf_of, owner_of, plain
 from npu_overlays.model.splices import Splice, splice
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
-from npu_overlays.tree import SourceTree
+from npu_overlays.overlay.parser.vocabulary import MARKERS_MODULE
+from npu_overlays.sources.tree import SourceTree
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from npu_overlays import source
-from npu_overlays.acquisition import absent, released_version, upstream_metadata
 from npu_overlays.authoring.port.folder import PortState, begin, place
 from npu_overlays.authoring.port.target import find_target
-from npu_overlays.choice import Choice
 from npu_overlays.contracts.lockfile import load_lock
-from npu_overlays.derivation import Told
 from npu_overlays.errors import Problem, SourceError, UsageError
 from npu_overlays.overlay.inputs import PORT_FILE
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pin import Pin
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.pipeline.lock_derivation import FetchedMetadata
+from npu_overlays.pipeline.upstream import absent, released_version, upstream_metadata
 from npu_overlays.progress import step
-from npu_overlays.tree import SourceTree
+from npu_overlays.sources import acquisition
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import SourceTree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class StartedPort:
 
     overlay: Overlay
     notes: tuple[str, ...]
-    metadata: Told | None
+    metadata: FetchedMetadata | None
 
 
 def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
@@ -56,7 +56,7 @@ def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
         raise UsageError(Problem(where=str(folder), what=what, fix="edit that, or name another revision"))
     repository = (target.history or clone) if pin.commit else None
     mode = "auto" if repository else choice.mode or "auto"
-    tree = source.acquire(pin, mode=mode, local=repository, progress=step)
+    tree = acquisition.acquire(pin, mode=mode, local=repository, progress=step)
     ported, notes = _shipping(replace(old, pin=pin), tree)
     version, told = _version(pin, tree)
     new = begin(old, ported, PortState(origin=old.folder.name, to=to, version=version), tree)
@@ -64,7 +64,7 @@ def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
     return StartedPort(overlay=new, notes=named, metadata=told)
 
 
-def _version(pin: Pin, tree: SourceTree) -> tuple[str, Told | None]:
+def _version(pin: Pin, tree: SourceTree) -> tuple[str, FetchedMetadata | None]:
     """Return upstream's version, and its metadata if its build backend was asked for them, which takes seconds.
 
     A release has its version, and that of the commit it was made from. So the backend is asked here only for a commit
@@ -74,7 +74,7 @@ def _version(pin: Pin, tree: SourceTree) -> tuple[str, Told | None]:
         return pin.archives[0].version, None
     if tree.metadata:
         return released_version(tree), None
-    told = Told(source=tree.source, metadata=upstream_metadata(tree))
+    told = FetchedMetadata(source=tree.source, metadata=upstream_metadata(tree))
     return told.metadata.version, told
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from npu_overlays import source
 from npu_overlays.errors import Problem, SourceError
-from npu_overlays.pin import Archive, Pin
 from npu_overlays.progress import step
-from npu_overlays.source.histories import history
-from npu_overlays.source.releases import find_release
+from npu_overlays.sources import acquisition
+from npu_overlays.sources.histories import history
+from npu_overlays.sources.pin import Archive, Pin
+from npu_overlays.sources.releases import find_release
 from npu_summary.plurals import plural
 
 
@@ -80,7 +80,7 @@ def _commit(pin: Pin, to: str, clone: Path | None, problems: list[Problem]) -> t
     known = [pin.commit] if pin.commit else []
     for name in names:
         try:
-            repository, found = history(pin, [name, *known], clone=clone, cache=source.cache_root(), progress=step)
+            repository, found = history(pin, [name, *known], clone=clone, cache=acquisition.cache_root(), progress=step)
         except SourceError as error:
             problems += error.problems
             continue
@@ -92,7 +92,7 @@ def _release(pin: Pin, version: str, problems: list[Problem]) -> Archive | None:
     """Return the file of a release that is most like the one pinned now; None if there is no such release."""
     like = pin.archives[0].file if pin.archives else ""
     try:
-        cache = source.cache_root().absolute()
+        cache = acquisition.cache_root().absolute()
         return find_release(pin.project, version, like=like, cache=cache, progress=step).archive
     except SourceError as error:
         problems += error.problems
@@ -122,8 +122,8 @@ def _unnamed(pin: Pin, to: str) -> Problem:
 
 def _differing(bare: Pin, release: Pin, repository: Path | None) -> list[str]:
     """Return the shipped files that a commit and a release both have, and that differ."""
-    commit = source.acquire(bare, local=repository, progress=step, read=False)
-    archive = source.acquire(release, mode="archive", progress=step)
+    commit = acquisition.acquire(bare, local=repository, progress=step, read=False)
+    archive = acquisition.acquire(release, mode="archive", progress=step)
     differing: list[str] = []
     for path in commit.entries.keys() & archive.entries.keys():
         if bare.place(path) and commit.entries[path].blob != archive.entries[path].blob:

@@ -11,9 +11,9 @@ from npu_overlays.contracts.substitution_context import substitution_context
 from npu_overlays.errors import OverlayError
 from npu_overlays.merge.patch_application import apply_patch
 from npu_overlays.merge.settings_text import ENDINGS, repeated_keys
+from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
 from npu_overlays.overlay.patches import read_patch
-from npu_overlays.overlay.said import OverlayFile, SourcedEdit
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 # With more lines above it than that, a text is no longer told apart by what it belongs to.
 _LONGEST_LEAD = 12

@@ -15,7 +15,7 @@ from npu_overlays.merge.authorship import kept
 from npu_overlays.merge.module_merge import merged_module
 from npu_overlays.merge.results import MergedModule
 from npu_overlays.overlay.operations import ImportedName, Operation
-from npu_overlays.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
+from npu_overlays.sources.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 
 @dataclass(frozen=True, kw_only=True)

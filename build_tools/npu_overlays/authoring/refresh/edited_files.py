@@ -11,7 +11,7 @@ from npu_overlays.authoring.checkout.repository import Repository
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.overlay.inputs import is_ignored
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.tree import PatchedTree, blob_id
+from npu_overlays.sources.tree import PatchedTree, blob_id
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from npu_overlays.authoring.refresh.statement_effects import (
 )
 from npu_overlays.model.definitions import bound_name, stored_names
 from npu_overlays.model.module import Module
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 _BUILTIN = frozenset(dir(builtins))
 # What these return depends on every name that was bound before.

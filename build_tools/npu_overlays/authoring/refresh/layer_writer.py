@@ -19,12 +19,12 @@ from npu_overlays.merge.apply import apply_part
 from npu_overlays.model import classes_of
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.mails import mails, with_mail
 from npu_overlays.overlay.operations import Grounds, Operation, Reason
 from npu_overlays.overlay.project import FileSettings, Layer, TextEdit
-from npu_overlays.overlay.said import OverlayFile
-from npu_overlays.pipeline import Subject
-from npu_overlays.tree import PatchedTree
+from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.sources.tree import PatchedTree
 
 Explain = Callable[[str, str], Grounds]
 
@@ -39,7 +39,7 @@ class LayerWriter:
             file, which holds its reason, only bounds and acceptances.
     """
 
-    def __init__(self, subject: Subject, into: Layer, explain: Explain) -> None:
+    def __init__(self, subject: AppliedInput, into: Layer, explain: Explain) -> None:
         self._subject = subject
         self._layers = {layer.name: layer for layer in subject.content.overlay.chain}
         self._into = into
@@ -204,7 +204,7 @@ def _patch_between(tree: PatchedTree, patch: PatchChange) -> bytes:
     return patch_between(tree, {patch.path: (patch.after, tree.is_executable(patch.path))})
 
 
-def layer_named(subject: Subject, name: str) -> Layer:
+def layer_named(subject: AppliedInput, name: str) -> Layer:
     """Return the layer that is to take what is new; raises `UsageError` for one the overlay is not made of."""
     chain = subject.content.overlay.chain
     found = next((layer for layer in chain if layer.name == (name or chain[-1].name)), None)

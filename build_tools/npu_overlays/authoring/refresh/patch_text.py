@@ -10,11 +10,11 @@ from pathlib import Path
 from npu_overlays import git
 from npu_overlays.errors import MergeError
 from npu_overlays.merge.patch_application import apply_patch
+from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.operations import Grounds
 from npu_overlays.overlay.patches import read_patch
-from npu_overlays.overlay.said import OverlayFile
 from npu_overlays.overlay.sections import letter, sections
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 
 # Numbers of context lines; more where a patch with fewer fits in several places.
 _CONTEXT = (3, 10, 40, 1000)

@@ -12,12 +12,11 @@ from pathlib import Path
 
 from npu_overlays.authoring.refresh.layer_files import LayerFile
 from npu_overlays.errors import OverlayError, Problem, UsageError
+from npu_overlays.files import scratch, writing
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, Layer, Overlay
-from npu_overlays.reproducible import writing
-from npu_overlays.scratch import scratch
 
 
 def refuse_installed(files: Sequence[LayerFile]) -> None:

@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 
 from npu_overlays.authoring.refresh.attempt import OperationChange
 from npu_overlays.authoring.refresh.edited_files import EditedFile
+from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.said import OverlayFile, SourcedEdit
 
 # The share of its lines that a file has in common with what it was under another name, as git counts.
 _ALIKE = 0.5

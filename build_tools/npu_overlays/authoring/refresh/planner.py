@@ -20,8 +20,8 @@ from npu_overlays.model.encodings import encoding_of
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.pipeline import Subject
-from npu_overlays.tree import PatchedTree
+from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.sources.tree import PatchedTree
 
 _Block: TypeAlias = tuple[bytes, ...]
 
@@ -35,7 +35,7 @@ class Planner:
         as_patch: whether a patch may replace the pin's own operations, where they cannot stay.
     """
 
-    def __init__(self, subject: Subject, marked: PatchedTree, *, as_patch: bool = False) -> None:
+    def __init__(self, subject: AppliedInput, marked: PatchedTree, *, as_patch: bool = False) -> None:
         self._subject = subject
         self._marked = marked
         self._as_patch = as_patch

@@ -28,9 +28,9 @@ from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.operations import Grounds, Reason
 from npu_overlays.overlay.project import Layer
-from npu_overlays.pipeline import Subject
+from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
-from npu_overlays.tree import PatchedTree
+from npu_overlays.sources.tree import PatchedTree
 from npu_summary.plurals import plural
 
 EDITED = "refs/npu-overlays/edited"
@@ -62,7 +62,7 @@ class RefreshOptions:
     dry_run: bool
 
 
-def refresh(subject: Subject, folder: Path, explain: Explain, options: RefreshOptions) -> RefreshResult:
+def refresh(subject: AppliedInput, folder: Path, explain: Explain, options: RefreshOptions) -> RefreshResult:
     """Bring what was edited in a checkout back into its overlay.
 
     Args:
@@ -83,7 +83,7 @@ def refresh(subject: Subject, folder: Path, explain: Explain, options: RefreshOp
 
 
 def _refreshed(
-    subject: Subject, checkout: Checkout, layer: Layer, explain: Explain, options: RefreshOptions
+    subject: AppliedInput, checkout: Checkout, layer: Layer, explain: Explain, options: RefreshOptions
 ) -> RefreshResult:
     marked = apply_part(subject.content, subject.tree, absent=subject.absent)
     edited = edited_files(checkout, subject.content.overlay, marked)
@@ -114,7 +114,9 @@ def _refreshed(
     return dataclasses.replace(done, files=files)
 
 
-def _proven(subject: Subject, files: Sequence[LayerFile], edited: Sequence[EditedFile], marked: PatchedTree) -> str:
+def _proven(
+    subject: AppliedInput, files: Sequence[LayerFile], edited: Sequence[EditedFile], marked: PatchedTree
+) -> str:
     """Return the changed overlay's digest; raises `MergeError` if it is refused, or does not give what was edited."""
     with staged(subject.content.overlay, files) as overlay:
         content = written_out(load_content(overlay, subject.version), subject.tree)
@@ -129,7 +131,7 @@ def _proven(subject: Subject, files: Sequence[LayerFile], edited: Sequence[Edite
     return digest
 
 
-def bring_up_to_date(checkout: Checkout, subject: Subject) -> Checkout:
+def bring_up_to_date(checkout: Checkout, subject: AppliedInput) -> Checkout:
     """Make a checkout that of the overlay as it is now.
 
     Args:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from npu_overlays.authoring.refresh.replaced_ranges import ReplacedRange, replaced_ranges
 from npu_overlays.authoring.refresh.undone_edits import UndoneEdits, made, undone
 from npu_overlays.merge.settings_text import ENDINGS, repeated_keys
+from npu_overlays.overlay.layer_content import SourcedEdit
 from npu_overlays.overlay.project import TextEdit
-from npu_overlays.overlay.said import SourcedEdit
 
 # More than this is a patch.
 _MOST_PLACES = 3

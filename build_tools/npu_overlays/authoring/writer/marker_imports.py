@@ -13,7 +13,7 @@ from npu_overlays.model.definitions import bound_name
 from npu_overlays.model.module import Module
 from npu_overlays.model.splices import Splice, splice
 from npu_overlays.overlay.operations import ACTIONS, ImportedName, Operation
-from npu_overlays.overlay.reading.vocabulary import MARKERS, MARKERS_MODULE
+from npu_overlays.overlay.parser.vocabulary import MARKERS, MARKERS_MODULE
 
 
 class Markers:

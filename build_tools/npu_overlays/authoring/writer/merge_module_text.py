@@ -17,7 +17,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import accessor
 from npu_overlays.model.splices import Splice, splice
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.reading.vocabulary import MARKERS_MODULE
+from npu_overlays.overlay.parser.vocabulary import MARKERS_MODULE
 
 _STEP = "    "
 _GONE = "pass  # gone"

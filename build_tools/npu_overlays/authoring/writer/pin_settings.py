@@ -10,7 +10,7 @@ import tomlkit
 from tomlkit.items import AoT, Array, Table
 
 from npu_overlays.overlay.project import Overlay
-from npu_overlays.pin import Pin
+from npu_overlays.sources.pin import Pin
 
 
 def with_pin(text: str, old: Overlay, wanted: Overlay) -> str:

@@ -17,8 +17,8 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, plain
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.layer_content import OverlayFile, file_reason
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.said import OverlayFile, file_reason
 
 # What people read changes no training.
 _PROSE = (".md", ".rst", ".txt")

@@ -1,1 +1,0 @@
-"""A crew: what one process would take too long for → the same, done by several."""

@@ -1,0 +1,247 @@
+"""Layer content: layers → all their operations, files, patches and settings, for every version of upstream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.overlay.acceptances import Acceptance
+from npu_overlays.overlay.bounds import ALWAYS, Bounds, patch_bounds
+from npu_overlays.overlay.inputs import is_ignored, is_left_over
+from npu_overlays.overlay.mails import mails
+from npu_overlays.overlay.merge_modules import read_operations
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.parser.vocabulary import uses_markers
+from npu_overlays.overlay.project import Assigned, Drop, FileSettings, Layer, TextEdit
+from npu_overlays.paths import unsafe
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlayFile:
+    """One file of a layer."""
+
+    layer: str  # name of the layer it lies in
+    path: str  # for `tree` the repository path it stands for, otherwise its name, with ``#2`` for the second mail in it
+    file: str  # where it lies, below the layer's name, for messages
+    content: bytes  # its bytes
+    executable: bool = False  # whether it is executable
+    bounds: Bounds = ALWAYS  # to which versions of upstream it applies
+    accept: tuple[Acceptance, ...] = ()  # of an added file, the dangers in it that its layer lets stand
+    mail: int = 0  # of a patch, which of the mails in its file it is; 0 for the only one
+    # of a patch, the line of its file that each line of its content is; empty where they are the same
+    lines: tuple[int, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def holder(self) -> str:
+        """`file` without the number of a mail: the file that holds it."""
+        return self.file.removesuffix(f"#{self.mail}")
+
+    def at(self, line: int) -> str:
+        """Return a line of its content for messages: the file that holds it, and the line there."""
+        return f"{self.holder}:{self.line(line)}"
+
+    def line(self, line: int) -> int:
+        """Return the line of its file that a line of its content is."""
+        return self.lines[min(line, len(self.lines)) - 1] if self.lines else line
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which a `drop` finds it: its path, and that of the mailbox that holds it."""
+        return tuple(dict.fromkeys((self.path, self.path.removesuffix(f"#{self.mail}"))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcedEdit:
+    """A substitution in a non-Python file, the layer that asks for it, and where that says so."""
+
+    layer: str
+    path: str
+    edit: TextEdit
+    where: str
+
+    @property
+    def bounds(self) -> Bounds:
+        """To which versions of upstream it applies."""
+        return self.edit.bounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerContent:
+    """All that layers say, for whichever version of upstream, and the mistakes found on the way."""
+
+    operations: tuple[Operation, ...]
+    files: tuple[OverlayFile, ...]
+    patches: tuple[OverlayFile, ...]
+    edits: tuple[SourcedEdit, ...]
+    drops: tuple[tuple[Layer, Drop], ...]
+    assigned: tuple[tuple[Layer, Assigned], ...]
+    problems: tuple[Problem, ...]
+
+    def bounded(self) -> Iterator[tuple[str, str, Bounds]]:
+        """Yield the layer, the place and the bounds of everything that applies to some versions only, each once."""
+        places: list[tuple[str, str, Bounds]] = []
+        for operation in self.operations:
+            places.append((operation.layer, operation.where, operation.bounds))
+        for edit in self.edits:
+            places.append((edit.layer, edit.where, edit.bounds))
+        for file in (*self.files, *self.patches):
+            places.append((file.layer, file.file, file.bounds))
+        for layer, drop in self.drops:
+            places.append((layer.name, layer.where(f"drop ({drop.name})"), drop.bounds))
+        for layer, assigned in self.assigned:
+            places.append((layer.name, layer.where(f"assigned ({assigned.when})"), assigned.bounds))
+        for place in dict.fromkeys(places):
+            if place[2]:
+                yield place
+
+
+def read_layers(chain: Iterable[Layer], passed_over: Callable[[OverlayFile], bool] = lambda _: False) -> LayerContent:
+    """Return the content of layers.
+
+    Args:
+        chain: the layers, lowest first.
+        passed_over: whether mistakes in a file do not matter, as the file is dropped as a whole.
+    """
+    layers = tuple(chain)
+    problems: list[Problem] = []
+    merged: list[OverlayFile] = []
+    plain: list[OverlayFile] = []
+    for file in _files(layers, "tree", problems):
+        is_merged = file.path.endswith(".py") and uses_markers(file.content)
+        (merged if is_merged else plain).append(file)
+    shared = _files(layers, "shared", problems)
+    patches = _files(layers, "patches", problems)
+    edits: list[SourcedEdit] = []
+    drops: list[tuple[Layer, Drop]] = []
+    assigned: list[tuple[Layer, Assigned]] = []
+    for layer in layers:
+        edits += _edits(layer)
+        drops += ((layer, drop) for drop in layer.drops)
+        assigned += ((layer, one) for one in layer.assigned)
+    return LayerContent(
+        operations=_operations(merged, shared, passed_over, problems),
+        files=tuple(_with_settings(layers, plain, problems)),
+        patches=tuple(patches),
+        edits=tuple(edits),
+        drops=tuple(drops),
+        assigned=tuple(assigned),
+        problems=tuple(problems),
+    )
+
+
+def _edits(layer: Layer) -> Iterator[SourcedEdit]:
+    file = layer.settings[0]
+    for number, edit in enumerate(layer.edits, 1):
+        place = layer.where(f"edit[{number}]").removeprefix(str(layer.folder / file)).removesuffix(f"[{number}]")
+        for path in edit.paths:
+            yield SourcedEdit(layer=layer.name, path=path, edit=edit, where=f"{layer.label(file)}{place} ({path})")
+
+
+def _with_settings(layers: Iterable[Layer], files: list[OverlayFile], problems: list[Problem]) -> Iterator[OverlayFile]:
+    """Yield added files with their layers' settings for them; notes settings of a file that is not there."""
+    settings: dict[tuple[str, str], FileSettings] = {}
+    for layer in layers:
+        for one in layer.files:
+            settings[layer.name, one.path] = one
+    for file in files:
+        own = settings.pop((file.layer, file.path), FileSettings(path=file.path))
+        yield replace(file, bounds=own.bounds, accept=own.accept)
+    for layer in layers:
+        for number, one in enumerate(layer.files, 1):
+            if (layer.name, one.path) in settings:
+                what = f"`{one.path}` is no added file of it"
+                fix = f"name one of {layer.label('tree')} that upstream does not have; operations say it themselves"
+                problems.append(Problem(where=layer.where(f"file[{number}]"), what=what, fix=fix))
+
+
+def _files(layers: Iterable[Layer], kind: str, problems: list[Problem]) -> list[OverlayFile]:
+    """Return the files in one content folder of layers; notes those that cannot be meant."""
+    found: list[OverlayFile] = []
+    for layer in layers:
+        root = layer.folder / kind
+        for path in sorted(root.rglob("*")):
+            if is_ignored(path, root) or (path.is_dir() and not path.is_symlink()):
+                continue
+            relative = path.relative_to(root).as_posix()
+            label = layer.label(f"{kind}/{relative}")
+            if fault := _file_fault(path, root, kind):
+                problems.append(Problem(where=label, what=fault[0], fix=fault[1]))
+                continue
+            executable = bool(path.stat().st_mode & 0o100)
+            file = OverlayFile(
+                layer=layer.name, path=relative, file=label, content=path.read_bytes(), executable=executable
+            )
+            if kind == "patches":
+                found += _patches(file, problems)
+            else:
+                found.append(file)
+    return found
+
+
+def _file_fault(path: Path, root: Path, kind: str) -> tuple[str, str] | None:
+    """Return why a path cannot be a file of a content folder, and what to do; None where it can."""
+    if path.is_symlink() or not path.is_file():
+        return "is not a regular file", "put the file itself there"
+    if unsafe(path.relative_to(root).as_posix()):
+        # A wheel lists its files in lines, and a terminal obeys what it cannot show.
+        return "has a name with a backslash, or with characters that cannot be shown", "rename it"
+    if is_left_over(path, root):
+        what = "is by its name what an editor or a merge left behind"
+        return what, "delete it; if it is meant, give it another name"
+    if kind == "shared" and path.suffix != ".py":
+        return "shared/ holds Python definitions", "move it to tree/"
+    if kind == "patches" and path.suffix != ".patch":
+        return "patches/ holds *.patch files", "rename or delete it"
+    return None
+
+
+def _patches(file: OverlayFile, problems: list[Problem]) -> Iterator[OverlayFile]:
+    """Yield the patches in a file, with the versions of upstream that each is for."""
+    for number, content, lines in mails(file.content):
+        mail = f"#{number}" if number else ""
+        one = replace(file, path=file.path + mail, file=file.file + mail, content=content, mail=number, lines=lines)
+        bounds = patch_bounds(content)
+        for key, what, fix in bounds.faults():
+            line = re.split(rf"^{key}:".encode(), content, maxsplit=1, flags=re.I | re.M)[0].count(b"\n") + 1
+            problems.append(Problem(where=one.at(line), what=what, fix=fix))
+            bounds = ALWAYS
+        yield replace(one, bounds=bounds)
+
+
+def _operations(
+    merged: list[OverlayFile],
+    shared: list[OverlayFile],
+    passed_over: Callable[[OverlayFile], bool],
+    problems: list[Problem],
+) -> tuple[Operation, ...]:
+    """Return the operations of merge modules and shared files; those of files passed over last, without mistakes."""
+    passed = [file for file in merged if passed_over(file)]
+    sound = [file for file in merged if file not in passed]
+    ignored: list[Problem] = []
+    found = [
+        *_read_all(sound, problems, merged=True),
+        *_read_all(shared, problems, merged=False),
+        *_read_all(passed, ignored, merged=True),
+    ]
+    return tuple(found)
+
+
+def _read_all(files: list[OverlayFile], problems: list[Problem], *, merged: bool) -> Iterator[Operation]:
+    for file in files:
+        try:
+            target = file.path if merged else ""
+            yield from read_operations(file.file, file.content, layer=file.layer, target=target)
+        except OverlayError as error:
+            problems.extend(error.problems)
+
+
+def file_reason(file: OverlayFile) -> str:
+    """Return the first line of an added file's docstring or leading comment: its reason to exist."""
+    for line in file.content.decode("utf-8", errors="replace").splitlines():
+        text = line.strip().strip("\"'#").strip()
+        if text and not text.startswith(("!", "-*-", "SPDX", "Copyright")):
+            return text if text.isprintable() else "added file"  # else it is no text
+    return "added file"

@@ -1,0 +1,1 @@
+"""The pipeline: an overlay and its pin → everything its wheel will hold, or its lock."""

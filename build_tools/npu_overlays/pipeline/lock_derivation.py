@@ -1,0 +1,179 @@
+"""Lock derivation: an overlay and its pinned source → its lock; everything a build does is tried on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from npu_overlays.changes.patch_contracts import patch_contracts
+from npu_overlays.changes.patch_series import ineffective
+from npu_overlays.checks.patched_tree import apply_overlay
+from npu_overlays.contracts.contract_check import warnings
+from npu_overlays.contracts.contract_drift import drift_notices, standing_notices
+from npu_overlays.contracts.contracts import Contract, contracts
+from npu_overlays.contracts.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
+from npu_overlays.contracts.metadata import UpstreamMetadata
+from npu_overlays.contracts.overlay_code import readers
+from npu_overlays.contracts.read_occurrences import read_occurrences, unmet_depends
+from npu_overlays.contracts.reads import Read, kept, recorded
+from npu_overlays.contracts.side_effects import with_side_effects
+from npu_overlays.contracts.unprintable_paths import unprintable_path_notices
+from npu_overlays.errors import ConfigError, MergeError, Problem, listing
+from npu_overlays.merge.module_deletion import written_out
+from npu_overlays.merge.results import Applied
+from npu_overlays.model.symbol_lookup import SymbolLookup
+from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.operations import EVERYTHING
+from npu_overlays.overlay.project import CONFIG_FILE, Overlay
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.overlay.tables import place_in
+from npu_overlays.pipeline.upstream import acquire, check_shape, upstream_metadata
+from npu_overlays.progress import step
+from npu_overlays.sources import acquisition
+from npu_overlays.sources.pin import Archive
+from npu_overlays.sources.tree import Source, SourceTree
+from npu_summary.plurals import plural
+
+
+@dataclass(frozen=True, kw_only=True)
+class DerivedLock:
+    """A lock, the overlay it was derived for, and notices for the user."""
+
+    content: Content
+    lock: Lock
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchedMetadata:
+    """Upstream's metadata, and the source that was asked for them."""
+
+    source: Source
+    metadata: UpstreamMetadata
+
+
+def derive_lock(overlay: Overlay, choice: Choice, told: FetchedMetadata | None = None) -> DerivedLock:
+    """Return the lock of an overlay, made from its pinned source; raises `OverlayError`.
+
+    Where git has the commit, every pinned archive is compared with it: a file
+    that differs is an error, missing and extra ones are recorded. Where only an
+    archive is at hand, what an earlier lock knows of the commit is kept, its
+    metadata too: a wheel says less (no requirement by URL gets into an index).
+
+    Args:
+        overlay: the overlay.
+        choice: where upstream is to come from.
+        told: upstream's metadata, where they were asked for already.
+    """
+    step("reading the pinned source")
+    tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
+    before = _before(overlay)
+    known = before if before and before.commit == overlay.pin.identity else None
+    metadata = told.metadata if told and told.source == tree.source else _metadata(tree, known)
+    content = written_out(load_content(overlay, metadata.version), tree)
+    releases = _releases(overlay, tree)
+    archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}
+    absent = frozenset(archives[tree.source.archive].missing if tree.source.kind == "archive" else ())
+    step(f"merging {plural(len(content.operations), 'operation')} into {overlay.pin.project} {metadata.version}")
+    applied = apply_overlay(content, tree, absent=absent)
+    step("looking up what the operations depend on")
+    upstream = applied.before.symbols
+    # Of an upstream that is not all at hand, an earlier lock knows more.
+    earlier: dict[tuple[str, ...], Contract] = {one.place: one for one in known.contracts} if known and absent else {}
+    found = with_side_effects(
+        contracts(content, tree, applied.before.classes), applied.before.classes, applied.after.classes, earlier
+    )
+    found += patch_contracts(applied.patched)
+    if problems := [*unmet_depends(content, upstream)]:
+        raise MergeError(problems)
+    lock = Lock(
+        commit=overlay.pin.identity,
+        metadata=metadata,
+        archives=archives,
+        contracts=(*found, *_earlier_contracts(content, known, absent)),
+        reads=_reads(content, upstream, applied, known),
+    )
+    check_shape(overlay, tree, releases.values())
+    carried = drift_notices(content, lock, upstream, before=before)
+    # Of files that this source lacks, what was told before is kept.
+    notes = sorted({*standing_notices(content, lock, upstream), *(known.told if known and absent else ())})
+    notices = [*warnings(found, content.operations), *carried, *ineffective(applied.patched)]
+    notices += unprintable_path_notices(overlay.pin, tree, overlay=overlay.name)
+    return DerivedLock(content=content, lock=replace(lock, told=tuple(notes)), notices=tuple(notices))
+
+
+def _before(overlay: Overlay) -> Lock | None:
+    """Return the lock there is, whatever pin it was made for."""
+    try:
+        return load_lock_of_any_pin(overlay)
+    except ConfigError:
+        return None
+
+
+def _metadata(tree: SourceTree, known: Lock | None) -> UpstreamMetadata:
+    """Return the commit's metadata: upstream's build backend tells them, unless only a release is at hand."""
+    record = known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
+    if known and record and record.compared and tree.source.commit:
+        return known.metadata
+    return upstream_metadata(tree)
+
+
+def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[str]) -> tuple[Contract, ...]:
+    """Return the earlier contracts of operations, substitutions and patches on files this source lacks."""
+    if known is None:
+        return ()
+    places: set[tuple[str, ...]] = {(one.path, one.symbol, "", one.action) for one in content.operations}
+    places |= {(one.path, "", one.edit.find, "edit") for one in content.edits}
+    patches = [one.path for one in content.patches]
+    found: list[Contract] = []
+    for one in known.contracts:
+        own = (one.path, one.symbol, one.find, one.operation)
+        # Of a deletion that empties a module, the operation names everything.
+        emptying = (one.path, EVERYTHING, one.find, one.operation)
+        if one.path in absent and (own in places or emptying in places or one.patch in patches):
+            found.append(one)
+    return tuple(found)
+
+
+def _reads(content: Content, upstream: SymbolLookup, applied: Applied, known: Lock | None) -> tuple[Read, ...]:
+    """Return what the overlay reads, and of files that this source lacks, what an earlier lock says."""
+    earlier = known.reads if known else ()
+    return kept(recorded(read_occurrences(content, upstream, applied)), earlier, readers(content), upstream.absent)
+
+
+def _releases(overlay: Overlay, tree: SourceTree) -> dict[str, SourceTree]:
+    """Return the pinned archives by file name: all where git has the commit, else the one that stands in for it."""
+    if tree.source.kind != "git":
+        return {tree.source.archive: tree}
+    releases = {}
+    for archive in overlay.pin.archives:
+        step(f"comparing {archive.file} with the commit")
+        pin = replace(overlay.pin, archives=(archive,))
+        releases[archive.file] = acquisition.acquire(pin, mode="archive", progress=step)
+    return releases
+
+
+def _compared(
+    overlay: Overlay, archive: Archive, tree: SourceTree, releases: Mapping[str, SourceTree], known: Lock | None
+) -> ArchiveRecord:
+    """Return how a pinned archive differs from the commit; raises `MergeError` where a file has other content."""
+    if not overlay.pin.commit:
+        return ArchiveRecord(compared=True)  # it is what is pinned
+    if tree.source.kind != "git":
+        earlier = known.archives if known else {}
+        return earlier.get(archive.file, ArchiveRecord(compared=False))
+    ours, theirs = _shipped_blobs(overlay, tree), _shipped_blobs(overlay, releases[archive.file])
+    different = sorted(path for path in ours.keys() & theirs.keys() if ours[path] != theirs[path])
+    if different:
+        what = f"{archive.file} differs from the commit in {plural(len(different), 'file')}: {listing(different)}"
+        where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.upstream.archive")
+        raise MergeError(Problem(where=where, what=what, fix="pin the commit the archive was made from"))
+    return ArchiveRecord(
+        compared=True,
+        missing=tuple(sorted(ours.keys() - theirs.keys())),
+        extra=tuple(sorted(theirs.keys() - ours.keys())),
+    )
+
+
+def _shipped_blobs(overlay: Overlay, tree: SourceTree) -> dict[str, str]:
+    return {path: entry.blob for path, entry in tree.entries.items() if overlay.pin.place(path)}

@@ -1,0 +1,206 @@
+"""Archive files: a wheel or an sdist → its regular files; anything else in it is refused.
+
+They are read as streams, and no further than a limit: a small file can unpack
+to more than the machine holds.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from npu_summary.changes import SCHEMES
+
+HEADERS = f"{SCHEMES}/headers"
+_LIBRARIES = ("purelib", "platlib")
+# Real ones unpack to 3 to 10 times their size.
+_RATIO = 100
+_SLACK = 32 << 20
+_MOST = 4 << 30
+_CHUNK = 1 << 20
+# What a zip file ends with, in bytes; large ones have two more records: the locator leads to the other one.
+_END, _LOCATOR, _END_64 = 22, 20, 20 + 56
+
+
+class ArchiveError(Exception):
+    """An archive is broken, or holds what cannot be unpacked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveMember:
+    """One regular file of an archive."""
+
+    path: str
+    content: bytes
+    executable: bool
+
+    def text(self) -> str:
+        """Return the content as text."""
+        try:
+            return self.content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ArchiveError(f"{self.path} is not UTF-8: {error}") from error
+
+
+class _Budget:
+    """How much may still be unpacked of an archive."""
+
+    def __init__(self, packed: int) -> None:
+        self._limit = min(packed * _RATIO + _SLACK, _MOST)
+        self._left = self._limit
+
+    def spend(self, chunk: bytes) -> bytes:
+        """Return `chunk`; raises `ArchiveError` where it is too much."""
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise ArchiveError(f"unpacks to more than {self._limit >> 20} MiB, which is out of proportion")
+        return chunk
+
+    def read(self, stream: IO[bytes]) -> bytes:
+        """Return all that is left of `stream`."""
+        content = bytearray()
+        while chunk := stream.read(_CHUNK):
+            content += self.spend(chunk)
+        return bytes(content)
+
+
+class _Metered(gzip.GzipFile):
+    """A compressed stream that counts what is read from it."""
+
+    def __init__(self, archive: IO[bytes], budget: _Budget) -> None:
+        super().__init__(fileobj=archive)
+        self._budget = budget
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._budget.spend(super().read(size))
+
+
+def place_of(path: str) -> str:
+    """Return the place of a wheel's file: below the library folder, or below `SCHEMES` by the kind of place.
+
+    A wheel's own folder for the second kind has the distribution's name and version in its name.
+    """
+    top, _, rest = path.partition("/")
+    if not top.endswith(SCHEMES):
+        return path
+    kind, _, inner = rest.partition("/")
+    return inner if kind in _LIBRARIES else f"{SCHEMES}/{rest}"
+
+
+def read_archive(archive: bytes, name: str, wanted: Callable[[str], bool] = bool) -> list[ArchiveMember]:
+    """Return the files of an archive.
+
+    Args:
+        archive: its bytes.
+        name: its file name.
+        wanted: tells by its path whether a file is to be read.
+
+    Raises:
+        ArchiveError: it is broken, or holds links.
+    """
+    if name.endswith(".tar.gz"):
+        return [member for member in _read_tar(archive) if wanted(member.path)]
+    return _read_zip(archive, "sdist" if name.endswith(".zip") else "wheel", wanted)
+
+
+def core_metadata(file: Path) -> bytes:
+    """Return the core metadata of a wheel, or of an sdist (``.tar.gz``); all of it is unpacked, and nothing else kept.
+
+    Raises:
+        ArchiveError: it is broken, holds links, or no core metadata, or several.
+        OSError: it cannot be read.
+    """
+    packed = file.stat().st_size
+    found: list[bytes] = []
+    with file.open("rb") as stream:
+        if file.name.endswith(".tar.gz"):
+            with _opened_tar(stream, packed) as members:
+                found += [member.content for member in members if re.fullmatch(r"[^/]+/PKG-INFO", member.path)]
+        else:
+            with _opened_zip(stream, "wheel") as archive:
+                found += _metadata_of_wheel(archive, _Budget(packed))
+    if len(found) != 1:
+        raise ArchiveError(f"holds core metadata {len(found)} times" if found else "holds no core metadata")
+    return found[0]
+
+
+def unaccounted(file: Path) -> int:
+    """Return how many bytes of a readable zip file belong to none of its files; negative where some belong to several.
+
+    Before the first file, between two, and after the end there may be anything, which no reader of the files sees.
+    """
+    content = file.read_bytes()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = [_END + _END_64 * (content[-_END - _LOCATOR :][:4] == b"PK\x06\x07")]
+        for info in archive.infolist():
+            name, extra = struct.unpack_from("<HH", content, info.header_offset + 26)
+            parts += [30 + name + extra + info.compress_size, 46 + name + len(info.extra) + len(info.comment)]
+    return len(content) - sum(parts)
+
+
+def _metadata_of_wheel(archive: zipfile.ZipFile, budget: _Budget) -> Iterator[bytes]:
+    for info in archive.infolist():
+        if not info.filename.endswith("/"):
+            member = _zip_member(archive, info, budget)
+            if re.fullmatch(r"[^/]+\.dist-info/METADATA", member.path):
+                yield member.content
+
+
+def _read_zip(content: bytes, kind: str, wanted: Callable[[str], bool]) -> list[ArchiveMember]:
+    budget = _Budget(len(content))
+    with _opened_zip(io.BytesIO(content), kind) as archive:
+        infos = [one for one in archive.infolist() if not one.filename.endswith("/") and wanted(one.orig_filename)]
+        return [_zip_member(archive, info, budget) for info in infos]
+
+
+@contextmanager
+def _opened_zip(stream: IO[bytes], kind: str) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise ArchiveError(f"is not a whole {kind}: {error}") from error
+
+
+def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> ArchiveMember:
+    mode = info.external_attr >> 16
+    if stat.S_ISLNK(mode):
+        raise ArchiveError(f"{info.filename!r} is a symbolic link")
+    with archive.open(info) as stream:
+        # ZipInfo cuts names at a NUL and turns backslashes round on some systems; the name as stored is what counts.
+        return ArchiveMember(path=info.orig_filename, content=budget.read(stream), executable=bool(mode & 0o111))
+
+
+def _read_tar(content: bytes) -> list[ArchiveMember]:
+    with _opened_tar(io.BytesIO(content), len(content)) as members:
+        return list(members)
+
+
+@contextmanager
+def _opened_tar(stream: IO[bytes], packed: int) -> Iterator[Iterator[ArchiveMember]]:
+    try:
+        with _Metered(stream, _Budget(packed)) as plain, tarfile.open(fileobj=plain, mode="r|") as archive:
+            yield (_tar_member(archive, info) for info in archive if not info.isdir())
+    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
+        raise ArchiveError(f"is not a whole sdist: {error}") from error
+
+
+def _tar_member(archive: tarfile.TarFile, info: tarfile.TarInfo) -> ArchiveMember:
+    if not info.isreg():
+        raise ArchiveError(f"{info.name!r} is a link or a device, not a file")
+    stream = archive.extractfile(info)
+    content = stream.read() if stream else b""
+    if len(content) != info.size:
+        raise ArchiveError(f"{info.name!r} is cut short")
+    return ArchiveMember(path=info.name, content=content, executable=bool(info.mode & 0o111))

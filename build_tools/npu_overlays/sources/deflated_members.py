@@ -1,0 +1,186 @@
+"""Deflated members: a file's bytes → how a wheel holds them; those of upstream's files stay in the cache.
+
+To deflate a whole upstream takes as long as all else of a build together, and
+nearly all of it is the same every time. So one file of the cache holds the
+shipped files of one upstream, deflated (``members/<id>-<packages>``): a line
+with the digest of all that follows, a line of JSON that says of each, by git's
+id, its checksum, its size, its sha256 and its deflated size, and then those
+bytes. One that is not what its digest says is made anew, and so is one that
+holds anything but the files git's ids name. Which zlib deflated belongs to the
+name, for others write other bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+from npu_overlays.errors import OutputError
+from npu_overlays.sources import cache as caching
+from npu_overlays.sources.cache_trust import check
+from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.tree import FileEntry, Source, SourceTree, blob_id
+
+# Another layout of these files must have another name: of an older one nothing could be read.
+_LAYOUT = "2"
+# Of one overlay, for each of the Pythons that build it and a change that is taken back.
+_REMEMBERED = 6
+_RECENT = 64
+
+
+@dataclass(frozen=True)
+class DeflatedMember:
+    """A file as a wheel holds it."""
+
+    checksum: int  # the CRC-32 of its bytes
+    size: int  # how many there are
+    sha256: str  # of them, hex
+    deflated: bytes  # the same bytes as a raw deflate stream
+
+
+def deflated(content: bytes) -> DeflatedMember:
+    """Return what hatchling's wheels hold of a file: zlib's default level, without a header."""
+    made = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS)
+    stream = made.compress(content) + made.flush()
+    return DeflatedMember(zlib.crc32(content), len(content), hashlib.sha256(content).hexdigest(), stream)
+
+
+def inflated(member: DeflatedMember) -> bytes:
+    """Return the bytes of a file."""
+    return zlib.decompress(member.deflated, -zlib.MAX_WBITS, member.size)
+
+
+class Inflated(Mapping[str, bytes]):
+    """The content of a tree's files by path, inflated when it is asked for: deflated it takes a fifth of the memory.
+
+    Args:
+        entries: every file of the tree.
+        members: the shipped ones by git's id, all of them found to be what the ids name.
+        others: the content of the files that are not shipped.
+    """
+
+    def __init__(
+        self, entries: Mapping[str, FileEntry], members: Mapping[str, DeflatedMember], others: Mapping[str, bytes]
+    ) -> None:
+        self.members = members
+        self._entries = entries
+        self._others = others
+        # One file is often read several times on end.
+        self._inflated = lru_cache(maxsize=_RECENT)(lambda blob: inflated(members[blob]))
+
+    def __getitem__(self, path: str) -> bytes:
+        blob = self._entries[path].blob
+        return self._inflated(blob) if blob in self.members else self._others[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def upstream_members(tree: SourceTree, pin: Pin) -> Mapping[str, DeflatedMember]:
+    """Return the shipped files of an upstream by git's id, from the cache where it has them; raises `OutputError`.
+
+    A cache that cannot be written is no obstacle; one that others can write is an error. Of files that the tree in the
+    cache did not have, nothing is returned.
+    """
+    if isinstance(tree.content, Inflated):
+        return tree.content.members
+    cache = caching.cache_root()
+    found = kept_members(tree.source, pin, cache)
+    if found is not None:
+        return found
+    file = kept(cache, tree.source.sha256 or tree.source.commit, pin)
+    shipped = {entry.blob: path for path, entry in tree.entries.items() if pin.place(path)}
+    members = {blob: deflated(tree.read(path)) for blob, path in sorted(shipped.items())}
+    keep(cache, file, packed(None, members))
+    return members
+
+
+def kept_members(source: Source, pin: Pin, cache: Path) -> dict[str, DeflatedMember] | None:
+    """Return the shipped files of an upstream by git's id, as the cache has them; raises `OutputError`.
+
+    None where it has them not, or others than git's ids name.
+    """
+    file = kept(cache, source.sha256 or source.commit, pin)
+    check(cache, file)
+    with suppress(OSError, ValueError, zlib.error):
+        members = unpacked(file.read_bytes())[1]
+        if all(_holds(blob, member) for blob, member in members.items()):
+            return members
+    return None
+
+
+def _holds(blob: str, member: DeflatedMember) -> bool:
+    """Return whether a member is the file of git's id: what is shipped is what the commit names, whoever kept it."""
+    content = inflated(member)
+    said = (member.checksum, member.size, member.sha256)
+    return said == (zlib.crc32(content), len(content), hashlib.sha256(content).hexdigest()) and blob_id(content) == blob
+
+
+def keep(cache: Path, file: Path, content: bytes) -> None:
+    """Put a file into the cache; that it cannot be written is no obstacle."""
+    with suppress(OutputError), caching.using(cache), caching.workspace(cache) as work:
+        (work / "made").write_bytes(content)
+        caching.publish(cache, work / "made", file)
+
+
+def kept(cache: Path, identity: str, pin: Pin) -> Path:
+    """Return where the cache keeps the shipped files of a commit or archive, deflated by the zlib at hand."""
+    names = "\n".join([_LAYOUT, zlib.ZLIB_RUNTIME_VERSION, *sorted(pin.packages)])
+    return cache / "members" / f"{identity}-{hashlib.sha256(names.encode()).hexdigest()[:12]}"
+
+
+def kept_merged(cache: Path, identity: str, overlay: str, key: str) -> Path:
+    """Return where the cache keeps what was merged of an overlay.
+
+    Args:
+        cache: the cache folder.
+        identity: of upstream: the commit id, or the archive's sha256.
+        overlay: its name.
+        key: a digest of all else that was used.
+    """
+    name = hashlib.sha256(overlay.encode("utf-8", "surrogateescape")).hexdigest()
+    return cache / "merged" / f"{identity}-{name[:8]}-{key[:24]}"
+
+
+def forget_older(file: Path) -> None:
+    """Remove what was merged of the same overlay and upstream before, but for the last few."""
+    with suppress(OSError):  # somebody else's cache, or somebody removes them now
+        others = sorted(file.parent.glob(f"{file.name.rpartition('-')[0]}-*"), key=lambda one: one.stat().st_mtime)
+        for older in others[:-_REMEMBERED]:
+            older.unlink(missing_ok=True)
+
+
+def packed(said: Any, members: Mapping[str, DeflatedMember]) -> bytes:  # whatever JSON holds
+    """Return members, and what else is said, as one file that vouches for itself."""
+    index = {name: (one.checksum, one.size, one.sha256, len(one.deflated)) for name, one in members.items()}
+    stated = json.dumps({"said": said, "members": index}).encode()
+    content = b"\n".join([stated, b"".join(one.deflated for one in members.values())])
+    return b"\n".join([hashlib.sha256(content).hexdigest().encode(), content])
+
+
+def unpacked(content: bytes) -> tuple[Any, dict[str, DeflatedMember]]:
+    """Return what `packed` was given; raises `ValueError` where the bytes are not what it returned."""
+    view, end = memoryview(content), content.find(b"\n")
+    if hashlib.sha256(view[end + 1 :]).hexdigest().encode() != content[:end]:
+        msg = "another content than its digest says"
+        raise ValueError(msg)
+    begin = content.index(b"\n", end + 1) + 1
+    stated = json.loads(content[end + 1 : begin])
+    index = stated["members"]
+    ends = accumulate((length for *_, length in index.values()), initial=begin)
+    members = {
+        name: DeflatedMember(checksum, size, sha256, content[start:stop])
+        for (name, (checksum, size, sha256, _)), (start, stop) in zip(index.items(), pairwise(ends), strict=True)
+    }
+    return stated["said"], members

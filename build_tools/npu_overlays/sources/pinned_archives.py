@@ -1,0 +1,97 @@
+"""Release archives: a pinned wheel or sdist → its files under their repository paths.
+
+The archive itself is what the cache keeps. It is read anew for each build,
+from the very bytes whose digest was compared with the pinned one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from npu_overlays.sources import cache as caching
+from npu_overlays.sources.archive_contents import read
+from npu_overlays.sources.cache import Progress
+from npu_overlays.sources.cache_trust import check
+from npu_overlays.sources.pin import Archive, Pin
+from npu_overlays.sources.tree import FileEntry, Source, SourceTree, blob_id
+
+
+def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> SourceTree:
+    """Return the files of a pinned archive from the cache, downloading it first where it is not there.
+
+    Args:
+        pin: the pin, for the repository folders that a wheel's folders stand for.
+        archive: one of the pin's archives.
+        cache: the cache folder.
+        progress: called with a line about what is being waited for.
+
+    Raises:
+        SourceError: the archive cannot be fetched, is not the pinned one, or cannot be built from.
+        OutputError: the cache cannot be read or written, or holds what others can write.
+    """
+    with caching.using(cache):
+        content = _content(archive, cache, progress)
+    found = read(content, archive.file, pin.homes, alone=not pin.commit)
+    entries = {
+        path: FileEntry(blob=blob_id(member.content), executable=member.executable)
+        for path, member in sorted(found.files.items())
+    }
+    return SourceTree(
+        entries=entries,
+        content={path: member.content for path, member in found.files.items()},
+        source=source_of(pin, archive),
+        metadata=found.metadata,
+        entry_points=found.entry_points,
+        wheel=found.wheel,
+        beside=found.beside,
+        sboms=found.sboms,
+        licences=found.licences,
+    )
+
+
+def source_of(pin: Pin, archive: Archive) -> Source:
+    """Return what is recorded of a build from an archive."""
+    return Source(
+        kind="archive", repository=pin.repository, commit=pin.commit, archive=archive.file, sha256=archive.sha256
+    )
+
+
+def kept(cache: Path, sha256: str) -> Path:
+    """Return where the cache keeps the archive file with this digest."""
+    return cache / "archives" / sha256
+
+
+def keep(content: bytes, sha256: str, cache: Path) -> None:
+    """Put an archive into the cache; raises `OutputError` where that cannot be written."""
+    with caching.using(cache), caching.workspace(cache) as work:
+        (work / "archive").write_bytes(content)
+        caching.publish(cache, work / "archive", kept(cache, sha256))
+
+
+def _content(archive: Archive, cache: Path, progress: Progress) -> bytes:
+    file = kept(cache, archive.sha256)
+    check(cache, file)
+    content = _intact(archive, file)
+    if content is None:
+        with caching.exclusive(cache, archive.file, progress):
+            content = _intact(archive, file) or _downloaded(archive, cache, file, progress)
+    return content
+
+
+def _intact(archive: Archive, file: Path) -> bytes | None:
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == archive.sha256 else None
+
+
+def _downloaded(archive: Archive, cache: Path, file: Path, progress: Progress) -> bytes:
+    from npu_overlays.sources.download import download  # noqa: PLC0415  # a fiftieth of a start, and seldom asked
+
+    with caching.workspace(cache) as work:
+        content = download(archive, progress)
+        (work / "archive").write_bytes(content)
+        caching.publish(cache, work / "archive", file)
+    return content

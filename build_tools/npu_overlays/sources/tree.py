@@ -1,0 +1,133 @@
+"""Trees: the upstream source as it was pinned, and the same source with the overlay applied.
+
+Paths are always those of the upstream repository, POSIX style
+(``src/transformers/__init__.py``), whatever source the bytes came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+SourceKind = Literal["git", "archive"]
+# What a user asks for: one of them, or whichever is available.
+Mode = Literal["auto", "git", "archive"]
+
+# What build backends take for licence files where nothing is said.
+_LICENCES = ("LICEN[CS]E*", "COPYING*", "NOTICE*", "AUTHORS*")
+
+
+def is_licence(path: str) -> bool:
+    """Return whether a file at the top of a repository is taken for a licence where nothing is said."""
+    return "/" not in path and any(fnmatchcase(path, glob) for glob in _LICENCES)
+
+
+def blob_id(content: bytes) -> str:
+    """Return git's object id (SHA-1, hex) of a blob with this content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What the build reached, as it is recorded in the wheel.
+
+    Holds nothing that depends on the machine: a mirror or a local clone that
+    served the pinned commit is simply ``git``, because the commit vouches for
+    the bytes.
+    """
+
+    kind: SourceKind  # ``git`` (the commit's blobs) or ``archive`` (a release archive whose sha256 is pinned)
+    repository: str  # the pinned repository URL
+    commit: str  # the full pinned commit; empty where a release alone is pinned
+    archive: str = ""  # file name of the archive, for kind ``archive``
+    sha256: str = ""  # the archive's sha256, for kind ``archive``
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """One regular file of a tree: its git blob id and whether it is executable."""
+
+    blob: str
+    executable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceTree:
+    """The pinned upstream files."""
+
+    # every regular file, by repository path, sorted. Symbolic links and submodules are not listed.
+    entries: Mapping[str, FileEntry]
+    # the bytes of each, in memory (deflated, where the cache had them so) once they were found to be what the pin
+    # names: whatever happens to the cache afterwards, what was checked is what is merged and shipped
+    content: Mapping[str, bytes] = field(repr=False, compare=False)
+    source: Source  # where the bytes came from
+    # repository paths of symbolic links and submodules (they cannot be shipped in a wheel)
+    links: frozenset[str] = frozenset()
+    metadata: str = ""  # for an archive, the text of its ``METADATA`` or ``PKG-INFO``; empty for git
+    entry_points: str = ""  # for an archive wheel, the text of its ``entry_points.txt``; empty otherwise
+    wheel: str = ""  # likewise, the text of its ``WHEEL``, which says for which Pythons and platforms it is
+    beside: tuple[str, ...] = ()  # for an archive wheel, what it installs beside the shipped packages
+    # for an archive wheel, its bills of materials by file name
+    sboms: Mapping[str, bytes] = field(default_factory=dict)
+    # likewise, its licence files whose names in its metadata are paths among its shipped files
+    licences: Mapping[str, bytes] = field(default_factory=dict)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.entries
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of one file; raises `KeyError` for a path the tree does not hold."""
+        if path not in self.entries:
+            raise KeyError(path)
+        return self.content[path]
+
+    def licence(self, name: str) -> bytes | None:
+        """Return the bytes of a licence file by its repository path or its name in upstream's metadata, or None."""
+        return self.licences.get(name, self.read(name) if name in self else None)
+
+    def unpack(self, folder: Path) -> None:
+        """Write every file below `folder`, for programs that want to see them there."""
+        for path, entry in self.entries.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(self.read(path))
+            (folder / path).chmod(0o755 if entry.executable else 0o644)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchedTree:
+    """A source tree with an overlay applied."""
+
+    upstream: SourceTree  # the tree before
+    # new content by repository path; ``None`` where the file was deleted
+    changed: Mapping[str, bytes | None] = field(default_factory=dict)
+    # paths of `changed` that must be executable although upstream's file is not, or is absent
+    executable: frozenset[str] = frozenset()
+
+    def changed_by(self, changed: Mapping[str, bytes | None], modes: Mapping[str, bool]) -> PatchedTree:
+        """Return this tree with more files changed; `modes` says whether those of another mode are executable."""
+        gone = {path for path, content in changed.items() if content is None}
+        executable = (self.executable - gone - modes.keys()).union(path for path, now in modes.items() if now)
+        return replace(self, changed={**self.changed, **changed}, executable=executable)
+
+    def before(self, path: str) -> bytes | None:
+        """Return upstream's bytes of `path`, or None where upstream has no such file."""
+        return self.upstream.read(path) if path in self.upstream else None
+
+    def after(self, path: str) -> bytes | None:
+        """Return the patched bytes of `path`, or None where the patched tree has no such file."""
+        return self.changed[path] if path in self.changed else self.before(path)
+
+    def paths(self) -> list[str]:
+        """Return every path of the patched tree, sorted."""
+        kept = self.upstream.entries.keys() - self.changed.keys()
+        written = [path for path, content in self.changed.items() if content is not None]
+        return sorted([*kept, *written])
+
+    def is_executable(self, path: str) -> bool:
+        """Return whether the file is to be installed executable."""
+        entry = self.upstream.entries.get(path)
+        return path in self.executable or (entry is not None and entry.executable)
