@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from npu_overlays.contracts.contracts import exchanged
 from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
 from npu_overlays.contracts.reads import Read
 from npu_overlays.contracts.symbol_descriptions import described
 from npu_overlays.model.attribute_chains import chains
+from npu_overlays.model.imports import names_import
 from npu_overlays.model.selectors import plain
 from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content
@@ -107,10 +109,8 @@ def _of_entries(before: Read, now: Read) -> Iterator[str]:
 
 def _exchanged(old: str, new: str) -> str:
     """Return two texts side by side; of what is long, a digest says nothing to a reader."""
-    old, new = (_DIGEST.sub("…", text) for text in (old, new))
-    if old == new:
-        return ""
-    return f" (`{old}` → `{new}`)" if old and new else f" (`{old}` is gone)" if old else f" (`{new}` is new)"
+    old, new = _DIGEST.sub("…", old), _DIGEST.sub("…", new)
+    return f" ({exchanged(old, new)})" if old != new else ""
 
 
 def _place(entry: str, codes: dict[str, CodePiece]) -> ReaderPlace | None:
@@ -129,6 +129,5 @@ def _written(code: CodePiece, written: str) -> Iterator[str]:
         if chain[: len(names)] == names:
             yield code.where(node)
     for other in ast.walk(code.tree):
-        aliases = other.names if isinstance(other, (ast.Import, ast.ImportFrom)) else []
-        if getattr(other, "name", "") == names[-1] or any(names[-1] in (one.asname, one.name) for one in aliases):
+        if getattr(other, "name", "") == names[-1] or names_import(other, names[-1]):
             yield code.where(other)

@@ -89,8 +89,11 @@ def _places(operations: Iterable[Operation]) -> dict[ContractPlace, str]:
 def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
     """Return the parts that differ and the operation cannot do without, or the other ones."""
     hard_parts = needed(now)
-    found = (one.part for one in differences(locked, now) if one.part not in FAR and one.part not in OWN)
-    return ", ".join(part for part in found if (part in hard_parts) is hard)
+    found: list[str] = []
+    for one in differences(locked, now):
+        if one.part not in {*FAR, *OWN} and (one.part in hard_parts) is hard:
+            found.append(one.part)
+    return ", ".join(found)
 
 
 def _superfluous(

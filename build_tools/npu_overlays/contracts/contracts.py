@@ -79,9 +79,14 @@ class ContractDifference:
         name = _SAID.get(self.part, self.part)
         if self.part in _FINGERPRINTS:
             return name
-        if self.before and self.after:
-            return f"{name} (`{self.before}` → `{self.after}`)"
-        return f"{name} (`{self.before}` is gone)" if self.before else f"{name} (`{self.after}` is new)"
+        return f"{name} ({exchanged(self.before, self.after)})"
+
+
+def exchanged(before: str, after: str) -> str:
+    """Return in words that a text took the place of another one, or that one is gone or new."""
+    if before and after:
+        return f"`{before}` → `{after}`"
+    return f"`{before}` is gone" if before else f"`{after}` is new"
 
 
 _SHOWN = 40

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from npu_overlays.model import Model
 from npu_overlays.model.shipped_modules import ShippedModules
-from npu_overlays.model.syntax import nodes_of
+from npu_overlays.model.syntax import nodes_of, text_of
 from npu_overlays.overlay.project import Overlay
 
 _METADATA = re.compile(r"importlib[._]metadata\.(?=\w+(\.from_name)?$)")
@@ -73,19 +73,19 @@ def _texts(nodes: Iterable[ast.AST], name: str, *, package: bool) -> dict[str, s
     """Return the texts that each name of a module may be given."""
     texts = {"__name__": {name}, "__package__": {name if package else name.rpartition(".")[0]}}
     for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if isinstance(node, ast.Assign) and (text := text_of(node.value)):
             for target in node.targets:
                 if isinstance(target, ast.Name):
-                    texts.setdefault(target.id, set()).add(node.value.value)
+                    texts.setdefault(target.id, set()).add(text)
     return texts
 
 
 def _named(call: ast.Call, texts: dict[str, set[str]]) -> set[str]:
     """Return the normalised names that the first argument of a call may be."""
-    first = next(iter([*call.args, *(one.value for one in call.keywords)]), None)
-    if isinstance(first, ast.Constant):
-        return {canonicalize_name(first.value)} if isinstance(first.value, str) else set()
-    return set(map(canonicalize_name, texts.get(first.id, ()))) if isinstance(first, ast.Name) else set()
+    given = [*call.args, *(one.value for one in call.keywords)]
+    first = given[0] if given else None
+    named = texts.get(first.id, set()) if isinstance(first, ast.Name) else {text_of(first)}
+    return set(map(canonicalize_name, filter(None, named)))
 
 
 def _function(call: ast.Call, imported: dict[str, str]) -> str:

@@ -32,6 +32,11 @@ class Bases(NamedTuple):
     actual: tuple[Class, ...]  # as Python has them
     known: bool  # False where some cannot be told
 
+    @property
+    def external(self) -> list[str]:
+        """The dotted names of those as they are written that are not of the tree."""
+        return [base for base in self.stated if isinstance(base, str)]
+
 
 class Mro(NamedTuple):
     """A class and its bases in the order in which Python asks them, without `object`."""
