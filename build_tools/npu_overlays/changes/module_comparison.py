@@ -227,7 +227,8 @@ def _of_name(name: str, old: list[_Named], new: list[_Named]) -> SymbolChange:
 
 def _surplus(mine: list[tuple[str, int, str]], other: list[tuple[str, int, str]]) -> Iterator[tuple[str, int, str]]:
     """Yield the statements that another list lacks, or has fewer times."""
-    surplus = Counter(text for text, _, _ in mine) - Counter(text for text, _, _ in other)
+    surplus = Counter(one[0] for one in mine)
+    surplus.subtract(one[0] for one in other)
     for statement in mine:
         if surplus[statement[0]] > 0:
             surplus[statement[0]] -= 1
@@ -241,9 +242,8 @@ def _classes_in(scope: str, definitions: Iterable[Definition]) -> list[Definitio
 def _class_names(*modules: Module) -> list[str]:
     names: set[str] = set()
     for module in modules:
-        for name, known in module.definitions.items():
-            if any(definition.kind == "class" for definition in known):
-                names.add(name)
+        for known in module.definitions.values():
+            names.update(one.name for one in known if one.kind == "class")
     return sorted(names)
 
 

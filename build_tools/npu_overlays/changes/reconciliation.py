@@ -94,9 +94,10 @@ class _Ledger:
     def __init__(self, declared: tuple[Declared, ...]) -> None:
         self._declared = declared
         self._by_place: dict[tuple[str, str], list[Declared]] = {}
+        self._private: set[tuple[str, str]] = set()
         for entry in declared:
             self._by_place.setdefault((entry.path, entry.symbol), []).append(entry)
-        self._private = {(entry.path, name) for entry in declared for name in _kept(entry)}
+            self._private.update((entry.path, name) for name in _kept(entry))
         self._seen: set[int] = set()
         self._unexplained: list[tuple[str, SymbolChange]] = []
 

@@ -72,18 +72,19 @@ def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Conte
 
 
 def _changed(before: Read, now: Read | None, places: list[ReaderPlace]) -> Iterator[ChangedRead]:
-    """Yield a change with the places that it matters to; to a wrapper of the symbol itself, only what that returns."""
-    own = [one for one in places if plain(one.reader).endswith(f" {before.path}:{before.symbol}")]
-    others = [one for one in places if one not in own]
-    for those, of_itself in ((own, True), (others, False)):
-        told = tuple(_differences(before, now, of_itself=of_itself))
-        if those and told:
-            yield ChangedRead(before=before, now=now, differences=told, places=tuple(those))
+    """Yield a change with the places that depend on it; a wrapper of the symbol depends only on what that returns."""
+    sides: dict[bool, list[ReaderPlace]] = {True: [], False: []}
+    for one in places:
+        sides[plain(one.reader).endswith(f" {before.path}:{before.symbol}")].append(one)
+    for of_itself, those in sides.items():
+        differences = tuple(_differences(before, now, of_itself=of_itself))
+        if those and differences:
+            yield ChangedRead(before=before, now=now, differences=differences, places=tuple(those))
 
 
 def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator[str]:
     if now is None:
-        if not of_itself:  # which is told of the operation
+        if not of_itself:  # a wrapper's own contract says it
             yield "it is gone"
         return
     parts = ("returns",) if of_itself else _TEXTS

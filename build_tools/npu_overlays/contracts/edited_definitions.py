@@ -74,7 +74,7 @@ def _gone(authorship: Authorship, size: int) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Hand:
-    """Tells what one operation wrote in a module, and does not only repeat from where it wrote it."""
+    """The bytes of a module that one operation wrote; what its text only repeats of upstream's does not count."""
 
     module: Module
     authorship: Authorship  # of the module's bytes

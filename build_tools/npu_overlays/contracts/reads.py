@@ -63,7 +63,7 @@ def recorded(readings: Iterable[ReadOccurrence]) -> tuple[Read, ...]:
 def kept(
     now: Iterable[Read], earlier: Iterable[Read], readers: Iterable[str], absent: frozenset[str]
 ) -> tuple[Read, ...]:
-    """Return reads with those of an earlier lock of which a source at hand can say nothing.
+    """Return reads, and those of an earlier lock that the source at hand can neither confirm nor deny.
 
     Args:
         now: what was found out.

@@ -133,7 +133,7 @@ class ClassGraph:
         return None
 
     def has(self, symbol: Symbol, name: str) -> bool | None:
-        """Return whether the objects of a class have an attribute; None where that cannot be told."""
+        """Return whether the objects of a class have an attribute; None where that is unknown."""
         if self.owner(symbol, name):
             return True
         answers: set[bool | None] = set() if self.mro(symbol).known else {None}
@@ -208,7 +208,7 @@ class ClassGraph:
                 yield path, content
 
     def dotted(self, target: Target) -> str:
-        """Return the dotted name of what something stands for; empty where that cannot be told."""
+        """Return the dotted name of what something stands for; empty where that is unknown."""
         if isinstance(target, Symbol):
             return f"{self.resolver.modules.name(target.path)}.{target.name}"
         return target or ""
