@@ -12,9 +12,9 @@ from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
 from npu_overlays.contracts.reads import Read
 from npu_overlays.contracts.symbol_descriptions import described
 from npu_overlays.model.attribute_chains import chains
-from npu_overlays.model.imports import names_import
 from npu_overlays.model.selectors import plain
 from npu_overlays.model.symbol_lookup import SymbolLookup
+from npu_overlays.model.syntax import names_import
 from npu_overlays.overlay.content import Content
 
 _TEXTS = ("kind", "signature", "called", "decorators", "returns", "value")
@@ -101,11 +101,16 @@ def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator
 
 
 def _of_entries(before: Read, now: Read) -> Iterator[str]:
-    """Yield the entries of a dictionary that changed or are gone; one more is nothing to who reads the others."""
-    known = dict(entry.partition(": ")[::2] for entry in now.entries)
-    for key, old in (entry.partition(": ")[::2] for entry in before.entries):
+    """Yield the entries of a dictionary that changed or are gone; no reader of others depends on a new one."""
+    known = dict(map(_key_and_value, now.entries))
+    for key, old in map(_key_and_value, before.entries):
         if known.get(key) != old:
             yield f"its entry {key}{_exchanged(old, known.get(key, ''))}"
+
+
+def _key_and_value(entry: str) -> tuple[str, str]:
+    key, _, value = entry.partition(": ")
+    return key, value
 
 
 def _exchanged(old: str, new: str) -> str:

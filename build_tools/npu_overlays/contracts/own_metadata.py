@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from npu_overlays.model import Model
 from npu_overlays.model.shipped_modules import ShippedModules
-from npu_overlays.model.syntax import nodes_of, text_of
+from npu_overlays.model.syntax import call_arguments, nodes_of, text_of
 from npu_overlays.overlay.project import Overlay
 
 _METADATA = re.compile(r"importlib[._]metadata\.(?=\w+(\.from_name)?$)")
@@ -96,8 +96,7 @@ def _texts(nodes: Sequence[ast.AST], name: str, *, package: bool) -> dict[str, s
 
 def _named(call: ast.Call, texts: dict[str, set[str]]) -> set[str]:
     """Return the normalised names that the first argument of a call may be."""
-    given = [*call.args, *(one.value for one in call.keywords)]
-    first = given[0] if given else None
+    first = next(iter(call_arguments(call)), None)
     named = texts.get(first.id, set()) if isinstance(first, ast.Name) else {text_of(first)}
     return set(map(canonicalize_name, filter(None, named)))
 

@@ -11,9 +11,8 @@ from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
 from npu_overlays.model.attribute_chains import SUPER, Chain, chains, root_of
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, methods, stored_names
 from npu_overlays.model.functions import first_parameter
-from npu_overlays.model.imports import names_import
 from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
-from npu_overlays.model.syntax import all_of, is_name, nodes_of
+from npu_overlays.model.syntax import all_of, is_name, names_import, nodes_of
 
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 

@@ -58,9 +58,3 @@ def absolute(module: str, level: int, name: str, *, package: bool) -> str:
     parts = module.split(".")
     base = parts[: max(len(parts) - level + package, 0)]
     return ".".join([*base, name] if name else base) if base else ""
-
-
-def names_import(node: ast.AST, name: str) -> bool:
-    """Return whether a node is an import that names something, by what it is called there or here."""
-    aliases = node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else []
-    return any(name in (alias.asname, alias.name) for alias in aliases)
