@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain
 
 from npu_doctor import files, syntax
 from npu_doctor.packages import Packages
@@ -72,6 +73,23 @@ class Module:
         while node in self._parents:
             node = self._parents[node]
             yield node
+
+    def nodes(self, words: Iterable[str]) -> list[ast.AST]:
+        """Return the places of names, attributes and texts."""
+        return list(chain.from_iterable(self.words.get(word, ()) for word in words))
+
+    def enclosing(
+        self, nodes: Iterable[ast.AST], kinds: tuple[type[ast.expr | ast.stmt], ...]
+    ) -> list[ast.expr | ast.stmt]:
+        """Return the nodes of these kinds that contain one of the given nodes, in the order of the file."""
+        found: set[ast.expr | ast.stmt] = set()
+        for node in nodes:
+            found.update(one for one in self.around(node) if isinstance(one, kinds))
+        return sorted(found, key=lambda one: (one.lineno, one.col_offset))
+
+    def is_caught(self, node: ast.AST) -> bool:
+        """Return whether a `try` with handlers contains a node."""
+        return any(getattr(one, "handlers", ()) for one in self.around(node))
 
     def receivers(self, node: ast.AST) -> set[str]:
         """Return the names and attributes that are given a value in which a node stands."""
@@ -166,6 +184,11 @@ def _targets(target: ast.expr) -> Iterator[ast.expr]:
         yield from _targets(target.value)
     else:
         yield target
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """Return the values that a call passes, by position and by name."""
+    return [*call.args, *(one.value for one in call.keywords)]
 
 
 def parameters(function: Function) -> list[str]:
