@@ -35,8 +35,11 @@ def nodes(context: Context) -> Iterator[Row]:
     missing += [path for path in wanted if not context.system.exists(path)]
     missing += [path for path in context.settings["mounts"] if not _is_mounted(context, path)]
     closed = [path for path in wanted if context.system.exists(path) and not context.system.usable(path)]
-    found = [f"missing: {', '.join(missing)}"] if missing else []
-    found += [f"not for this user: {', '.join(closed)}"] if closed else []
+    found = []
+    if missing:
+        found.append(f"missing: {', '.join(missing)}")
+    if closed:
+        found.append(f"not for this user: {', '.join(closed)}")
     told = "; ".join(found) or f"{len(numbered)} devices and the driver"
     fix = _MOUNTED if any(map(context.system.exists, _CONTAINER)) else f"{_INSTALLED}; in a container: {_MOUNTED}"
     yield context.judge(33, "devices and driver", not found, told, "all there", fix=fix)
@@ -83,8 +86,10 @@ def _holders(context: Context) -> list[str]:
 def _chips(context: Context) -> list[Device]:
     """Return the chips a run would take: all, or those that ASCEND_RT_VISIBLE_DEVICES names by their place."""
     chips, said = list(context.ascend.devices), context.system.value("ASCEND_RT_VISIBLE_DEVICES")
-    named = [re.fullmatch(r"([0-9]{1,3})(?:-([0-9]{1,3}))?", part.strip()) for part in said.split(",")]
-    wanted = {n for one in named if one for n in range(int(one[1]), int(one[2] or one[1]) + 1)}
+    wanted: set[int] = set()
+    for part in said.split(","):
+        if named := re.fullmatch(r"([0-9]{1,3})(?:-([0-9]{1,3}))?", part.strip()):
+            wanted.update(range(int(named[1]), int(named[2] or named[1]) + 1))
     return [chip for place, chip in enumerate(chips) if place in wanted] if wanted else chips
 
 

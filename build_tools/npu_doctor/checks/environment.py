@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import compress
 
 from npu_doctor import files, versions
 from npu_doctor.context import Context
@@ -50,14 +51,13 @@ def nnal_version(context: Context) -> Iterator[Row]:
     """Yield whether NNAL is of the toolkit's version and made for torch's C++ ABI."""
     found, cann = context.ascend.nnal, context.ascend.cann
     if found and cann:
-        level: Level = "matched" if versions.same(found, cann) else "broken"
-        yield context.judge(13, "NNAL with CANN", level, found, cann)
+        yield context.judge(13, "NNAL with CANN", versions.same(found, cann), found, cann)
     libraries = context.system.value("LD_LIBRARY_PATH")
     chosen = _FOLDER_ABI.search(libraries) or _FOLDER_ABI.search(context.system.value("ATB_HOME_PATH"))
     torch = _torch_abi(context)
     if chosen and torch:
-        level = "matched" if chosen[1] == torch else "broken"
-        yield context.judge(13, "C++ ABI of NNAL", level, f"cxx_abi_{chosen[1]}", f"cxx_abi_{torch}, torch's")
+        same, expected = chosen[1] == torch, f"cxx_abi_{torch}, torch's"
+        yield context.judge(13, "C++ ABI of NNAL", same, f"cxx_abi_{chosen[1]}", expected)
 
 
 def _torch_abi(context: Context) -> str:
@@ -89,11 +89,8 @@ def preload(context: Context) -> Iterator[Row]:
 
 
 def _jemalloc(named: list[str], kinds: list[str]) -> Iterator[Row]:
-    allocators = [
-        path
-        for path, kind in zip(named, kinds, strict=True)
-        if kind in ("libjemalloc", "libtcmalloc", "libtcmalloc_minimal")
-    ]
+    replacing = [kind in ("libjemalloc", "libtcmalloc", "libtcmalloc_minimal") for kind in kinds]
+    allocators = list(compress(named, replacing))
     if len(allocators) > 1:
         yield Row(
             component="allocators in LD_PRELOAD",

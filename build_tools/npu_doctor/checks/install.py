@@ -17,16 +17,16 @@ def cpu_torch(context: Context) -> Iterator[Row]:
     torch = context.version("torch")
     if not context.x86 or not (torch or context.version("torch_npu")):
         return
-    level: Level = "matched" if torch.partition("+")[2].startswith("cpu") else "broken"
-    yield context.judge(1, "torch on x86", level, torch or "not installed", f"{context.torch}+cpu")
+    built = torch.partition("+")[2].startswith("cpu")
+    yield context.judge(1, "torch on x86", built, torch or "not installed", f"{context.torch}+cpu")
 
 
 def engine_torch(context: Context) -> Iterator[Row]:
     """Yield whether torch is torch_npu's, and whether vllm is a build that lets it be."""
     torch, npu, vllm = (context.version(name) for name in ("torch", "torch_npu", "vllm"))
     if torch and npu:
-        level: Level = "matched" if versions.same(versions.public(torch), context.torch) else "broken"
-        yield context.judge(2, "torch for torch_npu", level, torch, f"{context.torch}, torch_npu's {npu}")
+        same = versions.same(versions.public(torch), context.torch)
+        yield context.judge(2, "torch for torch_npu", same, torch, f"{context.torch}, torch_npu's {npu}")
     if vllm:
         located = context.packages.locate("vllm")
         compiled = [name for name in files.names(located.folder if located else "") if re.match(r"_C\b.*\.so$", name)]
@@ -72,9 +72,8 @@ def chip(context: Context) -> Iterator[Row]:
     names = sorted({device.name for device in context.ascend.devices})
     if not built or not names:
         return
-    level: Level = (
-        "matched" if all(built.upper() in {f"ASCEND{name.upper()}", name.upper()} for name in names) else "broken"
-    )
+    same = all(built.upper() in (f"ASCEND{name.upper()}", name.upper()) for name in names)
+    level: Level = "matched" if same else "broken"
     family = next((one for one in context.settings["chips"] if re.match(one["soc"], built, re.IGNORECASE)), None)
     if level == "broken" and family and all(re.match(family["names"], name) for name in names):
         level = "compatible"

@@ -90,10 +90,11 @@ def _known_options(context: Context) -> set[str] | None:
     held = files.texts_in(f"{located.folder}/lib/libtorch_npu.so", rules["options"]) if located else None
     if held:
         return held
-    tabled = [
-        options for version, options in rules["known"].items() if versions.same(version, context.version("torch_npu"))
-    ]
-    return set(tabled[0]) if tabled else None
+    found = context.version("torch_npu")
+    for version, options in rules["known"].items():
+        if versions.same(version, found):
+            return set(options)
+    return None
 
 
 def sleep_mode(context: Context) -> Iterator[Row]:
@@ -106,8 +107,8 @@ def sleep_mode(context: Context) -> Iterator[Row]:
     fitting = [name for name in libraries if tag in name or ".abi3." in name or name == "vllm_ascend_C.so"]
     enabled = build_record(folder, "__sleep_mode_enabled__")
     found = f"__sleep_mode_enabled__ = {enabled or 'not recorded'}, {', '.join(libraries) or 'no vllm_ascend_C*.so'}"
-    level: Level = "matched" if fitting and enabled not in ("False", "0", "None") else "broken"
-    yield context.judge(22, "sleep mode of vllm-ascend", level, found, f"enabled, with a library for {tag}")
+    well = bool(fitting) and enabled not in ("False", "0", "None")
+    yield context.judge(22, "sleep mode of vllm-ascend", well, found, f"enabled, with a library for {tag}")
 
 
 def sleep_frees(context: Context) -> Iterator[Row]:

@@ -45,11 +45,11 @@ def order(context: Context) -> Iterator[Row]:
     firsts = {path: match for path in files.python_files(verl.folder) if (match := _first_import(path))}
     late = [path.removeprefix(f"{verl.entry}/") for path, match in firsts.items() if match != _ADAPTOR]
     if firsts:
-        found = (
-            f"megatron first: {', '.join(late[:3])}" if late else f"{_ADAPTOR} first, in {len(firsts)} files of verl"
-        )
+        found = f"{_ADAPTOR} first, in {len(firsts)} files of verl"
+        if late:
+            found = f"megatron first: {', '.join(late[:3])}"
         expected = f"{_ADAPTOR} before megatron.core, in every process"
-        yield context.judge(35, "order of MindSpeed and Megatron", "broken" if late else "matched", found, expected)
+        yield context.judge(35, "order of MindSpeed and Megatron", not late, found, expected)
 
 
 def _first_import(path: str) -> str:
