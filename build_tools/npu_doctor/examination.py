@@ -171,19 +171,14 @@ def diagnose(*, stack: str, deterministic: bool, data: Iterable[str], imports: b
     """
     knowledge = load(data)
     chosen = knowledge.stack(stack) if stack else None
-    return examine(
-        Context(
-            system=_here(knowledge), knowledge=knowledge, stack=chosen, deterministic=deterministic, imports=imports
-        )
-    )
-
-
-def _here(knowledge: Knowledge) -> System:
-    """Return this machine, with the path of a Python started here, which this one may be kept from."""
+    # The path is that of a Python started here, which this one may be kept from.
     path, answers = launch.ask(name.partition(".")[0] for name in knowledge.settings["packages"])()
     entries = [entry or "." for entry in (*path, *sys.path) if isinstance(entry, str)]
-    return System(
+    system = System(
         path=tuple(dict.fromkeys(map(files.absolute, entries))),
         found={name: places[0] for name, (places, _, _) in answers.items() if len(places) == 1},
         untold=next((problem for _, _, problem in answers.values() if problem), ""),
+    )
+    return examine(
+        Context(system=system, knowledge=knowledge, stack=chosen, deterministic=deterministic, imports=imports)
     )

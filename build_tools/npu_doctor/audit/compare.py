@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from types import FunctionType, ModuleType
 
 from npu_doctor.audit.layers import Home, Homes, accessors, bare, code_of, functions_in, path_to
@@ -196,8 +197,8 @@ class Makers:
 
     def who(self, strangers: list[object]) -> Home:
         """Return the outermost stranger with code of its own; a partial, a cache or a descriptor says little."""
-        deeper = [inner for one in strangers for inner in functions_in(one)]
-        homes = [self.homes.of(one) for one in (*strangers, *deeper)]
+        deeper = chain.from_iterable(map(functions_in, strangers))
+        homes = list(map(self.homes.of, (*strangers, *deeper)))
         return next((one for one in homes if one.file and one.package not in _TOOLS), homes[0])
 
     def made(self, value: object, packages: frozenset[str]) -> bool:

@@ -33,9 +33,12 @@ def triton(context: Context) -> Iterator[Row]:
     sample = f"{ours.root}/triton/__init__.py"
     changed = _differs(sample, ours.record.get("triton/__init__.py", ""))
     found = [f"triton-ascend {ours.version}"]
-    found += [f"triton {theirs.version} too"] if theirs else []
-    found += [f"{len(lost)} of its files are gone, {lost[0]} among them"] if lost else []
-    found += ["triton/__init__.py is not its own"] if changed else []
+    if theirs:
+        found.append(f"triton {theirs.version} too")
+    if lost:
+        found.append(f"{len(lost)} of its files are gone, {lost[0]} among them")
+    if changed:
+        found.append("triton/__init__.py is not its own")
     fill = {"triton_ascend": f"triton-ascend=={ours.version}"}
     yield context.judge(14, "triton", len(found) == 1, ", ".join(found), "triton-ascend alone, whole", **fill)
 

@@ -74,9 +74,12 @@ def allocator(context: Context) -> Iterator[Row]:
     known = _known_options(context)
     strange = [name for name in names if known is not None and name not in known]
     on = names.get(_OPTION, "").lower() in _TRUE
-    clash = [name for name in names if name in context.settings["allocator"]["exclusive"]] if on else []
-    problem = [f"torch_npu {context.version('torch_npu')} does not know {', '.join(strange)}"] if strange else []
-    problem += [f"{', '.join(clash)} with expandable_segments:True"] if clash else []
+    clash = [name for name in names if on and name in context.settings["allocator"]["exclusive"]]
+    problem: list[str] = []
+    if strange:
+        problem.append(f"torch_npu {context.version('torch_npu')} does not know {', '.join(strange)}")
+    if clash:
+        problem.append(f"{', '.join(clash)} with expandable_segments:True")
     level: Level = "broken" if problem else "unknown" if known is None else "matched"
     expected = f"options this torch_npu knows: {', '.join(sorted(known))}" if known else "options torch_npu knows"
     found = "; ".join(problem) or ",".join(names)

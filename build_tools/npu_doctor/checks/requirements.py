@@ -121,10 +121,8 @@ def _unmet_rows(context: Context, distribution: Distribution, names: set[str]) -
         # torch has to be torch_npu's, whatever an engine asks for.
         torch = name in TORCH and distribution.name in _INFERENCE
         level: Level = "compatible" if torch else "broken"
-        label, asked = (
-            f"{wanted.name} for {distribution.name}",
-            f"{specifier} ({distribution.name} {distribution.version})",
-        )
+        label = f"{wanted.name} for {distribution.name}"
+        asked = f"{specifier} ({distribution.name} {distribution.version})"
         if torch:
             yield context.judge(2, label, level, found, asked)
         else:
@@ -228,17 +226,16 @@ def limits(context: Context) -> Iterator[Row]:
 
 
 def _is_lifted(context: Context, unless: Mapping[str, str]) -> bool:
-    """Return whether a component is at a version from which on a limit does not hold."""
-    return any(versions.allows(allow, _decisive(context, name)) for name, allow in unless.items())
-
-
-def _decisive(context: Context, component: str) -> str:
-    """Return the version of a component in the chosen stack, empty for a commit; the installed one if it names none."""
-    pins = {pin.partition("@")[0]: pin.partition("@")[2] for pin in context.stack.overlays} if context.stack else {}
-    if component in pins:
+    """Return whether a component, as the stack pins it or else as installed, is at a version that lifts a limit."""
+    overlays = context.stack.overlays if context.stack else ()
+    pins = {pin.partition("@")[0]: pin.partition("@")[2] for pin in overlays}
+    for name, allow in unless.items():
+        version = pins[name] if name in pins else versions.public(context.version(name))
         # A commit id of digits alone would be a version, and a high one.
-        return pins[component] if "." in pins[component] else ""
-    return versions.public(context.version(component))
+        is_commit = name in pins and "." not in version
+        if not is_commit and versions.allows(allow, version):
+            return True
+    return False
 
 
 def parse(text: str) -> Requirement | None:
@@ -269,14 +266,7 @@ def applies(requirement: Requirement, *, python: str, machine: str) -> bool:
         python: version of Python, ``3.10.13``.
         machine: the processor's name.
     """
-    try:
-        return requirement.marker is None or requirement.marker.evaluate(_environment(python, machine))
-    except (UndefinedComparison, UndefinedEnvironmentName):
-        return False
-
-
-def _environment(python: str, machine: str) -> dict[str, str]:
-    return {
+    environment = {
         "python_version": ".".join(python.split(".")[:2]),
         "python_full_version": python,
         "platform_machine": machine,
@@ -289,3 +279,7 @@ def _environment(python: str, machine: str) -> dict[str, str]:
         "platform_version": "",
         "extra": "",
     }
+    try:
+        return requirement.marker is None or requirement.marker.evaluate(environment)
+    except (UndefinedComparison, UndefinedEnvironmentName):
+        return False
