@@ -14,7 +14,6 @@ _TOOLKITS = (f"{INSTALL}/ascend-toolkit/latest", f"{INSTALL}/cann", f"{INSTALL}/
 _POINTER = "/etc/Ascend/ascend_cann_install.info"
 _SMI_SECONDS = 20
 
-
 _CELL = re.compile(r"\|([^|]*)")
 _MEMORY = re.compile(r"([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*$")
 _VERSION = re.compile(r"npu-smi\s+\S+\s+Version:\s*([^\s|]+)")

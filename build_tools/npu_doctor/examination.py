@@ -123,8 +123,8 @@ def choose(context: Context) -> Choice:
             named = (one["overlay"]["name"], *one["overlay"]["layers"])
             wheels[one["distribution"]["name"]] = next((name for name in named if name in overlays), named[0])
     fitting = [stack for stack in context.knowledge.stacks if wheels and set(wheels.values()) <= set(stack.overlays)]
-    key = {stack.name: (not stack.default, stack.record, -score(context, stack)) for stack in fitting}
-    return Choice(wheels=wheels, stacks=sorted(fitting, key=lambda stack: key[stack.name]))
+    fitting.sort(key=lambda stack: (not stack.default, stack.record, -score(context, stack)))
+    return Choice(wheels=wheels, stacks=fitting)
 
 
 def mismatch(choice: Choice, knowledge: Knowledge) -> Iterator[Row]:
@@ -150,8 +150,11 @@ def mismatch(choice: Choice, knowledge: Knowledge) -> Iterator[Row]:
 
 def score(context: Context, stack: Stack) -> int:
     """Return how many versions of a stack are installed."""
-    pins = [(pin.version, context.version(pin.name)) for pin in stack.components if pin.version]
-    return sum(bool(found) and versions.same(wanted, versions.public(found)) for wanted, found in pins)
+    count = 0
+    for pin in stack.components:
+        found = context.version(pin.name) if pin.version else ""
+        count += bool(found) and versions.same(pin.version, versions.public(found))
+    return count
 
 
 def diagnose(*, stack: str, deterministic: bool, data: Iterable[str], imports: bool) -> Diagnosis:

@@ -18,7 +18,6 @@ _HERE = Path(__file__).resolve().parent
 # In the wheel the data lies beside the code, in a checkout in a folder of its own at the top.
 FOLDER = _HERE / "data" if (_HERE / "data").is_dir() else _HERE.parents[1] / "stacks"
 
-
 _OUTSIDE = ("broken", "compatible")
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _LIBRARY = frozenset(sys.stdlib_module_names) - {"unittest"}
 _MISSING = object()
 
-
 DESCRIPTORS = frozenset({"staticmethod", "classmethod", "property", "setter", "getter", "deleter", "cached_property"})
 # Decorators made with these leave functions of theirs on top.
 _TOOLS = frozenset({"builtins", "functools", "contextlib"})

@@ -30,11 +30,13 @@ def nodes(context: Context) -> Iterator[Row]:
     if not (context.has("torch_npu") or context.ascend.home or context.ascend.driver):
         return
     numbered = _device_names(context)
-    wanted = [f"/dev/{name}" for name in (*numbered, *context.settings["devices"])]
-    missing = [] if numbered else ["/dev/davinci0…"]
-    missing += [path for path in wanted if not context.system.exists(path)]
+    missing, closed = [] if numbered else ["/dev/davinci0…"], []
+    for path in map("/dev/{}".format, (*numbered, *context.settings["devices"])):
+        if not context.system.exists(path):
+            missing.append(path)
+        elif not context.system.usable(path):
+            closed.append(path)
     missing += [path for path in context.settings["mounts"] if not _is_mounted(context, path)]
-    closed = [path for path in wanted if context.system.exists(path) and not context.system.usable(path)]
     found = []
     if missing:
         found.append(f"missing: {', '.join(missing)}")
@@ -126,18 +128,21 @@ def unaccounted(context: Context) -> Iterator[Row]:
     if not used:
         return
     lost = [chip for chip in used if held[chip.npu, chip.chip] > max(_IDLE, chip.total * _SHARE // 100)]
-    shown = [f"NPU {chip.npu}: {held[chip.npu, chip.chip]} of {chip.total} MB" for chip in lost[:4]]
+    shown: list[str] = []
+    resets: list[str] = []
+    for chip in lost[:4]:
+        shown.append(f"NPU {chip.npu}: {held[chip.npu, chip.chip]} of {chip.total} MB")
+        resets.append(f"npu-smi set -t reset -i {chip.npu} -c {chip.chip}")
     found = "; ".join(shown) or f"at most {max(held.values())} MB"
-    fix = "stop what runs in other containers, or, where nothing does, reset the chip: "
-    fix += "; ".join(f"npu-smi set -t reset -i {chip.npu} -c {chip.chip}" for chip in lost[:4])
+    fix = f"stop what runs in other containers, or, where nothing does, reset the chip: {'; '.join(resets)}"
     expected = f"under {_IDLE} MB, what an idle chip shows"
     yield context.judge(25, "memory that no process accounts for", not lost, found, expected, fix=fix)
 
 
 def ray(context: Context) -> Iterator[Row]:
     """Yield how many devices Ray will see: it asks acl, and counts files where that fails."""
-    package = context.packages.locate("ray")
-    if package is None or not package.folder:
+    folder = context.folder("ray")
+    if not folder:
         return
     there, tried = len(_device_names(context)), context.imported.get("acl")
     wanted = len(_chips(context)) or there
@@ -146,7 +151,7 @@ def ray(context: Context) -> Iterator[Row]:
     if asked:
         seen, found = int(told or wanted), f"{told} through acl" if told else "acl is there, not tried"
     else:
-        seen = _device_count(package.folder, there)
+        seen = _device_count(folder, there)
         reason = tried.error or tried.facts.get("problem", "") if tried else "not on the path"
         found = f"{seen} of {there} in /dev, since acl cannot be asked: {reason}"
     level: Level = "broken" if seen < max(wanted, 1) else "matched" if asked else "compatible"

@@ -62,11 +62,12 @@ def nnal_version(context: Context) -> Iterator[Row]:
 
 def _torch_abi(context: Context) -> str:
     """Return torch's C++ ABI, from its CMake file, else as torch itself said in the child process."""
-    located = context.packages.locate("torch")
-    config = f"{located.folder}/share/cmake/Torch/TorchConfig.cmake" if located else ""
-    found = _ABI.search(files.text(config) or "")
-    said = context.imported.get("torch") if not found else None
-    return found[1] if found else (said.facts.get("abi", "") if said else "")
+    folder = context.folder("torch")
+    config = f"{folder}/share/cmake/Torch/TorchConfig.cmake" if folder else ""
+    if found := _ABI.search(files.text(config) or ""):
+        return found[1]
+    imported = context.imported.get("torch")
+    return imported.facts.get("abi", "") if imported else ""
 
 
 def preload(context: Context) -> Iterator[Row]:

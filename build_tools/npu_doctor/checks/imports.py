@@ -54,10 +54,10 @@ def _differs(path: str, recorded: str) -> bool:
 
 def cuda(context: Context) -> Iterator[Row]:
     """Yield whether torch could use a CUDA device, which torch_npu refuses to share with."""
-    located = context.packages.locate("torch")
-    if located is None or not located.folder:
+    folder = context.folder("torch")
+    if not folder:
         return
-    built = _CUDA.search(files.text(f"{located.folder}/version.py") or "")
+    built = _CUDA.search(files.text(f"{folder}/version.py") or "")
     device = any(re.fullmatch(r"nvidia[0-9]+", name) for name in context.system.names("/dev"))
     level: Level = "matched" if not built else "broken" if device else "compatible"
     found = f"built for CUDA {built[1]}, {'with' if device else 'without'} a CUDA device" if built else "no CUDA"

@@ -22,7 +22,6 @@ from npu_summary.verify.companions import suffix_of
 _INFERENCE = ("vllm", "sglang")
 _FEW_FILES = 100
 
-
 _LONGEST = 2000
 _OF_AN_EXTRA = re.compile(r";(?!.*\bor\b).*\bextra\s*==\s*[\"'][A-Za-z0-9]")
 _BEFORE = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 SCHEMA = 1
 _SHOWN = 5
 
-
 # Facts that may well differ from machine to machine.
 _OWN = {"cpus", "cann_home"}
 _CONSEQUENCES = {"cann_runtime": " (HCCL refuses that: EI0008, CANN versions are inconsistent)"}
