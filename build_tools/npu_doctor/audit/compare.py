@@ -73,7 +73,8 @@ class Comparison:
             symbol = f"{prefix}{name}"
             value = namespace.get(name, _MISSING)
             if value is _MISSING:
-                if self._must_exist(bindings) and not tolerated:
+                certain = any(one.kind in ("function", "class") and not one.conditional for one in bindings)
+                if certain and not tolerated:
                     yield Mismatch(symbol=symbol, how="deleted", by=Home(module="", file="", line=0, name=""))
                 continue
             found = [self._mismatch(symbol, value, binding, bindings, tolerated) for binding in bindings]
@@ -85,9 +86,6 @@ class Comparison:
                     rebound = self.makers.reachable if any(one.kind == "value" for one in bindings) else frozenset()
                     makers = rebound | self.makers.packages(binding.decorators)
                     yield from self._class(value, binding.scope, f"{symbol}.", makers)
-
-    def _must_exist(self, bindings: list[Binding]) -> bool:
-        return any(one.kind in ("function", "class") and not one.conditional for one in bindings)
 
     def _class(self, value: object, scope: Scope, prefix: str, makers: frozenset[str]) -> Iterator[Mismatch]:
         """Compare the content of a class, through what decorators made of it."""

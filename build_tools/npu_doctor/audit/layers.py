@@ -53,8 +53,9 @@ class Homes:
         code = code_of(value)
         if code is not None:
             file = os.path.realpath(code.co_filename) if os.path.isabs(code.co_filename) else ""  # noqa: PTH117
+            name = getattr(code, "co_qualname", None) or getattr(value, "__qualname__", code.co_name)
             module = self.modules.get(file, "" if file else str(getattr(value, "__module__", "") or ""))
-            return Home(module=module, file=file, line=code.co_firstlineno, name=_qualname(code, value))
+            return Home(module=module, file=file, line=code.co_firstlineno, name=str(name))
         kind = value if isinstance(value, type) else type(value)
         if isinstance(value, BuiltinFunctionType):
             return Home(module=str(value.__module__ or "builtins"), file="", line=0, name=value.__qualname__)
@@ -67,10 +68,6 @@ class Homes:
         first = min((code.co_firstlineno for code in codes), default=0)
         line = int(vars(kind).get("__firstlineno__", 0)) or first
         return Home(module=module, file=str(file), line=line, name=kind.__qualname__)
-
-
-def _qualname(code: CodeType, value: object) -> str:
-    return str(getattr(code, "co_qualname", None) or getattr(value, "__qualname__", code.co_name))
 
 
 def code_of(value: object) -> CodeType | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from npu_doctor import files
-from npu_doctor.ascend import Device, Process
+from npu_doctor.ascend import Device
 from npu_doctor.context import Context
 from npu_doctor.model import Level, Row
 
@@ -103,19 +103,14 @@ def processes(context: Context) -> Iterator[Row]:
     if used:
         shown = [f"NPU {one.npu}: {one.name} (pid {one.pid}) {one.memory} MB" for one in (heavy or running)[:4]]
         level: Level = "broken" if heavy else "compatible" if running else "matched"
-        fix = _fix(context, heavy or running)
+        # npu-smi tells the pids of the host, which a container does not have.
+        here = [one.pid for one in heavy or running if context.system.exists(f"/proc/{one.pid}")]
+        stop = (
+            f"stop it: kill {' '.join(here[:8])}" if here else "it is no process of this container: stop it on the host"
+        )
+        fix = f"{stop}, or leave the device out of ASCEND_RT_VISIBLE_DEVICES"
         found = "; ".join(shown) or "no processes"
         yield context.judge(25, "memory of the devices", level, found, "no other process", fix=fix)
-
-
-def _fix(context: Context, found: list[Process]) -> str:
-    """Return how to be rid of processes; npu-smi tells the pids of the host, which a container does not have."""
-    here = [one.pid for one in found if context.system.exists(f"/proc/{one.pid}")]
-    if here:
-        return f"stop it: kill {' '.join(here[:8])}, or leave the device out of ASCEND_RT_VISIBLE_DEVICES"
-    return (
-        "it is no process of this container: stop it on the host, or leave the device out of ASCEND_RT_VISIBLE_DEVICES"
-    )
 
 
 def unaccounted(context: Context) -> Iterator[Row]:

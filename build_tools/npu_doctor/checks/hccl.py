@@ -44,7 +44,9 @@ def ports_in_use(context: Context) -> Iterator[Row]:
     listening = context.system.listening()
     if listening is None or not context.has("torch_npu"):
         return
-    for name, usual in ((_HOST, _usual_host_ports(context)), (_NPU, {_NPU_PORT})):
+    base = context.system.value(_BASE)
+    first = int(base) if re.fullmatch(r"[0-9]{1,5}", base) else _FIRST_HOST_PORT
+    for name, usual in ((_HOST, set(range(first, first + _HOST_PORTS))), (_NPU, {_NPU_PORT})):
         value = context.system.value(name)
         wanted = _port_set(value) or (set() if value == "auto" else usual)
         taken = sorted(wanted & listening)
@@ -55,12 +57,6 @@ def ports_in_use(context: Context) -> Iterator[Row]:
         shown = ", ".join(map(str, taken[:4])) or "none"
         fix = f"export {name}=auto, or stop who listens there: ss -ltnp 'sport = :{taken[0]}'" if taken else ""
         yield context.judge(28, f"ports of {name} in use", level, shown, "none of those HCCL takes", fix=fix)
-
-
-def _usual_host_ports(context: Context) -> set[int]:
-    said = context.system.value(_BASE)
-    first = int(said) if re.fullmatch(r"[0-9]{1,5}", said) else _FIRST_HOST_PORT
-    return set(range(first, first + _HOST_PORTS))
 
 
 def toolkit_parts(context: Context) -> Iterator[Row]:

@@ -32,7 +32,12 @@ def tables(context: Context) -> Iterator[Row]:
         if rows := _rows_of(table, key):
             yield from _pair_rows(context, table, key, rows)
         elif table.complete and not _in_another(context, table, key):
-            yield _unlisted_row(context, table, key)
+            expected = f"a version of the table {table.name}"
+            if table.symptom:
+                yield context.judge(table.symptom, table.key, "unknown", key, expected, source=table.source)
+                continue
+            fix, see = "take one that is in the table, or add a row with --data FILE", (table.source,)
+            yield Row(component=table.key, level="unknown", found=key, expected=expected, fix=fix, see=see)
 
 
 def _in_another(context: Context, table: Table, key: str) -> bool:
@@ -48,14 +53,6 @@ def _rows_of(table: Table, key: str) -> list[tuple[str, ...]]:
     """Return the rows of a table for a version of its key."""
     column = table.columns.index(table.key)
     return [row for row in table.rows if _matches(row[column], key)]
-
-
-def _unlisted_row(context: Context, table: Table, key: str) -> Row:
-    expected = f"a version of the table {table.name}"
-    fix = "take one that is in the table, or add a row with --data FILE"
-    if table.symptom:
-        return context.judge(table.symptom, table.key, "unknown", key, expected, source=table.source)
-    return Row(component=table.key, level="unknown", found=key, expected=expected, fix=fix, see=(table.source,))
 
 
 def _matches(cell: str, version: str) -> bool:

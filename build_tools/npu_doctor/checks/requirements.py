@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
@@ -21,6 +22,7 @@ from npu_summary.verify.companions import suffix_of
 
 _INFERENCE = ("vllm", "sglang")
 _FEW_FILES = 100
+_Place = TypeVar("_Place", Bound, Parted)
 
 _LONGEST = 2000
 _OF_AN_EXTRA = re.compile(r";(?!.*\bor\b).*\bextra\s*==\s*[\"'][A-Za-z0-9]")
@@ -47,7 +49,10 @@ def required(context: Context) -> Iterator[Row]:
     """Yield what patched distributions require and nobody installed, as after ``--no-deps``, and what installs it."""
     absent: dict[str, dict[str, Requirement]] = {}
     lacking: dict[str, Distribution] = {}
-    for distribution in filter(_is_patched, context.packages.by_name.values()):
+    for distribution in context.packages.by_name.values():
+        summary = f"{distribution.root}/{distribution.name.replace('-', '_')}_summary"
+        if not files.is_file(f"{summary}/changes.json"):
+            continue
         for text, one in _absent(context, distribution):
             absent.setdefault(canonicalize_name(one.name), {})[text] = one
             lacking[distribution.name] = distribution
@@ -64,11 +69,6 @@ def required(context: Context) -> Iterator[Row]:
             fix=" ".join(["python -m pip install", *context.pip_options(ours=ours), *map(_joined, absent.values())]),
             see=tuple(one.info for one in lacking.values()),
         )
-
-
-def _is_patched(distribution: Distribution) -> bool:
-    package = f"{distribution.name.replace('-', '_')}_summary"
-    return files.is_file(f"{distribution.root}/{package}/changes.json")
 
 
 def _absent(context: Context, distribution: Distribution) -> Iterator[tuple[str, Requirement]]:
@@ -146,15 +146,20 @@ def bounds(context: Context) -> Iterator[Row]:
             yield from _asked_rows(context, distribution, ours)
 
 
+def _by_project(places: Iterable[_Place]) -> dict[tuple[str, bool], list[_Place]]:
+    """Return the places in code by the project concerned and by whether they raise an error."""
+    found: dict[tuple[str, bool], list[_Place]] = {}
+    for place in places:
+        found.setdefault((place.project, place.refuses), []).append(place)
+    return found
+
+
 def _compared_rows(
     context: Context, distribution: Distribution, paths: Sequence[str], ours: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Yield the comparisons in a distribution's code that the label decides, by whether an error comes of them."""
-    found: dict[tuple[str, bool], list[Bound]] = {}
+    """Yield a row for each project whose version a distribution compares so that the label decides the result."""
     releases = {name: versions.public(version) for name, version in ours.items()}
-    for bound in find_bounds(context.packages, paths, releases):
-        found.setdefault((bound.project, bound.refuses), []).append(bound)
-    for (project, refuses), places in found.items():
+    for (project, refuses), places in _by_project(find_bounds(context.packages, paths, releases)).items():
         release, operator = releases[project], places[0].operator
         holds = "holds" if operator in ("!=", ">", "not in") else "does not hold"
         otherwise = "refuses to go on" if refuses else "takes another branch"
@@ -173,10 +178,7 @@ def _parted_rows(
     context: Context, distribution: Distribution, paths: Sequence[str], ours: Mapping[str, str]
 ) -> Iterator[Row]:
     """Yield where a distribution's code takes a version apart and the label makes it raise."""
-    found: dict[tuple[str, bool], list[Parted]] = {}
-    for parted in find_parted(context.packages, paths, ours):
-        found.setdefault((parted.project, parted.refuses), []).append(parted)
-    for (project, refuses), places in found.items():
+    for (project, refuses), places in _by_project(find_parted(context.packages, paths, ours)).items():
         lines = [f"{one.path}:{one.line}" for one in places]
         yield Row(
             component=f"version of {project} in {distribution.name}",
