@@ -10,7 +10,7 @@ from itertools import chain, starmap
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merge.authorship import spliced
-from npu_overlays.merge.import_merge import RENAME, binds_the_same
+from npu_overlays.merge.import_merge import RENAME, binds_the_same, first_users
 from npu_overlays.merge.results import AppliedOperation
 from npu_overlays.merge.targets import problem
 from npu_overlays.merge.upstream.early_calls import running_early
@@ -46,8 +46,10 @@ class MergedText:
         for change in changes:
             splices += change.splices
             owners |= dict.fromkeys(map(id, change.splices), change.operation)
-        spans = [(start, end, owners.get(id(one))) for start, end, one in placed(splices, newline=module.newline)]
-        self._spans = [span for span in spans if span[0] < span[1]]
+        self._spans: list[tuple[int, int, Operation | None]] = []
+        for start, end, one in placed(splices, newline=module.newline):
+            if start < end:
+                self._spans.append((start, end, owners.get(id(one))))
         self._starts = [start for start, _, _ in self._spans]
         self._upstream = module
         self._path = module.path
@@ -104,10 +106,9 @@ class MergedText:
 
     def _bound_builtins(self, added: Mapping[str, Operation]) -> dict[str, Operation]:
         """Return the names of builtins that operations give the module, each with the operation."""
-        users: dict[ImportedName, Operation] = {}
-        for operation in reversed(self._operations):
-            users |= dict.fromkeys(operation.imports, operation)
-        bound = {**added, **{imported.name: users[imported] for imported in self.imports}}
+        bound, users = dict(added), first_users(self._operations)
+        for imported in self.imports:
+            bound[imported.name] = users[imported]
         return {name: operation for name, operation in bound.items() if hasattr(builtins, name)}
 
     def _operation(self, load: Load) -> Operation | None:
@@ -161,8 +162,7 @@ class MergedText:
 
     def _another_files(self, load: Load, operation: Operation, other: Operation) -> Iterator[Problem]:
         """Yield a problem where what is a builtin to one overlay file is bound by another."""
-        file, others = (one.where.rpartition(":")[0] for one in (operation, other))
-        if file != others and load.name not in {one.name for one in operation.imports}:
+        if operation.file != other.file and load.name not in {one.name for one in operation.imports}:
             what = f"`{load.name}` is Python's own here, but {other.where} binds it in {operation.path}"
             yield Problem(where=operation.where, what=what, fix="give that another name")
 

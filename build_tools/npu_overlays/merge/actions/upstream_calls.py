@@ -6,17 +6,18 @@ Each check yields (what is wrong, what to do); what is wrong is the rest of a se
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FunctionNode
 from npu_overlays.model.functions import FunctionKind, a_kind, function_kind, own_nodes
 from npu_overlays.model.module import Module
 from npu_overlays.model.signatures import Parameter, call_mismatch, parameters, signature_text
+from npu_overlays.model.syntax import all_of, is_name
 
 Misuse = tuple[str, str]
+_LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 _HOW: dict[FunctionKind, str] = {
     "plain function": "return {0}(…)",
     "generator": "yield from {0}(…)",
@@ -38,13 +39,13 @@ class Wrapper:
 
     def references(self) -> list[ast.Name]:
         """Return every mention of the original."""
-        return [one for one in ast.walk(self.node) if isinstance(one, ast.Name) and one.id == self.name]
+        return [one for one in all_of(self.node, ast.Name) if one.id == self.name]
 
     def calls(self) -> Iterator[tuple[ast.Call, ast.AST]]:
         """Yield every direct call of the original, and what it stands in."""
         for outer in ast.walk(self.node):
             for inner in ast.iter_child_nodes(outer):
-                if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == self.name:
+                if isinstance(inner, ast.Call) and is_name(inner.func, self.name):
                     yield inner, outer
 
 
@@ -53,7 +54,7 @@ def entered(classes: ClassGraph, path: str, function: FunctionNode) -> str:
     leaves: set[str] = set()
     for decorator in function.decorator_list:
         leaves |= {name.rpartition(".")[2] for name in classes.names(path, decorator)}
-    return next(iter(sorted(leaves & {"contextmanager", "asynccontextmanager"})), "")
+    return min(leaves & {"contextmanager", "asynccontextmanager"}, default="")
 
 
 def misuses(wrapper: Wrapper) -> Iterator[Misuse]:
@@ -78,8 +79,7 @@ def _lost_references(wrapper: Wrapper) -> Iterator[Misuse]:
 
 
 def _inside(names: list[ast.Name], tree: ast.AST, kind: type[ast.AST]) -> bool:
-    outer = (node for node in ast.walk(tree) if isinstance(node, kind))
-    return any(not set(names).isdisjoint(ast.walk(one)) for one in outer)
+    return any(not set(names).isdisjoint(ast.walk(outer)) for outer in all_of(tree, kind))
 
 
 def _bound(node: ast.AST) -> tuple[str | None, ...]:
@@ -149,24 +149,20 @@ def _lost_values(wrapper: Wrapper) -> Iterator[Misuse]:
     """Yield where the original of a generator is iterated although it takes what is sent to it, by ``x = yield``."""
     nodes = list(own_nodes(wrapper.original))
     alone = [node.value for node in nodes if isinstance(node, ast.Expr)]
-    if wrapper.entered or not any(isinstance(node, ast.Yield) and node not in alone for node in nodes):
+    takes = any(isinstance(node, ast.Yield) and node not in alone for node in nodes)
+    if wrapper.entered or not takes:
         return
     is_async = function_kind(wrapper.original) == "async generator"
     fix = "send it on: `given = await original.asend(sent)`" if is_async else f"yield from {wrapper.name}(…)"
     calls = {call for call, _ in wrapper.calls()}
-    loops = [one for one in ast.walk(wrapper.node) if isinstance(one, (ast.For, ast.AsyncFor, ast.comprehension))]
-    closing = set(chain.from_iterable(_closed(one, calls) for one in ast.walk(wrapper.node)))
-    for loop in loops:
-        if loop.iter in calls or (isinstance(loop.iter, ast.Name) and loop.iter.id in closing):
+    closing: set[str] = set()  # the names that ``with closing(upstream(…)) as name`` gives them
+    for item in all_of(wrapper.node, ast.withitem):
+        given = item.optional_vars
+        if isinstance(item.context_expr, ast.Call) and isinstance(given, ast.Name):
+            closing |= set() if calls.isdisjoint(item.context_expr.args) else {given.id}
+    for node in ast.walk(wrapper.node):
+        if isinstance(node, _LOOPS) and (node.iter in calls or getattr(node.iter, "id", "") in closing):
             yield f"iterates {wrapper.name}(…), which takes what is sent to it: nothing would reach it", fix
-
-
-def _closed(node: ast.AST, calls: Set[ast.Call]) -> Iterator[str]:
-    """Yield the name that ``with closing(upstream(…)) as name`` gives what one of some calls gives."""
-    if isinstance(node, ast.withitem) and isinstance(node.context_expr, ast.Call):
-        given = node.optional_vars
-        if isinstance(given, ast.Name) and not calls.isdisjoint(node.context_expr.args):
-            yield given.id
 
 
 def _hidden_exits(wrapper: Wrapper) -> Iterator[Misuse]:
@@ -175,9 +171,7 @@ def _hidden_exits(wrapper: Wrapper) -> Iterator[Misuse]:
         return
     kind = function_kind(wrapper.original)
     for call, outer in wrapper.calls():
-        if isinstance(outer, (ast.For, ast.AsyncFor, ast.comprehension)) or (
-            isinstance(outer, ast.Call) and outer.func is not call
-        ):
+        if isinstance(outer, _LOOPS) or (isinstance(outer, ast.Call) and outer.func is not call):
             what = f"iterates {wrapper.name}(…), which then never sees what is raised inside upstream's `with` block"
             given = ", ".join(map(ast.unparse, [*call.args, *call.keywords]))
             yield what, f"write `{_manager(wrapper, kind)}({given}) as value: yield value`"
