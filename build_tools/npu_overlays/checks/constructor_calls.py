@@ -6,13 +6,13 @@ That is so where a constructor comes, goes or gets other parameters, by whicheve
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
 from npu_overlays.checks.member_access import unsure_nodes
+from npu_overlays.checks.references import any_word
 from npu_overlays.errors import listing
 from npu_overlays.model import Symbol, Target
 from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
@@ -21,6 +21,7 @@ from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.model.dynamic_members import may_have_dynamic_member
 from npu_overlays.model.local_names import is_local
 from npu_overlays.model.signatures import Parameter, call_mismatch, parameters, replacement_mismatch, signature_text
+from npu_overlays.model.syntax import is_name
 
 _INIT = "__init__"
 _KEEP = "keep what they give, or change those places too"
@@ -95,10 +96,10 @@ def _narrowed(
 
 def _refused(graph: ClassGraph, changes: _ConstructorChanges) -> Iterator[str]:
     """Yield the calls that fail, as ``path:line (call)``, except where the code expects that they may."""
-    names = {re.escape(one.name.rpartition(".")[2].encode()) for one in (*changes.made, *changes.behind)}
+    names = {one.name.rpartition(".")[2] for one in (*changes.made, *changes.behind)}
     if not names:
         return
-    word = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names)))
+    word = any_word(names)
     for path, content in graph.texts.items():
         module = graph.module(path) if word.search(content) else None
         if module is None:
@@ -108,7 +109,8 @@ def _refused(graph: ClassGraph, changes: _ConstructorChanges) -> Iterator[str]:
         calls = [node for node in around if isinstance(node, ast.Call) and node not in unsure]
         found = [one for one in calls if _is_refused(graph, path, one, around[one], changes)]
         found.sort(key=lambda one: (one.lineno, one.col_offset))
-        yield from (f"{path}:{one.lineno} ({ast.unparse(one).splitlines()[0]})" for one in found)
+        for one in found:
+            yield f"{path}:{one.lineno} ({ast.unparse(one).splitlines()[0]})"
 
 
 def _is_refused(
@@ -116,7 +118,7 @@ def _is_refused(
 ) -> bool:
     called, bound = call.func, True
     if isinstance(called, ast.Attribute) and called.attr == _INIT:
-        if isinstance(called.value, ast.Call) and getattr(called.value.func, "id", "") == "super":
+        if isinstance(called.value, ast.Call) and is_name(called.value.func, "super"):
             owner = class_around(path, outer)
             change = changes.behind.get(owner) if owner else None
             return change is not None and change.refuses(call, bound=True)

@@ -5,7 +5,6 @@ What upstream's own code needs of another upstream that has it not is listed apa
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from itertools import permutations
 
 from npu_overlays.checks.attribution import Attribution, Culprit, ProblemReport
 from npu_overlays.checks.package_needs import PackageNeed, package_needs
+from npu_overlays.checks.references import nearest
 from npu_overlays.errors import Problem, by_cause
 from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of_files
@@ -213,5 +213,5 @@ class _Pair:
         modules = self.after.modules
         known = modules.surface(need.module).bound if need.names else modules.paths
         wanted = need.names[-1] if need.names else need.module
-        close = [] if need.keyword else difflib.get_close_matches(wanted, known, n=1)
-        return f"nearest: `{close[0]}`" if close else "correct it, or have it there"
+        hint = "" if need.keyword else nearest(wanted, known)
+        return hint or "correct it, or have it there"

@@ -31,7 +31,8 @@ def report_enum_numbers(context: CheckContext, report: ProblemReport) -> None:
 
 def _cause(before: ClassGraph, after: ClassGraph, symbol: Symbol, member: str) -> tuple[str, str]:
     """Return the first member that came or went in front of one, and that as a clause; the member itself for none."""
-    old, new = ([name for name, _ in _members(graph, symbol)] for graph in (before, after))
+    old = [name for name, _ in _members(before, symbol)]
+    new = [name for name, _ in _members(after, symbol)]
     for name in new[: new.index(member)]:
         if name not in old:
             return name, f"`{name}` comes in front of it"

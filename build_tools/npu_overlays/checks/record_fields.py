@@ -38,7 +38,8 @@ def _gained(before: RecordClasses, after: RecordClasses, symbol: Symbol) -> list
     """Return the fields of a class of upstream's that are not where upstream has them, new ones first."""
     if before.graph.node(symbol) is None:
         return []
-    old, new = ([one.name for one in records.fields(symbol) if one.kind == "|"] for records in (before, after))
+    old = [one.name for one in before.fields(symbol) if one.kind == "|"]
+    new = [one.name for one in after.fields(symbol) if one.kind == "|"]
     added = [name for name in new if name not in old]
     removed = [name for name in old if name not in new]
     return [*added, *removed, *(name for name in new if name in old and new.index(name) != old.index(name))]
