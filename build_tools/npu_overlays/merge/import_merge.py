@@ -143,7 +143,8 @@ def _acts(module: Module, node: ast.AST) -> bool:
     """
     if isinstance(node, _DEFINITIONS):
         return False
-    if isinstance(node, (ast.Assign, ast.AnnAssign)) and _names_a_value(node):
+    given = targets(node) if isinstance(node, (ast.Assign, ast.AnnAssign)) else []
+    if given and all(isinstance(one, ast.Name) and one.id.strip("_") for one in given):
         return False
     changed: list[ast.expr] = [node] if isinstance(node, ast.Call) else []
     if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
@@ -151,11 +152,6 @@ def _acts(module: Module, node: ast.AST) -> bool:
     if any(_is_imported(module, _root(one)) for one in changed):
         return True
     return any(_acts(module, inner) for inner in ast.iter_child_nodes(node))
-
-
-def _names_a_value(node: ast.Assign | ast.AnnAssign) -> bool:
-    """Return whether an assignment gives a value of its own to names that may be read."""
-    return all(isinstance(one, ast.Name) and one.id.strip("_") for one in targets(node))
 
 
 def _is_imported(module: Module, name: str, depth: int = 3) -> bool:

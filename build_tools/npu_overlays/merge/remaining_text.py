@@ -11,7 +11,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from npu_overlays.errors import Problem
-from npu_overlays.merge.authorship import Authorship
+from npu_overlays.merge.authorship import Authorship, line_at
 from npu_overlays.merge.import_merge import RENAME, first_users, imported_names
 from npu_overlays.merge.results import AppliedOperation
 from npu_overlays.merge.targets import problem
@@ -54,9 +54,9 @@ def redirected_reads(
     was = {(before.span(load.at)[0], load.name): _reach(scope, load) for scope, load in _loads(before, names)}
     for scope, load in _loads(after, names):
         origin = authorship.origin(after.span(load.at)[0])
-        earlier = was.get((origin, load.name)) if origin is not None else None
-        if earlier and not _reach(scope, load).is_like(earlier):
-            yield scope, load, before.content[:origin].count(b"\n") + 1
+        earlier = None if origin is None else was.get((origin, load.name))
+        if origin is not None and earlier and not _reach(scope, load).is_like(earlier):
+            yield scope, load, line_at(before.content, origin)
 
 
 def _reach(scope: Scope, load: Load) -> Reach:
@@ -162,10 +162,8 @@ def bound_otherwise(
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
         takers = [one.operation for one in edits if _cuts_out(one, before, word)]
         taker = takers[0] if takers else edits[0].operation
-        line = before.content[:origin].count(b"\n") + 1
-        what = (
-            f"upstream's own text would bind `{name}` (line {line}) in its function alone, for what the edit takes out"
-        )
+        place = f"`{name}` (line {line_at(before.content, origin)})"
+        what = f"upstream's own text would bind {place} in its function alone, for what the edit takes out"
         yield Problem(where=taker.where, what=what, fix=f"keep `{name}` declared, or change that text too")
 
 

@@ -113,7 +113,8 @@ def _kinds(wrapper: Wrapper) -> Iterator[Misuse]:
         if isinstance(outer, (ast.Expr, ast.Return)) and outer in own_body:
             yield f"calls {wrapper.name}(…) and leaves the {theirs} it gives alone", way
         elif isinstance(outer, ast.withitem) and "generator" in theirs:
-            yield from _entering_mistake(wrapper, call, theirs)
+            what = f"enters {wrapper.name}(…), which gives {a_kind(theirs)}: upstream's decorators are on the wrapper"
+            yield what, f"write `{_manager(wrapper, theirs)}({', '.join(map(ast.unparse, call.args))}) as …`"
         elif isinstance(outer, ast.Await) and "generator" in theirs:
             yield f"awaits {wrapper.name}(…), which gives an async generator", way
     if theirs == "coroutine" and any(wrapper.calls()) and not any(map(_waits, own_nodes(wrapper.node))):
@@ -138,11 +139,6 @@ def _manager(wrapper: Wrapper, kind: FunctionKind) -> str:
     """Return how a wrapper enters the original as upstream's callers do, but for the arguments."""
     statement, decorator = ("with", "contextmanager") if kind == "generator" else ("async with", "asynccontextmanager")
     return f"{statement} contextlib.{decorator}({wrapper.name})"
-
-
-def _entering_mistake(wrapper: Wrapper, call: ast.Call, kind: FunctionKind) -> Iterator[Misuse]:
-    what = f"enters {wrapper.name}(…), which gives {a_kind(kind)}: upstream's decorators are on the wrapper"
-    yield what, f"write `{_manager(wrapper, kind)}({', '.join(map(ast.unparse, call.args))}) as …`"
 
 
 def _lost_values(wrapper: Wrapper) -> Iterator[Misuse]:
@@ -192,7 +188,8 @@ def _without_self(wrapper: Wrapper, call: ast.Call, theirs: list[Parameter]) -> 
     """Return what is wrong with the first argument of a call in a method, or an empty text."""
     own = [one.name for one in parameters(wrapper.node.args) if one.kind in ("/", "|")]
     first = call.args[0] if call.args else next((one.value for one in call.keywords if one.arg in own[:1]), None)
-    if _is_static(wrapper.original):
+    decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in wrapper.original.decorator_list}
+    if decorators & {"staticmethod", "abstractstaticmethod"}:
         strangers = {"self", "cls", "__class__", wrapper.owner.rpartition(".")[2]} - {*own}
         given = isinstance(first, ast.Name) and first.id in strangers
         return f"hands on `{ast.unparse(first)}` to a static method" if first and given else ""
@@ -205,8 +202,3 @@ def _without_self(wrapper: Wrapper, call: ast.Call, theirs: list[Parameter]) -> 
     handed = isinstance(first, ast.Name) and first.id == own[0]
     doubly = first is None and any(one.arg is None for one in call.keywords)
     return "" if handed or doubly else f"does not hand on `{own[0]}` first"
-
-
-def _is_static(node: FunctionNode) -> bool:
-    names = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
-    return bool(names & {"staticmethod", "abstractstaticmethod"})
