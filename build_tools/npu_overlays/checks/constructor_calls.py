@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
-from npu_overlays.checks.member_access import unsure_nodes
+from npu_overlays.checks.member_access import nodes_mentioning, unsure_nodes
 from npu_overlays.checks.references import any_word
 from npu_overlays.errors import listing
 from npu_overlays.model import Symbol, Target
-from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
+from npu_overlays.model.class_graph import ClassGraph, class_around
 from npu_overlays.model.constructors import constructor, super_constructor
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.model.dynamic_members import may_have_dynamic_member
@@ -51,15 +51,12 @@ class _ConstructorChanges:
 def report_refused_calls(context: CheckContext, report: ProblemReport) -> None:
     """Report classes whose constructor refuses calls of the shipped modules that upstream's accepts."""
     before, after = context.before.classes, context.after.classes
-    for path in sorted(context.tree.changed):
-        if context.tree.before(path) is None or not path.endswith(".py"):
+    for symbol in context.changed_classes():
+        if before.node(symbol) is None or _stated(before, symbol) == _stated(after, symbol):
             continue
-        for symbol in after.classes(path):
-            if before.node(symbol) is None or _stated(before, symbol) == _stated(after, symbol):
-                continue
-            if places := list(_refused(after, _constructor_changes(before, after, symbol))):
-                what = f"`{symbol.name}` of {path} cannot be made any more as in {listing(places)}"
-                report.add(context.attribution.changer(symbol, [_INIT]), what, _KEEP)
+        if places := list(_refused(after, _constructor_changes(before, after, symbol))):
+            what = f"`{symbol.name}` of {symbol.path} cannot be made any more as in {listing(places)}"
+            report.add(context.attribution.changer(symbol, [_INIT]), what, _KEEP)
 
 
 def _stated(graph: ClassGraph, symbol: Symbol) -> tuple[list[str], tuple[Target, ...]]:
@@ -99,12 +96,7 @@ def _refused(graph: ClassGraph, changes: _ConstructorChanges) -> Iterator[str]:
     names = {one.name.rpartition(".")[2] for one in (*changes.made, *changes.behind)}
     if not names:
         return
-    word = any_word(names)
-    for path, content in graph.texts.items():
-        module = graph.module(path) if word.search(content) else None
-        if module is None:
-            continue
-        around = enclosing(module)
+    for path, around in nodes_mentioning(graph, any_word(names)):
         unsure = unsure_nodes(around, _INIT)
         calls = [node for node in around if isinstance(node, ast.Call) and node not in unsure]
         found = [one for one in calls if _is_refused(graph, path, one, around[one], changes)]

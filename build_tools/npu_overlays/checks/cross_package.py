@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 
-from npu_overlays.checks.attribution import Attribution, Culprit, ProblemReport
+from npu_overlays.checks.attribution import Attribution, Culprit, ProblemReport, culprit_of
 from npu_overlays.checks.package_needs import PackageNeed, package_needs
 from npu_overlays.checks.references import nearest
 from npu_overlays.errors import Problem, by_cause
@@ -197,7 +197,7 @@ class _Pair:
         symbol = ".".join(need.names)
         for operation in self.provider.content.operations:
             if symbol and operation.name in (symbol, f"{symbol}.__init__", *need.names[:1]):
-                return Culprit(file=operation.file, lines=(operation.line,))
+                return culprit_of(operation)
         place = self.before.modules.paths.get(need.module, "")
         return self.provider.attribution.taker(self.provider.path_of(place), symbol)
 

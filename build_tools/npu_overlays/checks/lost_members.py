@@ -7,25 +7,30 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
-from npu_overlays.checks.member_access import OPERATORS, is_operator, of_class, receivers, unsure_nodes
+from npu_overlays.checks.member_access import (
+    OPERATORS,
+    Around,
+    is_operator,
+    nodes_mentioning,
+    of_class,
+    receivers,
+    unsure_nodes,
+)
 from npu_overlays.checks.references import any_word
 from npu_overlays.errors import listing
 from npu_overlays.model import Symbol
-from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
+from npu_overlays.model.class_graph import ClassGraph, class_around
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.dynamic_members import may_have_dynamic_member
 from npu_overlays.model.local_names import class_of_local, is_local, is_self
 from npu_overlays.model.syntax import called, is_name
 
 _KEEP = "keep it, or change those places too"
-# By node the statements around it.
-_Around: TypeAlias = Mapping[ast.AST, tuple[ast.stmt, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +93,7 @@ def _losses(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> list[_Loss
 
 def _askers(graph: ClassGraph, loss: _Loss) -> Iterator[str]:
     """Yield the places that ask for a lost member, as ``path:line (expression)``."""
-    word = _mention_of(loss)
-    for path, content in graph.texts.items():
-        module = graph.module(path) if word.search(content) else None
-        if module is None:
-            continue
-        around = enclosing(module)
+    for path, around in nodes_mentioning(graph, _mention_of(loss)):
         found: list[tuple[int, int, str]] = []
         for node in around.keys() - unsure_nodes(around, loss.name):
             operator = is_operator(node, loss.name)
@@ -107,14 +107,14 @@ def _askers(graph: ClassGraph, loss: _Loss) -> Iterator[str]:
 
 
 def _mention_of(loss: _Loss) -> re.Pattern[bytes]:
-    """Return what a module's text holds that may ask for a lost member: parsing all modules takes long."""
+    """Return what the text of a module holds that may ask for a lost member."""
     if loss.name in OPERATORS:
         return any_word(one.name.rpartition(".")[2] for one in loss.without)
     name = re.escape(loss.name.encode())
     return re.compile(rb"\.\s*%s\b|getattr\([^()]*%s" % (name, name))
 
 
-def _is_class(graph: ClassGraph, path: str, asked: ast.expr, around: _Around) -> bool:
+def _is_class(graph: ClassGraph, path: str, asked: ast.expr, around: Around) -> bool:
     """Return whether an expression is a class, which Python does not ask for the operators that its objects have."""
     root = ast.unparse(asked).partition(".")[0]
     return (
@@ -124,7 +124,7 @@ def _is_class(graph: ClassGraph, path: str, asked: ast.expr, around: _Around) ->
     )
 
 
-def _is_without(graph: ClassGraph, path: str, asked: ast.expr, around: _Around, loss: _Loss) -> bool:
+def _is_without(graph: ClassGraph, path: str, asked: ast.expr, around: Around, loss: _Loss) -> bool:
     """Return whether an expression is an object of a class that has lost the member, or such a class."""
     outer = around[asked]
     owner = class_around(path, outer)

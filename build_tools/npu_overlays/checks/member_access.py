@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from npu_overlays.checks.references import guarded_parts
+from npu_overlays.model.class_graph import ClassGraph, enclosing
 from npu_overlays.model.definitions import FUNCTIONS, blocks
 from npu_overlays.model.syntax import all_of, is_name
 
+# By node the statements around it.
+Around: TypeAlias = Mapping[ast.AST, tuple[ast.stmt, ...]]
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 # What Python asks an object for where a call, a `with`, a `for` and the like are evaluated.
 OPERATORS = frozenset(
@@ -53,6 +58,14 @@ def of_class(asked: ast.expr) -> ast.expr:
     if isinstance(asked, ast.Call) and is_name(asked.func, "type") and len(asked.args) == 1:
         return asked.args[0]
     return asked.value if isinstance(asked, ast.Attribute) and asked.attr == "__class__" else asked
+
+
+def nodes_mentioning(graph: ClassGraph, word: re.Pattern[bytes]) -> Iterator[tuple[str, Around]]:
+    """Yield the path and the nodes of every module whose text holds a word: parsing all modules takes long."""
+    for path, content in graph.texts.items():
+        module = graph.module(path) if word.search(content) else None
+        if module is not None:
+            yield path, enclosing(module)
 
 
 def unsure_nodes(nodes: Iterable[ast.AST], name: str) -> set[ast.AST]:

@@ -52,7 +52,6 @@ class MergedText:
                 self._spans.append((start, end, owners.get(id(one))))
         self._starts = [start for start, _, _ in self._spans]
         self._upstream = module
-        self._path = module.path
         self.content = splice(module.content, splices, newline=module.newline)
         self.authorship = spliced(module.content, splices, newline=module.newline)
 
@@ -67,7 +66,7 @@ class MergedText:
     @cached_property
     def module(self) -> Module:
         """The merged text, parsed; raises `MergeError` where it does not parse."""
-        return Module(self._path, as_declared(self.content, self._upstream.file))
+        return Module(self._upstream.path, as_declared(self.content, self._upstream.file))
 
     @cached_property
     def _order(self) -> ImportOrder:
@@ -75,7 +74,7 @@ class MergedText:
 
     def late_imports(self) -> list[ImportedName]:
         """Return the imports upstream has too far down for the definitions that need them."""
-        wanted = set(chain.from_iterable(one.imports for one in self._operations)) - set(self.imports)
+        wanted = first_users(self._operations).keys() - set(self.imports)
         late = [one for one in wanted if self._is_late(one.name, wary=True)]
         return sorted(late, key=lambda one: one.statement)
 

@@ -152,7 +152,7 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedT
     except ProcessError as error:
         what, fix = f"does not apply: {error.output}", "refresh it on the pinned commit (npu-overlays show names it)"
         unfit = list(filter(None, (_unfit(hunk, _lines(tree, hunk.path)) for hunk in patch.hunks)))
-        if other := _other_line_ends(patch, {path: tree.after(path) for path in patch.paths}):
+        if other := _other_line_ends(patch, tree):
             fix = f"{other} has other line ends (CRLF, LF) than the patch: export it again, and let nothing convert it"
         elif _is_done(content, root, options):
             ours = tree.changed.keys() & set(patch.paths)
@@ -202,10 +202,10 @@ def _shown(line: bytes) -> str:
     return line.decode(errors="replace").strip()
 
 
-def _other_line_ends(patch: PatchFile, before: Mapping[str, bytes | None]) -> str:
+def _other_line_ends(patch: PatchFile, tree: PatchedTree) -> str:
     """Return the first file whose lines the patch has with other line ends; empty where there is none."""
     for hunk in patch.hunks:
-        lines, found = b"".join(hunk.before), before.get(hunk.path) or b""
+        lines, found = b"".join(hunk.before), tree.after(hunk.path) or b""
         bare = lines.replace(b"\r\n", b"\n")
         if lines and lines not in found and bare in found.replace(b"\r\n", b"\n"):
             return hunk.path

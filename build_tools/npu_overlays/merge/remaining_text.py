@@ -16,7 +16,7 @@ from npu_overlays.merge.import_merge import RENAME, first_users, imported_names
 from npu_overlays.merge.results import AppliedOperation
 from npu_overlays.merge.targets import problem
 from npu_overlays.model.module import Module
-from npu_overlays.model.scopes import Load, Scope
+from npu_overlays.model.scopes import Binding, Load, Scope
 from npu_overlays.model.selectors import leaf_of, owner_of
 from npu_overlays.overlay.operations import ImportedName, Operation
 
@@ -174,18 +174,23 @@ def _cuts_out(change: AppliedOperation, before: Module, word: re.Pattern[bytes])
 
 def _declared(module: Module) -> Iterator[tuple[ast.AST, str, bool]]:
     """Yield what binds a name, the name, and whether it is declared ``global`` or ``nonlocal`` there."""
+    for scope, name, one in bindings_of(module):
+        yield one.node, name, one.how == "global" or name in scope.outer
+
+
+def bindings_of(module: Module) -> Iterator[tuple[Scope, str, Binding]]:
+    """Yield every binding of a module, with its scope and the name that it binds."""
     for scope in module.scopes.all:
         for name, bindings in scope.bindings.items():
-            for one in bindings:
-                yield one.node, name, one.how == "global" or name in scope.outer
+            for binding in bindings:
+                yield scope, name, binding
 
 
 def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], set[str]]:
     """Return by scope and name who wrote what binds it; nobody's name for upstream."""
     found: dict[tuple[Scope, str], set[str]] = {}
-    for scope in module.scopes.all:
-        for name, bindings in scope.bindings.items():
-            found[scope, name] = {authorship.at(module.span(one.node)[0]).where for one in bindings}
+    for scope, name, one in bindings_of(module):
+        found.setdefault((scope, name), set()).add(authorship.at(module.span(one.node)[0]).where)
     return found
 
 
@@ -193,12 +198,10 @@ def _taken(module: Module, changes: Sequence[AppliedOperation]) -> dict[str, Ope
     """Return the names that lose a binding of upstream's, each with the operation that takes it out."""
     gone = _gone(changes)
     found: dict[str, Operation] = {}
-    for scope in module.scopes.all:
-        for name, bindings in scope.bindings.items():
-            for binding in bindings:
-                number = _taker(module.span(binding.node)[0], gone)
-                if number is not None:
-                    found.setdefault(name, changes[number].operation)
+    for _, name, binding in bindings_of(module):
+        number = _taker(module.span(binding.node)[0], gone)
+        if number is not None:
+            found.setdefault(name, changes[number].operation)
     return found
 
 
