@@ -186,7 +186,7 @@ def _unfit(hunk: Hunk, lines: Sequence[bytes]) -> str:
         return ""
     named = f"the hunk at line {hunk.line} of {hunk.path}"
     for fuzz in range(1, _FUZZ + 1):
-        above, below = (min(fuzz, count) for count in hunk.context)
+        above, below = min(fuzz, hunk.context[0]), min(fuzz, hunk.context[1])
         inner = hunk.before[above : len(hunk.before) - below]
         places = _places(inner, lines, replace(hunk, line=2, context=(1, 1))) if inner else []
         if places:

@@ -187,7 +187,7 @@ def bindings_of(module: Module) -> Iterator[tuple[Scope, str, Binding]]:
 
 
 def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], set[str]]:
-    """Return by scope and name who wrote what binds it; nobody's name for upstream."""
+    """Return who wrote the bindings of each name of a scope; an empty text stands for upstream."""
     found: dict[tuple[Scope, str], set[str]] = {}
     for scope, name, one in bindings_of(module):
         found.setdefault((scope, name), set()).add(authorship.at(module.span(one.node)[0]).where)

@@ -73,7 +73,7 @@ def kinds_of_path(path: str) -> Iterator[str]:
 
 
 def imports_of(tree: ast.AST) -> Imports:
-    """Return by the name that it binds what each absolute import in a module brings, in full."""
+    """Return the full name of what each absolute import of a module brings, by the name that it binds."""
     return {one.local: one.full for one in all_imported(tree, "", package=False) if one.module}
 
 
@@ -130,7 +130,7 @@ def _kinds_of_call(call: ast.Call, names: tuple[str, ...]) -> Iterator[str]:
 
 
 def _swallows(node: ast.AST) -> bool:
-    """Return whether an error that a statement meets is lost: neither raised again, nor kept for anybody."""
+    """Return whether a statement loses an error that it meets: it neither raises it again nor uses it."""
     if isinstance(node, ast.Try):
         return any(isinstance(one, (ast.Return, ast.Break, ast.Continue)) for one in _own_nodes(node.finalbody))
     if not isinstance(node, ast.ExceptHandler):
@@ -154,7 +154,7 @@ def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _uses_error(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler does something with the error beside logging it, or naming it alone."""
+    """Return whether a handler uses the error for more than logging it or naming it alone."""
     passed_over: set[ast.AST] = set()
     for node in _own_nodes(handler.body):
         logs = isinstance(node, ast.Call) and last_name(node.func) in _LOGGING

@@ -43,7 +43,7 @@ def called_early(module: Module, definition: Definition) -> bool:
 
 
 def running_early(module: Module) -> Iterator[ast.stmt]:
-    """Yield what a class body may call of its own: its functions, those of them that are globals, classes in it."""
+    """Yield the definitions in classes that the class body itself may call: functions, globals among them, classes."""
     for parent, scopes in module.scopes.classes.items():
         kept: set[str] = set()
         is_called: dict[str, bool] = dict.fromkeys(_EARLY, False)
@@ -74,7 +74,7 @@ def _stands_for(value: ast.expr, names: set[str]) -> bool:
 
 
 def calling_decorator(module: Module, definition: Definition) -> str:
-    """Return the decorator of a function that calls it at once, before the original below it is there; or nothing."""
+    """Return the decorator that calls a function at once, before the original below it exists; empty for none."""
     for decorator in getattr(definition.node, "decorator_list", []):
         name = called(decorator)
         if not isinstance(name, ast.Name):

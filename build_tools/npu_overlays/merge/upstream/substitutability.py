@@ -1,4 +1,4 @@
-"""Substitutability: a definition, and one that is to stand in its place → what its callers would meet otherwise."""
+"""Substitutability: a definition and its replacement → how the replacement would break the callers."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _KNOWN = _BOUND.keys() | _MANAGERS | _TRANSPARENT
 
 
 def misfit(own: FunctionNode, theirs: FunctionNode) -> tuple[str, str] | None:
-    """Return how a replacement is none to the callers of a function, and what to do; None where it may be one.
+    """Return how a replacement breaks the callers of a function, and what to do; None where nothing shows that it does.
 
-    What is wrong is the rest of a sentence. What a decorator that is not known makes of a function is not known either.
+    What is wrong is the rest of a sentence. Nothing is said of a function under an unknown decorator.
     """
     if _bound(own) != _bound(theirs) and _leaves(own) - _leaves(theirs) <= _KNOWN:
         return f"is {_bound(own)}, upstream's is {_bound(theirs)}", "write it under upstream's decorators"
@@ -53,10 +53,9 @@ def misfit(own: FunctionNode, theirs: FunctionNode) -> tuple[str, str] | None:
 def unlike(
     own: ast.stmt, theirs: ast.stmt, own_classes: ClassGraph, their_classes: ClassGraph, path: str
 ) -> Iterator[str]:
-    """Yield what of a function or a class a replacement has otherwise and may have so, each as the rest of a sentence.
+    """Yield how a replacement differs from a function or a class, perhaps on purpose, each as the rest of a sentence.
 
-    Those are decorators that it leaves out, members of a class that are of another kind, and methods that are none to
-    the callers of upstream's.
+    It may leave out decorators, or have members of another kind, or methods that break the callers of upstream's.
 
     Args:
         own: the replacement.
@@ -89,7 +88,7 @@ def unlike(
 
 
 def _instead(own: ast.stmt, theirs: ast.stmt) -> str:
-    """Return which decorator a function has for one that makes callers get at it in the same way."""
+    """Return which decorator a function has for another that binds it in the same way; empty where it has none."""
     mine = [one for one in _stated(own) if _leaf(one) in _BOUND]
     wanted = [one for one in _stated(theirs) if _leaf(one) in _BOUND]
     alike = isinstance(own, FUNCTIONS) and isinstance(theirs, FUNCTIONS) and _bound(own) == _bound(theirs)
@@ -97,7 +96,7 @@ def _instead(own: ast.stmt, theirs: ast.stmt) -> str:
 
 
 def _others(node: ast.stmt) -> dict[str, str]:
-    """Return what the members of a class are that are surely no functions, by name."""
+    """Return by name the kind of each member of a class that is certainly no function."""
     found: dict[str, str] = {}
     for one in body(node):
         if isinstance(one, ast.ClassDef):
@@ -108,7 +107,7 @@ def _others(node: ast.stmt) -> dict[str, str]:
 
 
 def _methods(node: ast.stmt) -> dict[tuple[str, str], FunctionNode]:
-    """Return the methods of a class by name, those of a property by what they do too, of several the last."""
+    """Return the methods of a class by name and, for a property, by accessor; of several definitions the last."""
     return {(one.name, _accessor(one)): one for one in body(node) if isinstance(one, FUNCTIONS)}
 
 
