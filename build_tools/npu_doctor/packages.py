@@ -81,9 +81,12 @@ class Packages:
 
     def copies(self, module: str) -> list[Located]:
         """Return every copy of a module on the path, the one that is imported first."""
-        found = [copy for entry in dict.fromkeys(self.path) if (copy := _in_folder(entry or ".", module.split(".")))]
-        unique = {files.real(copy.file): copy for copy in reversed(found)}
-        return list(reversed(unique.values()))
+        copies: dict[str, Located] = {}
+        for entry in self.path:
+            copy = _in_folder(entry or ".", module.split("."))
+            if copy:
+                copies.setdefault(files.real(copy.file), copy)
+        return list(copies.values())
 
     def _locate(self, module: str) -> Located | None:
         parts = module.split(".")

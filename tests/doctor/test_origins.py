@@ -216,3 +216,15 @@ def test_a_regular_package_wins_over_an_earlier_namespace_as_in_python(machine: 
     (tmp_path / "first" / "vllm").mkdir(parents=True)
     machine.path.insert(0, str(tmp_path / "first"))
     assert origin(machine, "vllm").file == str(machine.site / "vllm" / "__init__.py")
+
+
+def test_the_copy_that_is_imported_first_stands_first_where_its_folder_is_on_the_path_twice(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "core.py").touch()
+    (tmp_path / "again").symlink_to(tmp_path / "first")
+    path = [str(tmp_path / name) for name in ("first", "second", "again")]
+
+    found = [copy.file for copy in Packages(path).copies("core")]
+
+    assert found == [f"{tmp_path}/first/core.py", f"{tmp_path}/second/core.py"]
