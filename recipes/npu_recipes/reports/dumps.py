@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from npu_recipes.console import Console
-from npu_recipes.dumps.finding import Finding, First, package_of, why
+from npu_recipes.dumps.fault import Finding, First, package_of, why
 from npu_recipes.dumps.match import Matched
 
 SCHEMA = 1
