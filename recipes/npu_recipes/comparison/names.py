@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from npu_recipes.comparison.limits import EVALUATED, TRAINED, Limit
 from npu_recipes.runs.series import Run
@@ -25,7 +26,7 @@ _SAME = (
 
 def names_of(runs: Sequence[Run]) -> dict[str, None]:
     """Return the metrics that any of the runs has, in their order."""
-    return dict.fromkeys(name for run in runs for name in run.metrics)
+    return dict.fromkeys(chain.from_iterable(run.metrics for run in runs))
 
 
 def named_alike(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
@@ -44,7 +45,8 @@ def named_the_same(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
     ours, theirs = names_of(runs), names_of(others)
     known = {}
     for same in _SAME:
-        own, other = ([name for name in same if name in names] for names in (ours, theirs))
+        own = [name for name in same if name in ours]
+        other = [name for name in same if name in theirs]
         if len(own) == len(other) == 1 and own != other:
             known[own[0]] = other[0]
     return [_renamed(run, known) for run in runs]
@@ -53,8 +55,10 @@ def named_the_same(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
 def named_as_limits(runs: Sequence[Run], others: Sequence[Run], limits: Sequence[Limit]) -> list[Run]:
     """Return runs under the names of limits that would fit none of their metrics, nor of the others', with a note."""
     names = names_of((*runs, *others))
-    flat = _flat(dict.fromkeys(limit.pattern for limit in limits if limit.pattern not in names))
-    known = {name: other for name, other in flat.items() if not any(limit.fits(name) for limit in limits)}
+    known: dict[str, str] = {}
+    for name, pattern in _flat(dict.fromkeys(limit.pattern for limit in limits if limit.pattern not in names)).items():
+        if not any(limit.fits(name) for limit in limits):
+            known[name] = pattern
     return [_renamed(run, known) for run in runs]
 
 
