@@ -86,10 +86,8 @@ def _tuning(settings: Settings, engine: str, world: int) -> Iterator[str]:
 
 
 def _rollout(settings: Settings, world: int) -> Iterator[str]:
-    tensor, experts = (
-        settings[f"{_ROLLOUT}.tensor_model_parallel_size"],
-        settings.get(f"{_ROLLOUT}.expert_parallel_size", 1),
-    )
+    tensor = settings[f"{_ROLLOUT}.tensor_model_parallel_size"]
+    experts = settings.get(f"{_ROLLOUT}.expert_parallel_size", 1)
     shared = tensor * settings.get(f"{_ROLLOUT}.data_parallel_size", 1)
     yield from _multiple(world, "the devices", shared, "rollout: tensor x data parallel size")
     if experts > 1:

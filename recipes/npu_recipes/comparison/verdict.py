@@ -58,15 +58,14 @@ def compare(
     judged = sorted((judge(name, reference, run, asked) for name in both), key=lambda one: _RANK[one.status])
     unlike = list(_unlike_steps(reference, run))
     problems = (*unlike, *_unread((*reference, *run), limits), *_problems(judged, limits, both))
-    only_reference, only_run = ours.keys() - theirs.keys(), theirs.keys() - ours.keys()
     beyond = not unlike and any(one.status == "beyond" for one in judged)
     return Comparison(
         verdict="beyond" if beyond else "unusable" if problems else "within",
         reference=tuple(reference),
         run=tuple(run),
         metrics=tuple(judged),
-        only_reference=tuple(name for name in ours if name in only_reference),
-        only_run=tuple(name for name in theirs if name in only_run),
+        only_reference=tuple(name for name in ours if name not in theirs),
+        only_run=tuple(name for name in theirs if name not in ours),
         problems=problems,
         one_sided=tuple(name for name in ours | theirs if name not in both and limit_of(name, limits)),
     )
