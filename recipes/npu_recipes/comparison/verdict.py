@@ -13,7 +13,7 @@ from npu_recipes.comparison.curves import Bounds
 from npu_recipes.comparison.judgement import Asked, Judged, Status, hidden, judge
 from npu_recipes.comparison.limits import Limit, limit_of, unused, without_policy
 from npu_recipes.comparison.names import named_alike, named_as_limits, named_the_same, names_of
-from npu_recipes.errors import Problem
+from npu_recipes.errors import Problem, listed
 from npu_recipes.runs.series import Run, Series
 
 Verdict = Literal["within", "beyond", "unusable"]
@@ -71,6 +71,7 @@ def compare(
     )
 
 
+_SHOWN = 10
 # The Trainer prints them with two decimals, or four digits.
 _EPOCHS = ("epoch", "train/epoch")
 
@@ -128,5 +129,5 @@ def _unread(runs: Sequence[Run], limits: Sequence[Limit]) -> Iterator[Problem]:
                 yield Problem(where=f"{run.name}: {metric}", what=f"has a limit, and {what}", fix=fix)
 
 
-def _listed(names: Sequence[str], most: int = 10) -> str:
-    return ", ".join(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "") or "none"
+def _listed(names: Sequence[str]) -> str:
+    return listed(names, _SHOWN) or "none"

@@ -91,12 +91,15 @@ class Recorder:
         self._passages: list[Passage] = []
         self._paths = paths_of(model)
         self._innermost = {path: module for module, path in self._paths.items()}
-        self.missed = not any(re.search(wanted.only, path) for path in self._paths.values())
+        self.missed = True
         self._handles: list[RemovableHandle] = []
         for module, path in self._paths.items():
-            if module is model or re.search(wanted.only, path):
-                self._handles.append(module.register_forward_pre_hook(self._before, with_kwargs=True))
-                self._handles.append(module.register_forward_hook(self._after))
+            if re.search(wanted.only, path):
+                self.missed = False
+            elif module is not model:
+                continue
+            self._handles.append(module.register_forward_pre_hook(self._before, with_kwargs=True))
+            self._handles.append(module.register_forward_hook(self._after))
 
     @property
     def modules(self) -> Mapping[nn.Module, str]:

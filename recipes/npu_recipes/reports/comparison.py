@@ -10,6 +10,7 @@ from typing import Any
 from npu_recipes.comparison.judgement import Judged
 from npu_recipes.comparison.verdict import Comparison
 from npu_recipes.console import Console
+from npu_recipes.errors import listed
 from npu_recipes.runs.series import Run
 
 SCHEMA = 1
@@ -90,8 +91,7 @@ def report(comparison: Comparison, console: Console, *, everything: bool) -> Non
         console.line(f"{hidden} more metrics have no limit: --all lists them, --limit gives them one", style="dim")
     for side, names in (("reference", comparison.only_reference), ("run", comparison.only_run)):
         if names:
-            more = f", … ({len(names)} in all)" if len(names) > _SHOWN else ""
-            console.line(f"only the {side} has: {', '.join(names[:_SHOWN])}{more}", style="dim")
+            console.line(f"only the {side} has: {listed(names, _SHOWN)}", style="dim")
     console.line()
     console.line(verdict(comparison), style=f"bold {_STYLES.get(comparison.verdict, 'yellow')}")
 

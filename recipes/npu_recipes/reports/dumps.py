@@ -9,6 +9,7 @@ from typing import Any
 from npu_recipes.console import Console
 from npu_recipes.dumps.fault import Finding, First, package_of, why
 from npu_recipes.dumps.match import Matched
+from npu_recipes.errors import listed
 
 SCHEMA = 1
 _SHOWN = 12
@@ -93,8 +94,7 @@ def _overlay(first: First) -> list[str]:
 
 def _one_sided(side: str, modules: Sequence[str], console: Console) -> None:
     if modules:
-        more = f", … ({len(modules)} in all)" if len(modules) > _SHOWN else ""
-        console.line(f"only the {side} ran: {', '.join(map(_named, modules[:_SHOWN]))}{more}", style="dim")
+        console.line(f"only the {side} ran: {listed(list(map(_named, modules)), _SHOWN)}", style="dim")
 
 
 def _named(module: str) -> str:

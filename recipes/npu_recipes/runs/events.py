@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,7 +28,11 @@ def event_folder(place: Path) -> Path | None:
     if place.is_file():
         return place if _begins_as_events(place) else None
     files = sorted(file for file in place.rglob(f"*{SIGN}*") if file.is_file())
-    _refuse_others(files)
+    # TensorBoard takes a file for one of events by its name; one that is empty was only begun.
+    if others := [file for file in files if file.stat().st_size and not _begins_as_events(file)]:
+        what = "is named as an event file of TensorBoard, and is none"
+        fix = "move it elsewhere; one that is packed, unpack"
+        raise RecipeError(Problem(where=str(file), what=what, fix=fix) for file in others)
     folders = sorted({file.parent for file in files})
     if len(folders) > 1:
         listed = ", ".join(str(folder.relative_to(place)) for folder in folders[:5])
@@ -37,14 +41,6 @@ def event_folder(place: Path) -> Path | None:
         own = sorted(map(str, place.glob(f"*{SIGN}*"))) if folders[0] == place else [str(folders[0])]
         raise RecipeError(Problem(where=str(place), what=what, fix=f"name one of them: {'+'.join(own)}"))
     return folders[0] if folders else None
-
-
-def _refuse_others(files: Sequence[Path]) -> None:
-    """Refuse what TensorBoard would take for event files by their names; one that is empty was only begun."""
-    others = [file for file in files if file.stat().st_size and not _begins_as_events(file)]
-    what, fix = "is named as an event file of TensorBoard, and is none", "move it elsewhere; one that is packed, unpack"
-    if others:
-        raise RecipeError(Problem(where=str(file), what=what, fix=fix) for file in others)
 
 
 def _begins_as_events(file: Path) -> bool:

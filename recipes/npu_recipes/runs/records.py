@@ -167,10 +167,8 @@ def take(record: Mapping[str, object], step: int, collector: Collector, *, null_
 def _known(value: object) -> float | None:
     if isinstance(value, str):  # newer trainers write numbers so, and wandb those that JSON cannot hold
         return number(value)
-    return _float(value) if isinstance(value, (int, float)) else None
-
-
-def _float(value: float) -> float:
+    if not isinstance(value, (int, float)):
+        return None
     try:
         return float(value)
     except OverflowError:  # a whole number beyond all floats
