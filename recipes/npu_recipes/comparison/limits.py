@@ -93,7 +93,7 @@ def read_limits(file: Path) -> list[Limit]:
 
 
 def _twice(file: Path, text: str) -> Iterator[Problem]:
-    """Yield what is stated more than once, of which YAML gives the last."""
+    """Yield a problem for each key that stands more than once: YAML keeps its last value alone."""
     root = yaml.compose(text, yaml.SafeLoader)
     keys = [key.value for key, _ in root.value] if root else []
     for name, count in Counter(keys).items():

@@ -75,7 +75,7 @@ def as_json(manifest: Manifest) -> dict[str, Any]:
 
 
 def of_json(stated: Mapping[str, Any]) -> Manifest:
-    """Return a manifest; raises ``ValueError``, ``KeyError`` or ``TypeError`` where it is none of this version."""
+    """Return a manifest; raises ``ValueError``, ``KeyError`` or ``TypeError`` if it has another form or version."""
     if stated["schema"] != SCHEMA:
         msg = f"its schema version is {stated['schema']}, this code reads {SCHEMA}"
         raise ValueError(msg)

@@ -1,8 +1,9 @@
 """Collector: values in the order they were logged → series, where each step stands once.
 
-A run has gone back if it logs a metric again for a step that the metric was past; a late word on an earlier step is
-none of that. A run that is resumed from a checkpoint logs steps again, in the same log: from where the step goes back,
-what was logged for later steps belongs to a past that the run has left, whether it reached those steps again or not.
+A run has gone back if it logs a metric again for a step that the metric was past. A value that is logged late for an
+earlier step is no return. A run that is resumed from a checkpoint logs steps again, in the same log: from where the
+step goes back, what was logged for later steps belongs to a past that the run has left, whether it reached those steps
+again or not.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class Collector:
         self._begun: int | None = None
         self._first: int | None = None
         self._returns = Returns()
-        # How files were understood whose records are in no order of time, and of which values none is known as later.
+        # How files in no order of time were read, and, by metric, which of their steps have several values.
         self._sorted: dict[str, None] = {}
         self._unlike: dict[str, str] = {}
 

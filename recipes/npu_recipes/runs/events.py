@@ -69,7 +69,7 @@ class _Losses(logging.Handler):
         self.files: set[object] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take what is said of a file."""
+        """Note a file that TensorBoard reports as truncated."""
         if record.msg.startswith("Truncated record"):
             self.files.add(record.args[0] if isinstance(record.args, tuple) else None)
 

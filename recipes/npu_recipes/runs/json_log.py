@@ -84,8 +84,8 @@ def read_json(file: Path, collector: Collector, run: str) -> tuple[str, list[str
         run: which run of those that its records name, or empty.
 
     Raises:
-        RecipeError: it holds metrics, and a record whose step is none; or several runs of which none was named, or not
-            that one.
+        RecipeError: it holds metrics and a record whose step is no number; or several runs, and none was named; or
+            it does not hold the named one.
     """
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
         first, *more = islice(filter(str.strip, lines), 2)

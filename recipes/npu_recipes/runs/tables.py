@@ -2,7 +2,7 @@
 
 Four layouts: a column for each metric; wandb's, where a column is named after the run too and stands between its
 minimum and maximum; TensorBoard's, with one metric, whose name is in the file's; and one line for each value. What can
-be read as one number or as another is refused with its line: who guesses compares something else.
+be read as one number or as another is refused with its line: a guess would compare other numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs.collector import Collector
 from npu_recipes.runs.records import Owners, number, owner_name, refuse_others, step_name, whole, without_step
 
-# As spreadsheets write numbers in some languages: who takes 0,5 for no number loses it, who reads 1,234 has to guess.
+# Some spreadsheets write numbers so. Skipping 0,5 would lose a value, and 1,234 may be one number or another.
 _COMMA = re.compile(r"[-+]?\d+(?:\.\d+)*,\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
 _PLAIN = "export it with points for decimals, and nothing between thousands"
 # What pandas, R, spreadsheets and Microsoft's C library write for what is no number; `float` knows the others.
@@ -31,7 +31,7 @@ class Rows:
     """The rows of a table, one after the other.
 
     Args:
-        file: what is read, for what is said of it.
+        file: what is read, for messages.
         lines: those below the header.
         header: the names of its columns; one may name the run of each row.
         delimiter: what stands between two cells.
