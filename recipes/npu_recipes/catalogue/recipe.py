@@ -1,4 +1,4 @@
-"""Recipe: settings with which a model is trained, read from a YAML file of which all mistakes are reported at once."""
+"""Recipe: settings with which a model is trained, read from a YAML file; all its mistakes are reported at once."""
 
 from __future__ import annotations
 

@@ -83,28 +83,21 @@ def _keys(trainer: Trainer, base: DictConfig, overrides: Sequence[str]) -> Itera
             continue
         (override,) = OverridesParser.create().parse_overrides([text])
         key = override.key_or_group
-        added, there = override.is_add() or override.is_force_add(), _has(base, key)
+        parent, _, last = key.rpartition(".")
+        section = OmegaConf.select(base, parent) if parent else base
+        # A key whose value has to be set is not "in" the section.
+        names = [*section.keys()] if isinstance(section, DictConfig) else []
+        added, there = override.is_add() or override.is_force_add(), last in names
         # What is null may be added, too.
         if override.is_add() and not override.is_force_add() and there and OmegaConf.select(base, key) is not None:
             yield f"{key} is there already: without the +"
         if added and not there and not _takes_more(base, key):
             yield f"{key} is added to what has no such field"
         if not added and not there and key not in gained:
-            yield f"{key} is no key of this verl" + _near(base, key)
+            nearest = get_close_matches(last, map(str, names), n=1)
+            yield f"{key} is no key of this verl" + (f"; nearest: {nearest[0]}" if nearest else "")
         if added:
             gained.add(key)
-
-
-def _section(config: DictConfig, key: str) -> tuple[Any, str]:
-    """Return the section that a key is in, and its last part."""
-    parent, _, last = key.rpartition(".")
-    return OmegaConf.select(config, parent) if parent else config, last
-
-
-def _has(config: DictConfig, key: str) -> bool:
-    section, last = _section(config, key)
-    # A key whose value has to be set is not "in" the section.
-    return isinstance(section, DictConfig) and last in section.keys()  # noqa: SIM118
 
 
 def _takes_more(config: DictConfig, key: str) -> bool:
@@ -114,20 +107,13 @@ def _takes_more(config: DictConfig, key: str) -> bool:
         section = OmegaConf.select(config, ".".join(parts[:length]))
         if isinstance(section, DictConfig):
             made = section.get("_target_")
-            return made is None or parts[length] in _fields(made) or ".".join(parts[: length + 1]) in _RAW
+            if made is None:
+                return True
+            module, _, symbol = made.rpartition(".")
+            fields = dataclasses.fields(getattr(importlib.import_module(module), symbol))
+            named = any(field.name == parts[length] for field in fields)
+            return named or ".".join(parts[: length + 1]) in _RAW
     return len(parts) > 1
-
-
-def _fields(name: str) -> set[str]:
-    module, _, symbol = name.rpartition(".")
-    made = getattr(importlib.import_module(module), symbol)
-    return {field.name for field in dataclasses.fields(made)}
-
-
-def _near(config: DictConfig, key: str) -> str:
-    section, last = _section(config, key)
-    nearest = get_close_matches(last, map(str, section), n=1) if isinstance(section, DictConfig) else []
-    return f"; nearest: {nearest[0]}" if nearest else ""
 
 
 def _types(base: DictConfig, overrides: Sequence[str]) -> Iterator[str]:

@@ -44,7 +44,7 @@ def mistakes(settings: Settings, *, algorithm: str, engine: str, world: int) -> 
     Args:
         settings: values by their whole keys, as the trainer will see them.
         algorithm: of the recipe.
-        engine: likewise.
+        engine: of training.
         world: how many devices there are.
     """
     devices = settings.get("trainer.nnodes", 1) * settings.get("trainer.n_gpus_per_node", 0)
@@ -86,10 +86,8 @@ def _tuning(settings: Settings, engine: str, world: int) -> Iterator[str]:
 
 
 def _rollout(settings: Settings, world: int) -> Iterator[str]:
-    tensor, experts = (
-        settings[f"{_ROLLOUT}.tensor_model_parallel_size"],
-        settings.get(f"{_ROLLOUT}.expert_parallel_size", 1),
-    )
+    tensor = settings[f"{_ROLLOUT}.tensor_model_parallel_size"]
+    experts = settings.get(f"{_ROLLOUT}.expert_parallel_size", 1)
     shared = tensor * settings.get(f"{_ROLLOUT}.data_parallel_size", 1)
     yield from _multiple(world, "the devices", shared, "rollout: tensor x data parallel size")
     if experts > 1:
@@ -136,13 +134,16 @@ def _ulysses(settings: Settings, part: str) -> int:
 
 def _model(settings: Settings, section: str) -> int:
     """Return how many devices share a model."""
-    names = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
-    return math.prod(int(settings.get(f"{section}.{name}") or 1) for name in names)
+    return _product(settings, section, "tensor_model", "pipeline_model", "context")
+
+
+def _product(settings: Settings, section: str, *kinds: str) -> int:
+    """Return the product of some parallel sizes of a section; one that is not set is 1."""
+    return math.prod(int(settings.get(f"{section}.{kind}_parallel_size") or 1) for kind in kinds)
 
 
 def _experts(settings: Settings, section: str, world: int) -> Iterator[str]:
-    names = ("expert_model_parallel_size", "expert_tensor_parallel_size", "pipeline_model_parallel_size")
-    share = math.prod(int(settings.get(f"{section}.{name}") or 1) for name in names)
+    share = _product(settings, section, "expert_model", "expert_tensor", "pipeline_model")
     whose = f"{section.removesuffix('.megatron')}: expert x its tensor x pipeline"
     yield from _multiple(world, "the devices", share, whose)
 

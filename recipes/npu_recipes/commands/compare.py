@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from npu_recipes.commands.parser import Command, add_json
@@ -161,9 +162,11 @@ def _with_notes(runs: Sequence[Run], reference: Sequence[Run]) -> list[Run]:
 
 def _refuse_overwriting(file: Path, runs: Sequence[Run]) -> None:
     """Refuse a page that would replace a run's file: the name of a run was taken as the value of ``--html``."""
-    places = [place for run in runs for place, _ in run.places]
-    if file.is_file() and any(place.is_file() and place.samefile(file) for place in places):
-        raise RecipeError(Problem(where=f"--html {file}", what="is one of the runs", fix="name another file"))
+    if not file.is_file():
+        return
+    for place, _ in chain.from_iterable(run.places for run in runs):
+        if place.is_file() and place.samefile(file):
+            raise RecipeError(Problem(where=f"--html {file}", what="is one of the runs", fix="name another file"))
 
 
 COMMANDS = {

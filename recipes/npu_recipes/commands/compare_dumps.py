@@ -9,7 +9,7 @@ from pathlib import Path
 from npu_recipes.commands.parser import Command, add_json
 from npu_recipes.console import Console
 from npu_recipes.dumps.dump_file import opened
-from npu_recipes.dumps.finding import Summaries, find
+from npu_recipes.dumps.fault import Summaries, find
 from npu_recipes.dumps.match import match
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import at_home

@@ -52,9 +52,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(options: ListOptions, console: Console) -> int:
-    recipes = [load(name) for name in names()]
+    recipes = list(map(load, names()))
     if options.json:
-        console.json({"recipes": [_summary(recipe) for recipe in recipes]})
+        console.json({"recipes": list(map(_summary, recipes))})
         return 0
     rows = []
     for one in recipes:
@@ -141,7 +141,7 @@ def _details(recipe: Recipe, pin: str, settings: dict[str, Any]) -> dict[str, An
         "data": recipe.data,
         "memory": asdict(recipe.memory),
         "estimate": [{"what": share.what, "gigabytes": round(share.gigabytes, 1)} for share in shares],
-        "sources": [asdict(source) for source in recipe.sources],
+        "sources": list(map(asdict, recipe.sources)),
         "notes": {name: asdict(part.note) for name, part in recipe.pins.items() if part.note},
         "pin": pin,
         "environment": dict(recipe.environment),

@@ -151,10 +151,10 @@ def _show(options: Options, plan: Plan, console: Console) -> int:
         "stack": next(iter(part.stacks), ""),
         "note": part.note.en if part.note else "",
         "command": list(plan.command),
-        "environment": [asdict(variable) for variable in plan.variables],
+        "environment": list(map(asdict, plan.variables)),
     }
     console.step("asking npu-doctor about this machine")
-    refused = [str(problem) for problem in shadows(plan)]
+    refused = list(map(str, shadows(plan)))
     verdict = ask_doctor(str(shown["stack"]), deterministic=options.deterministic is not None)
     if options.json:
         console.json({**shown, "shadowed": refused, "verdict": verdict.text, "doctor": verdict.report})

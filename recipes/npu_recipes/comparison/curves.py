@@ -111,18 +111,14 @@ def align(reference: MeanCurve, run: MeanCurve, bounds: Bounds = (None, None)) -
     steps, here, there = np.intersect1d(reference.steps, run.steps, assume_unique=True, return_indices=True)
     wanted = within(steps, bounds)
     one, other = reference.mean[here][wanted], run.mean[there][wanted]
-    return Aligned(steps=steps[wanted], reference=one, run=other, error=_errors(one, other))
-
-
-def _errors(reference: Values, run: Values) -> Values:
     with np.errstate(all="ignore"):  # divisions by zero are replaced below
-        error = np.abs(run - reference) / np.abs(reference)
-    known = np.isfinite(reference)
-    error[known & (reference == 0)] = np.nan
-    error[known & (reference == run)] = 0.0
-    error[known & ~np.isfinite(run)] = np.inf
+        error = np.abs(other - one) / np.abs(one)
+    known = np.isfinite(one)
+    error[known & (one == 0)] = np.nan
+    error[known & (one == other)] = 0.0
+    error[known & ~np.isfinite(other)] = np.inf
     error[~known] = np.nan
-    return error
+    return Aligned(steps=steps[wanted], reference=one, run=other, error=error)
 
 
 def measure(aligned: Aligned, threshold: float) -> Measure:

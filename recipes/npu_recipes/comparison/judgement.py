@@ -10,6 +10,7 @@ import numpy as np
 
 from npu_recipes.comparison.curves import Aligned, Bounds, MeanCurve, Measure, align, curve_of, measure, most, within
 from npu_recipes.comparison.limits import LISTED, Limit, limit_of
+from npu_recipes.errors import listed
 from npu_recipes.runs.series import Run, Series, Steps
 
 Status = Literal["within", "beyond", "not judged", "not comparable"]
@@ -168,11 +169,10 @@ def _cancellation(
         if error > most(limit + own):
             far.append(f"{one.name} by {error:.2%}")
     if far:
-        listed = ", ".join(far[:_SHOWN]) + (f", … ({len(far)} in all)" if len(far) > _SHOWN else "")
         known = f"those of the reference differ by {own:.2%}" if len(ours) > 1 else "one reference cannot explain that"
         yield (
             "errors of seeds cancel in the mean, or are where not all seeds have steps: "
-            f"alone, they are beyond the limit: {listed}; {known}"
+            f"alone, they are beyond the limit: {listed(far, _SHOWN)}; {known}"
         )
 
 

@@ -7,6 +7,7 @@ of reinforcement learning. The loss of a policy is no such loss: it is a small n
 from __future__ import annotations
 
 import fnmatch
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,17 +93,18 @@ def read_limits(file: Path) -> list[Limit]:
 
 
 def _twice(file: Path, text: str) -> Iterator[Problem]:
-    """Yield what is stated more than once, of which YAML gives the last."""
+    """Yield a problem for each key that stands more than once: YAML keeps its last value alone."""
     root = yaml.compose(text, yaml.SafeLoader)
     keys = [key.value for key, _ in root.value] if root else []
-    for name in dict.fromkeys(key for key in keys if keys.count(key) > 1):
-        yield Problem(where=f"{file}: {name}", what="has more than one limit", fix="leave one of them")
+    for name, count in Counter(keys).items():
+        if count > 1:
+            yield Problem(where=f"{file}: {name}", what="has more than one limit", fix="leave one of them")
 
 
 def unused(limits: Sequence[Limit], metrics: Iterable[str]) -> list[Limit]:
     """Return the limits that somebody asked for and that fit no metric."""
     known = list(metrics)
-    return [limit for limit in limits if limit.given and not any(limit.fits(metric) for metric in known)]
+    return [limit for limit in limits if limit.given and not any(map(limit.fits, known))]
 
 
 def _limit(pattern: str, written: str, where: str) -> Limit:

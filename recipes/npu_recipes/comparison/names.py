@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from npu_recipes.comparison.limits import EVALUATED, TRAINED, Limit
 from npu_recipes.runs.series import Run
@@ -25,7 +26,7 @@ _SAME = (
 
 def names_of(runs: Sequence[Run]) -> dict[str, None]:
     """Return the metrics that any of the runs has, in their order."""
-    return dict.fromkeys(name for run in runs for name in run.metrics)
+    return dict.fromkeys(chain.from_iterable(run.metrics for run in runs))
 
 
 def named_alike(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
@@ -33,7 +34,7 @@ def named_alike(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
     ours, theirs = names_of(runs), names_of(others)
     flat = _flat(name for name in theirs if name not in ours)
     known = {name: other for name, other in flat.items() if name in ours and name not in theirs}
-    return [_renamed(run, known) for run in runs]
+    return _renamed(runs, known)
 
 
 def named_the_same(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
@@ -44,18 +45,21 @@ def named_the_same(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
     ours, theirs = names_of(runs), names_of(others)
     known = {}
     for same in _SAME:
-        own, other = ([name for name in same if name in names] for names in (ours, theirs))
+        own = [name for name in same if name in ours]
+        other = [name for name in same if name in theirs]
         if len(own) == len(other) == 1 and own != other:
             known[own[0]] = other[0]
-    return [_renamed(run, known) for run in runs]
+    return _renamed(runs, known)
 
 
 def named_as_limits(runs: Sequence[Run], others: Sequence[Run], limits: Sequence[Limit]) -> list[Run]:
     """Return runs under the names of limits that would fit none of their metrics, nor of the others', with a note."""
     names = names_of((*runs, *others))
-    flat = _flat(dict.fromkeys(limit.pattern for limit in limits if limit.pattern not in names))
-    known = {name: other for name, other in flat.items() if not any(limit.fits(name) for limit in limits)}
-    return [_renamed(run, known) for run in runs]
+    known: dict[str, str] = {}
+    for name, pattern in _flat(dict.fromkeys(limit.pattern for limit in limits if limit.pattern not in names)).items():
+        if not any(limit.fits(name) for limit in limits):
+            known[name] = pattern
+    return _renamed(runs, known)
 
 
 def _flat(names: Iterable[str]) -> dict[str, str]:
@@ -66,11 +70,13 @@ def _flat(names: Iterable[str]) -> dict[str, str]:
     return {flat: same[0] for flat, same in found.items() if len(same) == 1 and flat != same[0]}
 
 
-def _renamed(run: Run, known: Mapping[str, str]) -> Run:
-    own = {name: known[name] for name in (*run.metrics, *run.unread) if name in known}
-    return replace(
-        run,
-        metrics={own.get(name, name): series for name, series in run.metrics.items()},
-        unread={own.get(name, name): what for name, what in run.unread.items()},
-        notes=(*run.notes, *(f"its {name} is taken for {other}" for name, other in own.items())),
-    )
+def _renamed(runs: Sequence[Run], known: Mapping[str, str]) -> list[Run]:
+    """Return runs whose metrics have other names where these are known, with a note on each."""
+    found = []
+    for run in runs:
+        own = {name: known[name] for name in (*run.metrics, *run.unread) if name in known}
+        metrics = {own.get(name, name): series for name, series in run.metrics.items()}
+        unread = {own.get(name, name): what for name, what in run.unread.items()}
+        notes = [f"its {name} is taken for {other}" for name, other in own.items()]
+        found.append(replace(run, metrics=metrics, unread=unread, notes=(*run.notes, *notes)))
+    return found

@@ -13,7 +13,7 @@ from npu_recipes.comparison.curves import Bounds
 from npu_recipes.comparison.judgement import Asked, Judged, Status, hidden, judge
 from npu_recipes.comparison.limits import Limit, limit_of, unused, without_policy
 from npu_recipes.comparison.names import named_alike, named_as_limits, named_the_same, names_of
-from npu_recipes.errors import Problem
+from npu_recipes.errors import Problem, listed
 from npu_recipes.runs.series import Run, Series
 
 Verdict = Literal["within", "beyond", "unusable"]
@@ -58,20 +58,20 @@ def compare(
     judged = sorted((judge(name, reference, run, asked) for name in both), key=lambda one: _RANK[one.status])
     unlike = list(_unlike_steps(reference, run))
     problems = (*unlike, *_unread((*reference, *run), limits), *_problems(judged, limits, both))
-    only_reference, only_run = ours.keys() - theirs.keys(), theirs.keys() - ours.keys()
     beyond = not unlike and any(one.status == "beyond" for one in judged)
     return Comparison(
         verdict="beyond" if beyond else "unusable" if problems else "within",
         reference=tuple(reference),
         run=tuple(run),
         metrics=tuple(judged),
-        only_reference=tuple(name for name in ours if name in only_reference),
-        only_run=tuple(name for name in theirs if name in only_run),
+        only_reference=tuple(name for name in ours if name not in theirs),
+        only_run=tuple(name for name in theirs if name not in ours),
         problems=problems,
         one_sided=tuple(name for name in ours | theirs if name not in both and limit_of(name, limits)),
     )
 
 
+_SHOWN = 10
 # The Trainer prints them with two decimals, or four digits.
 _EPOCHS = ("epoch", "train/epoch")
 
@@ -129,5 +129,5 @@ def _unread(runs: Sequence[Run], limits: Sequence[Limit]) -> Iterator[Problem]:
                 yield Problem(where=f"{run.name}: {metric}", what=f"has a limit, and {what}", fix=fix)
 
 
-def _listed(names: Sequence[str], most: int = 10) -> str:
-    return ", ".join(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "") or "none"
+def _listed(names: Sequence[str]) -> str:
+    return listed(names, _SHOWN) or "none"

@@ -69,9 +69,11 @@ def generate(model: Any, requests: Sequence[Request], *, end: Sequence[int], pad
         end: the tokens after which an answer is over.
         padding: the token that fills up shorter prompts.
     """
+    groups: dict[Sampling, list[int]] = {}
+    for place, request in enumerate(requests):
+        groups.setdefault(request.sampling, []).append(place)
     answers: dict[int, Answer] = {}
-    for sampling in dict.fromkeys(request.sampling for request in requests):
-        places = [place for place, request in enumerate(requests) if request.sampling == sampling]
+    for sampling, places in groups.items():
         batch = [requests[place] for place in places]
         answers |= dict(zip(places, _batch(model, batch, sampling, end, padding), strict=True))
     return [answers[place] for place in range(len(requests))]
@@ -79,11 +81,14 @@ def generate(model: Any, requests: Sequence[Request], *, end: Sequence[int], pad
 
 def _batch(model: Any, batch: list[Request], sampling: Sampling, end: Sequence[int], padding: int) -> list[Answer]:
     width = max(len(request.prompt) for request in batch)
-    tokens = torch.tensor([[padding] * (width - len(one.prompt)) + list(one.prompt) for one in batch])
-    mask = torch.tensor([[0] * (width - len(one.prompt)) + [1] * len(one.prompt) for one in batch])
+    tokens, mask = [], []
+    for request in batch:
+        missing = width - len(request.prompt)
+        tokens.append([padding] * missing + list(request.prompt))
+        mask.append([0] * missing + [1] * len(request.prompt))
     made = model.generate(
-        input_ids=tokens,
-        attention_mask=mask,
+        input_ids=torch.tensor(tokens),
+        attention_mask=torch.tensor(mask),
         # All of it is said here: what a model's own generation settings say is for chatting.
         generation_config=GenerationConfig(
             max_new_tokens=sampling.length,

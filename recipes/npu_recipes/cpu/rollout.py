@@ -32,7 +32,7 @@ class Rollout(BaseRollout):  # type: ignore[misc]  # verl is not typed
         """Do nothing: servers keep no memory of a device."""
 
     async def release(self) -> None:
-        """Do nothing, likewise."""
+        """Do nothing: there is no memory to release."""
 
     async def update_weights(
         self, weights: Iterable[tuple[str, torch.Tensor]], global_steps: int | None = None, **_: Any

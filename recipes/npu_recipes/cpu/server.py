@@ -56,7 +56,7 @@ class Server:
         """Take over the weights of a step.
 
         Raises:
-            RuntimeError: a weight of the model is not among them, or one of them is none of the model's.
+            RuntimeError: a weight of the model is missing, or one is unknown to it.
         """
         missing, unknown = self._model.load_state_dict(weights, strict=False)
         missing = [name for name in missing if name not in (self._model._tied_weights_keys or ())]
@@ -68,7 +68,13 @@ class Server:
     async def generate(self, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any) -> TokenOutput:
         """Return what continues a prompt; the request's name says nothing here, for verl draws it by chance."""
         prompt = tuple(prompt_ids)
-        request = Request(prompt=prompt, sampling=self._sampling(sampling_params), seed=self._next_seed(prompt))
+        sampling = Sampling(
+            length=sampling_params.get("max_tokens") or sampling_params.get("max_new_tokens") or self._length,
+            temperature=sampling_params.get("temperature", 1.0),
+            top_k=sampling_params.get("top_k", -1),
+            top_p=sampling_params.get("top_p", 1.0),
+        )
+        request = Request(prompt=prompt, sampling=sampling, seed=self._next_seed(prompt))
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((request, answered))
         if self._serving is None:
@@ -80,11 +86,6 @@ class Server:
             stop_reason="completed",
             extra_fields={"global_steps": self._steps},
         )
-
-    def _sampling(self, given: dict[str, Any]) -> Sampling:
-        length = given.get("max_tokens") or given.get("max_new_tokens") or self._length
-        top_k, top_p = given.get("top_k", -1), given.get("top_p", 1.0)
-        return Sampling(length=length, temperature=given.get("temperature", 1.0), top_k=top_k, top_p=top_p)
 
     def _next_seed(self, prompt: tuple[int, ...]) -> int:
         """Return a seed by what is drawn, and not by when it is asked for: equal runs draw equally.

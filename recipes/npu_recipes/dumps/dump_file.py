@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -75,13 +75,18 @@ def as_json(manifest: Manifest) -> dict[str, Any]:
 
 
 def of_json(stated: Mapping[str, Any]) -> Manifest:
-    """Return a manifest; raises ``ValueError``, ``KeyError`` or ``TypeError`` where it is none of this version."""
+    """Return a manifest; raises ``ValueError``, ``KeyError`` or ``TypeError`` if it has another form or version."""
     if stated["schema"] != SCHEMA:
         msg = f"its schema version is {stated['schema']}, this code reads {SCHEMA}"
         raise ValueError(msg)
-    passages = tuple(_passage(one) for one in stated["passages"])
+    passages = []
+    for one in stated["passages"]:
+        inputs, outputs = _tensors(one["inputs"]), _tensors(one["outputs"])
+        passages.append(
+            Passage(call=one["call"], module=one["module"], time=one["time"], inputs=inputs, outputs=outputs)
+        )
     return Manifest(
-        passages=passages,
+        passages=tuple(passages),
         # Dumps did not always say it.
         begun=stated.get("begun", 1 + max((one.call for one in passages), default=-1)),
         classes={module: tuple(names) for module, names in stated["classes"].items()},
@@ -89,12 +94,8 @@ def of_json(stated: Mapping[str, Any]) -> Manifest:
     )
 
 
-def _passage(stated: Mapping[str, Any]) -> Passage:
-    tensors = {
-        side: tuple(Tensor(**{**one, "shape": tuple(one["shape"])}) for one in stated[side])
-        for side in ("inputs", "outputs")
-    }
-    return Passage(call=stated["call"], module=stated["module"], time=stated["time"], **tensors)
+def _tensors(stated: Sequence[Mapping[str, Any]]) -> tuple[Tensor, ...]:
+    return tuple(Tensor(**{**one, "shape": tuple(one["shape"])}) for one in stated)
 
 
 Array = npt.NDArray[Any]

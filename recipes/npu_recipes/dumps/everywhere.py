@@ -38,7 +38,7 @@ def start() -> Watch | None:
     try:
         wanted, file = _wanted(name, os.environ)
     except RecipeError as error:
-        # Whoever imports this is a program of its own, which is not to train without what it was asked for.
+        # The importing program must not train without the recording that it was asked for.
         Console(json_output=False).problems(error.problems)
         raise SystemExit(error.exit_code) from None
     from npu_recipes.dumps.watch import Watch  # noqa: PLC0415  # where nothing is asked for, torch is not imported

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from npu_recipes.dumps.dump_file import Manifest, Passage, Store, Tensor
 from npu_recipes.dumps.request import Wanted, problems_of
@@ -90,16 +91,15 @@ class Recorder:
         self._passages: list[Passage] = []
         self._paths = paths_of(model)
         self._innermost = {path: module for module, path in self._paths.items()}
-        self.missed = not any(re.search(wanted.only, path) for path in self._paths.values())
-        chosen = [module for module, path in self._paths.items() if module is model or re.search(wanted.only, path)]
-        self._handles = [
-            handle
-            for module in chosen
-            for handle in (
-                module.register_forward_pre_hook(self._before, with_kwargs=True),
-                module.register_forward_hook(self._after),
-            )
-        ]
+        self.missed = True
+        self._handles: list[RemovableHandle] = []
+        for module, path in self._paths.items():
+            if re.search(wanted.only, path):
+                self.missed = False
+            elif module is not model:
+                continue
+            self._handles.append(module.register_forward_pre_hook(self._before, with_kwargs=True))
+            self._handles.append(module.register_forward_hook(self._after))
 
     @property
     def modules(self) -> Mapping[nn.Module, str]:
@@ -115,13 +115,11 @@ class Recorder:
         if store and begun <= 0:
             store.abandon()
         elif store:
-            store.finish(self._manifest(begun))
+            recorded = {one.module for one in self._passages}
+            classes = {path: _classes(module) for module, path in self._paths.items() if path in recorded}
+            made_by = _made_by(self._model)
+            store.finish(Manifest(passages=tuple(self._passages), begun=begun, classes=classes, made_by=made_by))
             self.file, self.written = store.file, True
-
-    def _manifest(self, begun: int) -> Manifest:
-        recorded = {one.module for one in self._passages}
-        classes = {path: _classes(module) for module, path in self._paths.items() if path in recorded}
-        return Manifest(passages=tuple(self._passages), begun=begun, classes=classes, made_by=_made_by(self._model))
 
     @property
     def _recording(self) -> Store | None:
@@ -153,22 +151,16 @@ class Recorder:
         running = self._running.pop()
         while running.module is not module:  # those above it failed, and somebody caught that
             running = self._running.pop()
-        if not self._wraps(running):
-            self._record(running, tuple(written(output, store, self._wanted.elements)))
+        path = self._paths[module]
+        inside = {one.module for one in self._passages[running.after :]}
+        # A wrapper is left out where the module of the same path inside it was recorded; a compiled module runs unseen.
+        if self._innermost[path] is module or path not in inside:
+            outputs = tuple(written(output, store, self._wanted.elements))
+            times, call = self._times.get(path, 0), self._call - self._wanted.skip
+            self._passages.append(Passage(call=call, module=path, time=times, inputs=running.inputs, outputs=outputs))
+            self._times[path] = times + 1
         if module is self._model and self._call + 1 == self._wanted.skip + self._wanted.calls:
             self.finish()
-
-    def _wraps(self, running: _Running) -> bool:
-        """Return whether a module is around one of the same path that is recorded: what is compiled runs unseen."""
-        path = self._paths[running.module]
-        inside = (one.module for one in self._passages[running.after :])
-        return self._innermost[path] is not running.module and path in inside
-
-    def _record(self, running: _Running, outputs: tuple[Tensor, ...]) -> None:
-        path = self._paths[running.module]
-        times, call = self._times.get(path, 0), self._call - self._wanted.skip
-        self._passages.append(Passage(call=call, module=path, time=times, inputs=running.inputs, outputs=outputs))
-        self._times[path] = times + 1
 
 
 def paths_of(model: nn.Module) -> dict[nn.Module, str]:

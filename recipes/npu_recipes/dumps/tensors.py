@@ -1,4 +1,4 @@
-"""Tensors: what a module was given or gave → the tensors among it, written, and what is said of each. Needs torch."""
+"""Tensors: a module's inputs or outputs → the tensors among them, written to a dump and described. Needs torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AS_THEY_ARE = {torch.float32, torch.float64, torch.bool}
 
 
 def written(values: object, store: Store, elements: int) -> Iterator[Tensor]:
-    """Write every tensor among some values, and yield what is said of it."""
+    """Write every tensor among some values, and yield its description."""
     for name, tensor in _tensors(values, ""):
         flat = tensor.detach().reshape(-1)
         every = _stride(flat.numel(), elements)

@@ -52,7 +52,7 @@ class Watch:
 
     @property
     def missed(self) -> list[Path]:
-        """The files of models of which no module was wanted: they hold the model by itself."""
+        """The files of models without any wanted module: they hold the model by itself."""
         return [recorder.file for recorder in self._recorders if recorder.missed]
 
     def see(self, module: nn.Module) -> None:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from npu_recipes.files import replacing
 
@@ -65,7 +64,10 @@ def read_curve(files: Iterable[Path], metric: str) -> Curve:
     """
     found: dict[int, float] = {}
     for file in files:
-        lines = _lines(file)
+        if not file.exists():
+            continue
+        *whole, _ = file.read_text("utf-8", "replace").split("\n")
+        lines = list(map(json.loads, whole))
         if lines:
             # An earlier start may have got beyond the checkpoint with which this one began.
             begun = int(lines[0]["step"])
@@ -76,13 +78,6 @@ def read_curve(files: Iterable[Path], metric: str) -> Curve:
                 found[int(line["step"])] = math.nan if value is None else float(value)
     steps = sorted(found)
     return Curve(metric=metric, steps=tuple(steps), values=tuple(found[step] for step in steps))
-
-
-def _lines(file: Path) -> list[dict[str, Any]]:
-    if not file.exists():
-        return []
-    *whole, _ = file.read_text("utf-8", "replace").split("\n")
-    return [json.loads(line) for line in whole]
 
 
 def draw(curve: Curve, file: Path, *, title: str) -> None:

@@ -113,7 +113,7 @@ def run_plan(plan: Plan, log: Path, *, tell: Callable[[Curve], None], earlier: S
 
     Raises:
         KeyboardInterrupt: the user ended it, and the process has ended.
-        SystemExit: another process ended it, or its terminal is gone; likewise.
+        SystemExit: another process ended it, or its terminal is gone; the process has ended, too.
     """
     files = [*earlier, Path(plan.environment[METRICS])]
     metric = WATCHED[plan.recipe.algorithm]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from npu_recipes.comparison.judgement import Judged
 from npu_recipes.comparison.verdict import Comparison
 from npu_recipes.console import Console
+from npu_recipes.errors import listed
 from npu_recipes.runs.series import Run
 
 SCHEMA = 1
@@ -52,23 +54,21 @@ def described(run: Run) -> str:
 
 def verdict(comparison: Comparison) -> str:
     """Return the verdict as a sentence."""
-    judged = [one for one in comparison.metrics if one.status in {"within", "beyond"}]
-    beyond = [one for one in judged if one.status == "beyond"]
     if comparison.verdict == "unusable":
         return "cannot be told"
+    beyond = [one for one in comparison.metrics if one.status == "beyond"]
     if not beyond:
-        untold = sum(one.status == "not comparable" for one in comparison.metrics)
+        statuses = Counter(one.status for one in comparison.metrics)
+        kept, untold = statuses["within"], statuses["not comparable"]
         more = f"; {untold} with a limit cannot be compared" if untold else ""
         alone = f"; on one side alone: {', '.join(comparison.one_sided)}" if comparison.one_sided else ""
-        return f"within the limits: {len(judged)} of {len(judged)} metrics{more}{alone}"
-    named = ", ".join(f"{one.metric} ({_how_far(one)}, limit {percent(one.limit)})" for one in beyond)
-    return f"beyond the limit: {named}"
-
-
-def _how_far(one: Judged) -> str:
-    broken = f"NaN or infinite at {one.measure.broken} steps" if one.measure.broken else ""
-    mean = "" if broken and one.measure.mean is None else percent(one.measure.mean)
-    return ", ".join(filter(None, (mean, broken)))
+        return f"within the limits: {kept} of {kept} metrics{more}{alone}"
+    named = []
+    for one in beyond:
+        broken = f"NaN or infinite at {one.measure.broken} steps" if one.measure.broken else ""
+        mean = "" if broken and one.measure.mean is None else percent(one.measure.mean)
+        named.append(f"{one.metric} ({', '.join(filter(None, (mean, broken)))}, limit {percent(one.limit)})")
+    return f"beyond the limit: {', '.join(named)}"
 
 
 def several_seeds(comparison: Comparison) -> bool:
@@ -91,8 +91,7 @@ def report(comparison: Comparison, console: Console, *, everything: bool) -> Non
         console.line(f"{hidden} more metrics have no limit: --all lists them, --limit gives them one", style="dim")
     for side, names in (("reference", comparison.only_reference), ("run", comparison.only_run)):
         if names:
-            more = f", … ({len(names)} in all)" if len(names) > _SHOWN else ""
-            console.line(f"only the {side} has: {', '.join(names[:_SHOWN])}{more}", style="dim")
+            console.line(f"only the {side} has: {listed(names, _SHOWN)}", style="dim")
     console.line()
     console.line(verdict(comparison), style=f"bold {_STYLES.get(comparison.verdict, 'yellow')}")
 
@@ -114,13 +113,13 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "verdict": comparison.verdict,
-        "reference": [_run_data(run) for run in comparison.reference],
-        "run": [_run_data(run) for run in comparison.run],
-        "metrics": [_metric_data(one) for one in comparison.metrics],
+        "reference": list(map(_run_data, comparison.reference)),
+        "run": list(map(_run_data, comparison.run)),
+        "metrics": list(map(_metric_data, comparison.metrics)),
         "only_reference": list(comparison.only_reference),
         "only_run": list(comparison.only_run),
         "one_sided_with_limit": list(comparison.one_sided),
-        "problems": [asdict(one) for one in comparison.problems],
+        "problems": list(map(asdict, comparison.problems)),
     }
 
 

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from npu_recipes.console import Console
-from npu_recipes.dumps.finding import Finding, First, package_of, why
+from npu_recipes.dumps.fault import Finding, First, package_of, why
 from npu_recipes.dumps.match import Matched
+from npu_recipes.errors import listed
 
 SCHEMA = 1
 _SHOWN = 12
@@ -25,7 +26,7 @@ def report(finding: Finding, console: Console, *, everything: bool) -> None:
     if shown:
         console.line()
         styles = ["" if one.agrees else "red" for one in shown]
-        console.table(_HEADINGS, (_row(one) for one in shown), styles)
+        console.table(_HEADINGS, map(_row, shown), styles)
         if hidden := 0 if everything else len(diverging) - len(shown):
             console.line(f"{hidden} more modules diverge after these: --all lists them", style="dim")
     _one_sided("reference", finding.matching.only_reference, console)
@@ -78,20 +79,22 @@ def _suspected(first: First) -> str:
 
 
 def _overlay(first: First) -> list[str]:
-    package = package_of(first.suspect_kinds)
-    own = [one for one in first.changed if one.own]
-    beside = [one for one in first.changed if not one.own]
+    """Return lines on what patched wheels changed in the class at fault, and beside it."""
     if not first.covered:
+        package = package_of(first.suspect_kinds)
         return [f"whether an overlay changed it is not known: no patched wheel of {package} here; --wheel names one"]
-    lines = [f"changed by {one.distribution}: {one.symbol} {one.action}. {one.why}".rstrip() for one in own]
-    lines = lines or ["no overlay changed this class"]
-    return [*lines, *(f"beside it, {one.distribution} has {one.action} {one.symbol}. {one.why}" for one in beside)]
+    own, beside = [], []
+    for one in first.changed:
+        if one.own:
+            own.append(f"changed by {one.distribution}: {one.symbol} {one.action}. {one.why}".rstrip())
+        else:
+            beside.append(f"beside it, {one.distribution} has {one.action} {one.symbol}. {one.why}")
+    return [*(own or ["no overlay changed this class"]), *beside]
 
 
 def _one_sided(side: str, modules: Sequence[str], console: Console) -> None:
     if modules:
-        more = f", … ({len(modules)} in all)" if len(modules) > _SHOWN else ""
-        console.line(f"only the {side} ran: {', '.join(map(_named, modules[:_SHOWN]))}{more}", style="dim")
+        console.line(f"only the {side} ran: {listed(list(map(_named, modules)), _SHOWN)}", style="dim")
 
 
 def _named(module: str) -> str:
@@ -122,7 +125,7 @@ def _first_as_data(first: First) -> dict[str, Any]:
         "suspect": first.suspect,
         "suspect_classes": list(first.suspect_kinds),
         "wheel_known": first.covered,
-        "changed": [asdict(one) for one in first.changed],
+        "changed": list(map(asdict, first.changed)),
     }
 
 
@@ -132,6 +135,6 @@ def _matched(one: Matched) -> dict[str, Any]:
         "call": one.passage.call,
         "time": one.passage.time,
         "agrees": one.agrees,
-        "inputs": [asdict(difference) for difference in one.inputs],
-        "outputs": [asdict(difference) for difference in one.outputs],
+        "inputs": list(map(asdict, one.inputs)),
+        "outputs": list(map(asdict, one.outputs)),
     }

@@ -104,17 +104,14 @@ def thinned(steps: Steps, values: Values) -> tuple[Steps, Values]:
     """Return so many points that a screen can show them: of each stretch the lowest and the highest."""
     if len(steps) <= 2 * _BUCKETS:
         return steps, values
-    kept = [
-        index for stretch in np.array_split(np.arange(len(steps)), _BUCKETS) for index in _extremes(values, stretch)
-    ]
+    kept: list[int] = []
+    for stretch in np.array_split(np.arange(len(steps)), _BUCKETS):
+        known = stretch[np.isfinite(values[stretch])]
+        if len(known):
+            kept += sorted({int(known[values[known].argmin()]), int(known[values[known].argmax()])})
+        else:
+            kept.append(int(stretch[0]))
     return steps[kept], values[kept]
-
-
-def _extremes(values: Values, stretch: Steps) -> list[int]:
-    known = stretch[np.isfinite(values[stretch])]
-    if not len(known):
-        return [int(stretch[0])]
-    return sorted({int(known[values[known].argmin()]), int(known[values[known].argmax()])})
 
 
 def _for_a_page(document: str) -> str:
@@ -126,6 +123,6 @@ def _for_a_page(document: str) -> str:
     element = re.sub(r'<g id="[a-z]+_?\d+(?:_\d+)*">', "<g>", element)
     element = re.sub(r"font-family: [^;\"]*", "font-family: var(--font)", element)
     element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
-    return re.sub(
-        r'(<svg [^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", element, count=1), count=1
-    )
+    for side in ("height", "width"):
+        element = re.sub(rf'(<svg [^>]*?) {side}="[^"]*"', r"\1", element, count=1)
+    return element

@@ -1,7 +1,7 @@
 """Runs: what verl or another trainer wrote → for every metric its values by step, and what was odd about the file.
 
-`reading` finds out which form a file has and asks the module for it; all of them fill a `collecting.Collector`, which
-knows what becomes of steps that were logged twice.
+`run_files` finds out which form a file has and calls the module that reads it. All of them fill a
+`collector.Collector`, which alone merges steps that were logged twice.
 """
 
 from npu_recipes.runs.run_files import read_groups

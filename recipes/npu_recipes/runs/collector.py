@@ -1,8 +1,9 @@
 """Collector: values in the order they were logged → series, where each step stands once.
 
-A run has gone back if it logs a metric again for a step that the metric was past; a late word on an earlier step is
-none of that. A run that is resumed from a checkpoint logs steps again, in the same log: from where the step goes back,
-what was logged for later steps belongs to a past that the run has left, whether it reached those steps again or not.
+A run has gone back if it logs a metric again for a step that the metric was past. A value that is logged late for an
+earlier step is no return. A run that is resumed from a checkpoint logs steps again, in the same log: from where the
+step goes back, what was logged for later steps belongs to a past that the run has left, whether it reached those steps
+again or not.
 """
 
 from __future__ import annotations
@@ -85,21 +86,19 @@ class Returns:
         steps, values = np.array(samples.steps, dtype=np.int64), np.array(samples.values, dtype=np.float64)
         if not self._all:
             return steps, values
-        since = np.array([order for order, _, _ in self._all])
-        back = np.array([step for _, step, _ in self._all], dtype=np.int64)
+        since, back, _ = np.array(self._all, dtype=np.int64).T
         lowest = np.append(np.minimum.accumulate(back[::-1])[::-1], _NONE)
         keep = steps <= lowest[np.searchsorted(since, np.array(samples.orders), side="right")]
         return steps[keep], values[keep]
 
     def notes(self, first: int | None) -> Iterator[str]:
         """Yield in words what was left out; `first` is the first step of all."""
-        begun_again = [back for _, back, _ in self._all if back == first]
-        resumed = [(back, last) for _, back, last in self._all if back != first]
-        if begun_again:
-            what = "begins" if len(begun_again) == 1 else f"begins {len(begun_again)} times"
+        resumed = [f"from step {last} to {back}" for _, back, last in self._all if back != first]
+        if times := len(self._all) - len(resumed):
+            what = "begins" if times == 1 else f"begins {times} times"
             yield f"{what} again at step {first}: several runs in one log; only the last of them counts"
         if resumed:
-            shown = ", ".join(f"from step {last} to {back}" for back, last in resumed[:_SHOWN])
+            shown = ", ".join(resumed[:_SHOWN])
             more = f" and {len(resumed) - _SHOWN} times more" if len(resumed) > _SHOWN else ""
             yield f"goes back {shown}{more}: it was resumed; what was logged for later steps before that is left out"
 
@@ -142,7 +141,7 @@ class Collector:
         self._begun: int | None = None
         self._first: int | None = None
         self._returns = Returns()
-        # How files were understood whose records are in no order of time, and of which values none is known as later.
+        # How files in no order of time were read, and, by metric, which of their steps have several values.
         self._sorted: dict[str, None] = {}
         self._unlike: dict[str, str] = {}
 
@@ -251,42 +250,39 @@ class Collector:
 
     def logged(self) -> Logged:
         """Return what remains, with what was odd about it."""
-        known = [name for name in self._samples if not self._is_text(name)]
         unread = self._unread()
+        series = {name: self._cleared(samples) for name, samples in self._samples.items() if not self._is_text(name)}
+        notes = [f"{name}: {what}" for name, what in unread.items() if name in series]
+        notes += [*self._sorted, *self._returns.notes(self._first)]
+        kept = map(self._returns.kept, self._samples.values())
+        if repeated := sum(several_of(steps, values)[0] for steps, values in kept):
+            notes.append(f"{repeated} values were logged twice for their step: the later ones count")
         return Logged(
-            series={name: self._cleared(self._samples[name]) for name in known},
+            series=series,
             records=self._cleared(self._records).steps,
             unread=unread,
-            notes=(*(f"{name}: {what}" for name, what in unread.items() if name in known), *self._notes()),
+            notes=tuple(notes),
             counted=self.counted,
         )
 
     def _unread(self) -> dict[str, str]:
-        contested = {name: self._contested(samples) for name, samples in self._samples.items()}
-        found = {name: [what] for name, what in (contested | self._unlike).items() if what}
+        """Return by metric, in words, which of its values are uncertain or no numbers; other metrics are left out."""
+        found: dict[str, str] = {}
+        for name, samples in self._samples.items():
+            several, of = several_of(*self._returns.kept(samples))
+            if name in self._unlike:
+                found[name] = self._unlike[name]
+            elif several >= _CONTESTED and several * 2 > of:
+                what = f"{several} of its {of} steps have several values"
+                found[name] = f"{what}, as where two runs log at once: the last ones count"
         for name, (count, first) in self._passed.items():
-            found.setdefault(name, []).append(
-                f"{count} of its values are no numbers and are left out, the first {first}"
-            )
-        return {name: "; ".join(said) for name, said in found.items()}
-
-    def _contested(self, samples: Samples) -> str:
-        """Return in words that a metric has other values, too, at most of its steps; empty where it has not."""
-        several, of = several_of(*self._returns.kept(samples))
-        if several < _CONTESTED or several * 2 <= of:
-            return ""
-        return f"{several} of its {of} steps have several values, as where two runs log at once: the last ones count"
+            what = f"{count} of its values are no numbers and are left out, the first {first}"
+            found[name] = f"{found[name]}; {what}" if name in found else what
+        return found
 
     def _is_text(self, metric: str) -> bool:
         """Return whether there is no number of it: between words, `None` is a word, too."""
         return metric in self._passed and not np.isfinite(self._samples[metric].values).any()
-
-    def _notes(self) -> Iterator[str]:
-        yield from self._sorted
-        yield from self._returns.notes(self._first)
-        kept = (self._returns.kept(samples) for samples in self._samples.values())
-        if repeated := sum(several_of(steps, values)[0] for steps, values in kept):
-            yield f"{repeated} values were logged twice for their step: the later ones count"
 
     def _cleared(self, samples: Samples) -> Series:
         steps, values = self._returns.kept(samples)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from npu_recipes.runs.dict_lines import DictLines
@@ -38,7 +39,9 @@ def read_console(file: Path) -> Found | None:
     """Read a log; returns what it holds, or None where that is no metrics."""
     forms: tuple[Lines, ...] = (VerlLines(), MegatronLines(), DictLines())
     torn = sum(record.take() for record in _records(file, forms))
-    found = [one for form in forms for one in form.found() if one.collector]
+    found: list[Found] = []
+    for form in forms:
+        found += [one for one in form.found() if one.collector]
     if not found:
         return None
     notes = [f"{torn} lines with metrics are cut off: the last value of each is left out"] if torn else []
@@ -48,7 +51,7 @@ def read_console(file: Path) -> Found | None:
 
 def _records(file: Path, forms: Sequence[Lines]) -> Iterator[_Record]:
     """Yield the records of a log, each with all of its lines."""
-    signs = tuple(sign for form in forms for sign in form.signs)
+    signs = tuple(chain.from_iterable(form.signs for form in forms))
     last: _Record | None = None
     with file.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, start=1):

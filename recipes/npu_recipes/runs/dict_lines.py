@@ -76,7 +76,7 @@ def _are_one(full: Mapping[str, object], other: Mapping[str, object]) -> bool:
     """Return whether a record is another one, or some of its values with fewer digits."""
     if full.keys() == other.keys():
         return _are_same(full, other)
-    return full.keys() > other.keys() and all(_is_rounded(other[name], full[name]) for name in other)
+    return full.keys() > other.keys() and all(_is_rounded(value, full[name]) for name, value in other.items())
 
 
 def _are_same(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
@@ -107,7 +107,12 @@ class _Counted:
         """Take a record."""
         self.records += 1
         if _is_counted(record):
-            self._count(record.get("epoch"))
+            epoch = record.get("epoch")
+            last = self._epochs[-1] if self._epochs else 0.0
+            reached = epoch if isinstance(epoch, float) and math.isfinite(epoch) else last
+            if reached < last:  # the run was resumed
+                del self._epochs[bisect_left(self._epochs, reached) :]
+            self._epochs.append(reached)
         take(record, len(self._epochs), self._collector, null_is_nan=False)
 
     def found(self, which: str, *notes: str) -> Found:
@@ -117,13 +122,6 @@ class _Counted:
         beginning = f", the first as {before + 1}, by its epoch" if before else ""
         note = f"its records state no step: they are counted{beginning}"
         return Found(form=FORM, records=self.records, which=which, collector=self._collector, notes=(note, *notes))
-
-    def _count(self, epoch: object) -> None:
-        last = self._epochs[-1] if self._epochs else 0.0
-        reached = epoch if isinstance(epoch, float) and math.isfinite(epoch) else last
-        if reached < last:
-            del self._epochs[bisect_left(self._epochs, reached) :]
-        self._epochs.append(reached)
 
     def _before(self) -> int:
         """Return how many records are missing at the beginning, as where the run was resumed."""
@@ -175,8 +173,10 @@ class DictLines:
         while begun := _BEGINS.search(record, position):
             process = process if position else " ".join(_PROCESS.findall(record[: begun.start()]))
             pairs, position, ends = _pairs(record, begun.end())
-            if _is_record(pairs):
-                self._take(pairs, process)
+            step = step_of(pairs.get(step_name(pairs)))
+            # Others are configurations.
+            if step is not None or any(name == "epoch" or name.endswith("loss") for name in pairs):
+                self._take(pairs, step, process)
                 torn += not ends
         return torn
 
@@ -188,41 +188,33 @@ class DictLines:
         for one in others:
             yield one.found("of another process")
 
-    def _take(self, record: Mapping[str, object], process: str) -> None:
-        name = step_name(record)
-        step = step_of(record.get(name))
+    def _take(self, record: dict[str, object], step: int | None, process: str) -> None:
         if is_summary(record):
             return
         if step is None:
             self._counted.setdefault(process, Tally()).take(record)
             return
         self._records += 1
-        take({key: value for key, value in record.items() if key != name}, step, self._stated, null_is_nan=False)
+        del record[step_name(record)]
+        take(record, step, self._stated, null_is_nan=False)
 
 
 def _pairs(text: str, position: int) -> tuple[dict[str, object], int, bool]:
-    """Return the pairs of a dictionary that are there whole, where they end, and whether it ends there, too."""
+    """Return the pairs of a dictionary that are there whole, where they end, and whether it ends there, too.
+
+    A value is a number, None where it is written so, else the text.
+    """
     pairs: dict[str, object] = {}
     while found := _PAIR.match(text, position):
-        pairs[found[1][1:-1]] = _value(found[2].strip())
+        written = found[2].strip()
+        bare = written[1:-1] if written[0] in _QUOTES else written
+        pairs[found[1][1:-1]] = number(bare) if _is_number(bare) else bare
         position = found.end()
         if found[3] == "}":
             return pairs, position, True
     return pairs, position, False
 
 
-def _value(written: str) -> object:
-    """Return what is written: a number, None where there is none, else the text."""
-    text = written[1:-1] if written[0] in _QUOTES else written
-    return number(text) if _is_number(text) else text
-
-
 def _is_number(written: str) -> bool:
     """Return whether a number is written, or None, as for a metric that was not logged."""
     return number(written) is not None or written.strip() == "None"
-
-
-def _is_record(pairs: Mapping[str, object]) -> bool:
-    """Return whether a dictionary is a record of metrics, and no configuration."""
-    stated = step_of(pairs.get(step_name(pairs))) is not None
-    return stated or any(name == "epoch" or name.endswith("loss") for name in pairs)

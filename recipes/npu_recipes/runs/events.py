@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,27 +28,19 @@ def event_folder(place: Path) -> Path | None:
     if place.is_file():
         return place if _begins_as_events(place) else None
     files = sorted(file for file in place.rglob(f"*{SIGN}*") if file.is_file())
-    _refuse_others(files)
+    # TensorBoard takes a file for one of events by its name; one that is empty was only begun.
+    if others := [file for file in files if file.stat().st_size and not _begins_as_events(file)]:
+        what = "is named as an event file of TensorBoard, and is none"
+        fix = "move it elsewhere; one that is packed, unpack"
+        raise RecipeError(Problem(where=str(file), what=what, fix=fix) for file in others)
     folders = sorted({file.parent for file in files})
     if len(folders) > 1:
         listed = ", ".join(str(folder.relative_to(place)) for folder in folders[:5])
         what = f"holds event files of {len(folders)} runs: {listed}{', …' if len(folders) > 5 else ''}"  # noqa: PLR2004  # enough to know them by
-        raise RecipeError(Problem(where=str(place), what=what, fix=f"name one of them: {_called(place, folders[0])}"))
+        # The folder itself stands for all of them: its own files are named one by one.
+        own = sorted(map(str, place.glob(f"*{SIGN}*"))) if folders[0] == place else [str(folders[0])]
+        raise RecipeError(Problem(where=str(place), what=what, fix=f"name one of them: {'+'.join(own)}"))
     return folders[0] if folders else None
-
-
-def _refuse_others(files: Sequence[Path]) -> None:
-    """Refuse what TensorBoard would take for event files by their names; one that is empty was only begun."""
-    others = [file for file in files if file.stat().st_size and not _begins_as_events(file)]
-    what, fix = "is named as an event file of TensorBoard, and is none", "move it elsewhere; one that is packed, unpack"
-    if others:
-        raise RecipeError(Problem(where=str(file), what=what, fix=fix) for file in others)
-
-
-def _called(place: Path, folder: Path) -> str:
-    """Return by which name one of several folders is read: of the place that holds the others, its own files are."""
-    own = sorted(map(str, place.glob(f"*{SIGN}*"))) if folder == place else []
-    return "+".join(own) or str(folder)
 
 
 def _begins_as_events(file: Path) -> bool:
@@ -77,7 +69,7 @@ class _Losses(logging.Handler):
         self.files: set[object] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take what is said of a file."""
+        """Note a file that TensorBoard reports as truncated."""
         if record.msg.startswith("Truncated record"):
             self.files.add(record.args[0] if isinstance(record.args, tuple) else None)
 
@@ -114,17 +106,14 @@ def read_events(place: Path, collector: Collector) -> list[str]:
         # By itself it keeps a sample of the values, and drops in silence what a resumed run has logged again.
         events = reading.EventAccumulator(str(path), size_guidance={reading.SCALARS: 0}, purge_orphaned_data=False)
         events.Reload()
-    found = [
-        (event.wall_time, event.step, tag, event.value)
-        for tag in events.Tags()[reading.SCALARS]
-        if not tag.endswith(_BY_SAMPLES)
-        for event in events.Scalars(tag)
-    ]
+    found = []
+    for tag in events.Tags()[reading.SCALARS]:
+        if not tag.endswith(_BY_SAMPLES):
+            found += [(event.wall_time, event.step, tag, event.value) for event in events.Scalars(tag)]
     # Some converters give all of a run one time: of that no metric may look as if it went back behind another.
     for _, step, tag, value in sorted(found, key=lambda one: one[:2]):
         collector.record(step)
         collector.add(tag, value)
-    lost = len(losses.files)
-    return (
-        [f"{lost} event files cannot be read to their end: cut off or damaged, and the rest left out"] if lost else []
-    )
+    if not losses.files:
+        return []
+    return [f"{len(losses.files)} event files cannot be read to their end: cut off or damaged, and the rest left out"]

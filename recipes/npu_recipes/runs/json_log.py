@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,32 +27,34 @@ Record = dict[str, Any]
 _DEPTH = 4
 
 
-def record_lists(whole: object) -> dict[str, list[Record]]:
+def record_lists(whole: object, path: tuple[str, ...] = ()) -> dict[str, list[Record]]:
     """Return the lists of records that have steps, by where they lie: ``log_history``, ``state/history``."""
-    return dict(_lists(whole, ()))
-
-
-def _lists(value: object, path: tuple[str, ...]) -> Iterator[tuple[str, list[Record]]]:
-    records = list(_rows(value))
+    records = _rows(whole)
     if any(map(step_name, records)):
-        yield "/".join(path), records
-    elif isinstance(value, dict) and len(path) < _DEPTH:
-        for name, part in value.items():
-            yield from _lists(part, (*path, name))
+        return {"/".join(path): records}
+    found: dict[str, list[Record]] = {}
+    if isinstance(whole, dict) and len(path) < _DEPTH:
+        for name, part in whole.items():
+            found |= record_lists(part, (*path, name))
+    return found
 
 
-def _rows(value: object) -> Iterator[Record]:
-    """Yield the records of a list, of one by index, or of a table by columns as pandas and wandb write it."""
+def _rows(value: object) -> list[Record]:
+    """Return the records of a list, of one by index, or of a table by columns as pandas and wandb write it."""
     if isinstance(value, list):
-        yield from (record for record in value if isinstance(record, dict))
-    elif isinstance(value, dict) and isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
-        yield from (dict(zip(value["columns"], row, strict=False)) for row in value["data"] if isinstance(row, list))
-    elif isinstance(value, dict) and value and all(name.isdecimal() for name in value):
-        yield from (record for record in value.values() if isinstance(record, dict))
-    elif isinstance(value, dict):
-        columns = {name: _column(values) for name, values in value.items()}
-        for index in columns.get(step_name(columns), ()):
-            yield {name: values.get(index) for name, values in columns.items()}
+        return [record for record in value if isinstance(record, dict)]
+    if not isinstance(value, dict):
+        return []
+    names, rows = value.get("columns"), value.get("data")
+    if isinstance(names, list) and isinstance(rows, list):
+        return [dict(zip(names, row, strict=False)) for row in rows if isinstance(row, list)]
+    if value and all(map(str.isdecimal, value)):
+        return [record for record in value.values() if isinstance(record, dict)]
+    records: list[Record] = []
+    columns = {name: _column(values) for name, values in value.items()}
+    for index in columns.get(step_name(columns), ()):
+        records.append({name: values.get(index) for name, values in columns.items()})
+    return records
 
 
 def _column(values: object) -> Record:
@@ -70,7 +72,7 @@ _JSON = re.compile(r'\s*(?:\{\s*(?:"|\}|$)|\[\s*(?:[{\[\]"]|$))')
 def begins_as_json(file: Path) -> bool:
     """Return whether a file begins as JSON does: what begins with a time in brackets does not."""
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
-        return bool(_JSON.match(next((line for line in lines if line.strip()), "")))
+        return bool(_JSON.match(next(filter(str.strip, lines), "")))
 
 
 def read_json(file: Path, collector: Collector, run: str) -> tuple[str, list[str]]:
@@ -82,11 +84,11 @@ def read_json(file: Path, collector: Collector, run: str) -> tuple[str, list[str
         run: which run of those that its records name, or empty.
 
     Raises:
-        RecipeError: it holds metrics, and a record whose step is none; or several runs of which none was named, or not
-            that one.
+        RecipeError: it holds metrics and a record whose step is no number; or several runs, and none was named; or
+            it does not hold the named one.
     """
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
-        first, *more = islice((line for line in lines if line.strip()), 2)
+        first, *more = islice(filter(str.strip, lines), 2)
     record = loaded(first)
     is_line = isinstance(record, dict) and step_of(record.get(step_name(record))) is not None
     # A document may be written in one line, with a step of its own beside its records.
@@ -152,7 +154,7 @@ def read_lines(file: Path, collector: Collector, run: str) -> tuple[str, list[st
 
 
 class _Steps:
-    """The steps of a file's records, one after the other: who has none is told of, whose is none makes it refused."""
+    """Reads the step of one record after the other; counts records without a step, refuses a step that is no number."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -25,7 +25,7 @@ class Lines(Protocol):
 
     @property
     def signs(self) -> tuple[str, ...]:
-        """Texts of which each line with the beginning of a record holds one."""
+        """Texts; every line in which a record begins holds one of them."""
 
     def begins(self, line: str) -> bool:
         """Return whether a record begins in a line."""

@@ -56,8 +56,12 @@ class MegatronLines:
         for one, following in zip_longest(found, found[1:]):
             pieces = record[one.end() : following.start() if following else len(record)].split(_BETWEEN)
             ends = not following and (whole or not pieces[-1].strip())
-            self._begin(one)
-            self._take(pieces if ends else pieces[:-1], one[2] and _part(one), where)
+            # What is evaluated after the training is of its last step.
+            stated = one[1] or (_ITERATION.search(one[3]) or ("", self._step))[1]
+            self._step = int(stated)
+            self._collector.record(self._step)
+            part = "test" if one[2] and _TEST.search(one[3]) else one[2]
+            self._take(pieces if ends else pieces[:-1], part, where)
             torn += not ends
         self._records += len(found)
         return torn
@@ -67,13 +71,8 @@ class MegatronLines:
         form = "console log of Megatron-LM"
         yield Found(form=form, records=self._records, which="of Megatron-LM", collector=self._collector)
 
-    def _begin(self, found: re.Match[str]) -> None:
-        """Begin a record, at its step; what is evaluated after the training is of its last."""
-        stated = found[1] or (_ITERATION.search(found[3]) or ("", self._step))[1]
-        self._step = int(stated)
-        self._collector.record(self._step)
-
     def _take(self, pieces: Sequence[str], part: str | None, where: str) -> None:
+        """Take the values of a record; `part` is the set that was evaluated, None for training."""
         for piece in pieces:
             name, colon, written = (text.strip() for text in piece.partition(":"))
             if not colon:
@@ -84,11 +83,6 @@ class MegatronLines:
                 self._collector.pass_over(metric, written, where)
             else:
                 self._collector.add(metric, value)
-
-
-def _part(found: re.Match[str]) -> str:
-    """Return what is evaluated, the validation set or the test set, as metrics are called after it."""
-    return "test" if _TEST.search(found[3]) else found[2]
 
 
 def _of_evaluation(name: str, part: str) -> str:

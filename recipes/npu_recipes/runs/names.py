@@ -14,7 +14,10 @@ def members(group: str) -> list[str]:
     """Return the names of the runs that a group is written as: one, several with commas, or patterns."""
     if is_there(group):
         return [group]
-    return [name for part in _apart(group) for name in sorted(glob(_at_home(part))) or [part]]  # noqa: PTH207  # of any path
+    names: list[str] = []
+    for part in _apart(group):
+        names += sorted(glob(_at_home(part))) or [part]  # noqa: PTH207  # of any path
+    return names
 
 
 def _apart(group: str) -> list[str]:

@@ -50,7 +50,7 @@ def _first_of(wanted: tuple[str, ...], names: tuple[str, ...]) -> str:
 
 
 class Owners:
-    """Sees whose each row is, one after the other.
+    """Notes the run of each row, one after the other.
 
     Args:
         wanted: the run whose rows are wanted; empty for all of them.
@@ -65,7 +65,7 @@ class Owners:
         self.known: dict[str, None] = {}
 
     def wants(self, owner: str) -> bool:
-        """Return whether a row of this run is wanted; empty where the row does not say of which it is."""
+        """Return whether a row of this run is wanted; `owner` is empty where the row names no run."""
         if owner:
             self.known[owner] = None
         other = self._wanted not in {"", owner}
@@ -78,7 +78,7 @@ class Owners:
 
 
 def refuse_others(file: Path, form: str, wanted: str, runs: Sequence[str]) -> None:
-    """Refuse a file of several runs of which none was named, and a run that it does not have.
+    """Refuse a file of several runs if none was named, and a run that the file does not have.
 
     Args:
         file: what holds the runs.
@@ -167,10 +167,8 @@ def take(record: Mapping[str, object], step: int, collector: Collector, *, null_
 def _known(value: object) -> float | None:
     if isinstance(value, str):  # newer trainers write numbers so, and wandb those that JSON cannot hold
         return number(value)
-    return _float(value) if isinstance(value, (int, float)) else None
-
-
-def _float(value: float) -> float:
+    if not isinstance(value, (int, float)):
+        return None
     try:
         return float(value)
     except OverflowError:  # a whole number beyond all floats

@@ -48,7 +48,9 @@ def refuse_packed(file: Path, name: str) -> None:
 
 def folder_problem(folder: Path) -> Problem:
     """Return why a folder without event files is no run, and which of its files to name."""
-    logs = [file for log in _LOGS for file in (*folder.glob(log), *folder.glob(f"checkpoint-*/{log}"))]
+    logs: list[Path] = []
+    for log in _LOGS:
+        logs += [*folder.glob(log), *folder.glob(f"checkpoint-*/{log}")]
     newest = max(logs, key=lambda file: file.stat().st_mtime, default=None)
     fix = f"name {newest}" if newest else "name a file in it"
     return Problem(where=str(folder), what="is a folder without event files of TensorBoard", fix=fix)
@@ -87,15 +89,11 @@ def _look_of_json(text: str) -> tuple[str, str]:
     except RecursionError:
         return "it looks like JSON, nested too deep to be read", ""
     if isinstance(whole, dict):
-        return (
-            f"it is a JSON object without a list of records that have a step and numbers, with {_listed(whole)}",
-            _STEPS,
-        )
+        what = "it is a JSON object without a list of records that have a step and numbers"
+        return f"{what}, with {_listed(whole)}", _STEPS
+    what = "it is a JSON list without records that have a step and numbers"
     first = next((one for one in whole if isinstance(one, dict)), None)
-    return (
-        f"it is a JSON list without records that have a step and numbers{f', with {_listed(first)}' if first else ''}",
-        _STEPS,
-    )
+    return (f"{what}, with {_listed(first)}" if first else what), _STEPS
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -117,17 +115,21 @@ def read_groups(*groups: str) -> list[list[Run]]:
         RecipeError: some of them cannot be read; it lists them all.
     """
     problems: list[Problem] = []
-    read = [[_attempted(name, problems) for name in _members(group, problems)] for group in groups]
+    read: list[list[Run]] = []
+    for group in groups:
+        names = members(group)
+        if not names:
+            problems.append(Problem(where=repr(group), what="names no file", fix="name what a run has logged"))
+        runs = []
+        for name in names:
+            try:
+                runs.append(read_run(name))
+            except RecipeError as error:
+                problems.extend(error.problems)
+        read.append(runs)
     if problems:
         raise RecipeError(problems)
-    return [_told_of_neighbours([run for run in runs if run]) for runs in read]
-
-
-def _members(group: str, problems: list[Problem]) -> Iterable[str]:
-    names = members(group)
-    if not names:
-        problems.append(Problem(where=repr(group), what="names no file", fix="name what a run has logged"))
-    return names
+    return [_told_of_neighbours(runs) for runs in read]
 
 
 def _told_of_neighbours(runs: list[Run]) -> list[Run]:
@@ -140,16 +142,6 @@ def _told_of_neighbours(runs: list[Run]) -> list[Run]:
         replace(run, notes=(*run.notes, note)) if folder and folders.count(folder) > 1 else run
         for run, folder in zip(runs, folders, strict=True)
     ]
-
-
-def _attempted(name: str, problems: list[Problem]) -> Run | None:
-    try:
-        return read_run(name)
-    except RecipeError as error:
-        problems.extend(error.problems)
-    except OSError as error:
-        problems.append(Problem(where=name, what=f"cannot be read: {error.strerror or error}"))
-    return None
 
 
 def read_run(name: str) -> Run:

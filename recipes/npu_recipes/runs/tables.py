@@ -2,7 +2,7 @@
 
 Four layouts: a column for each metric; wandb's, where a column is named after the run too and stands between its
 minimum and maximum; TensorBoard's, with one metric, whose name is in the file's; and one line for each value. What can
-be read as one number or as another is refused with its line: who guesses compares something else.
+be read as one number or as another is refused with its line: a guess would compare other numbers.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.runs.collector import Collector
 from npu_recipes.runs.records import Owners, number, owner_name, refuse_others, step_name, whole, without_step
 
-# As spreadsheets write numbers in some languages: who takes 0,5 for no number loses it, who reads 1,234 has to guess.
+# Some spreadsheets write numbers so. Skipping 0,5 would lose a value, and 1,234 may be one number or another.
 _COMMA = re.compile(r"[-+]?\d+(?:\.\d+)*,\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
 _PLAIN = "export it with points for decimals, and nothing between thousands"
 # What pandas, R, spreadsheets and Microsoft's C library write for what is no number; `float` knows the others.
@@ -30,7 +31,7 @@ class Rows:
     """The rows of a table, one after the other.
 
     Args:
-        file: what is read, for what is said of it.
+        file: what is read, for messages.
         lines: those below the header.
         header: the names of its columns; one may name the run of each row.
         delimiter: what stands between two cells.
@@ -50,18 +51,17 @@ class Rows:
         """Yield the run's rows that hold something, each as wide as the header; raises `RecipeError` at a wider one."""
         try:
             for row in self._rows:
-                if any(cell.strip() for cell in row[self._width :]):
+                if "".join(row[self._width :]).strip():
                     what = f"has {len(row)} cells, and the header {self._width}"
                     raise self._refused(what, f"{_PLAIN}, or put texts with commas into quotes")
+                if not "".join(row).strip():
+                    continue
                 cells = [*row[: self._width], *[""] * (self._width - len(row))]
-                if any(cell.strip() for cell in row) and self._is_own(cells):
+                if self.owner is None or self.owners.wants(cells[self.owner].strip()):
                     self.short += len(row) < self._width
                     yield cells
         except csv.Error as error:
             raise self._refused(f"no CSV: {error}", "export it again") from error
-
-    def _is_own(self, cells: list[str]) -> bool:
-        return self.owner is None or self.owners.wants(cells[self.owner].strip())
 
     @property
     def line(self) -> int:
@@ -103,14 +103,20 @@ Stated = tuple[int, str, float | None]
 
 
 def take_long(stated: Sequence[Stated], collector: Collector) -> None:
-    """Take the lines of a table."""
+    """Take the lines of a table; where they are in no order of time, each metric by itself."""
     if _in_time(stated):
         _take(stated, collector)
         return
     metrics: dict[str, list[Stated]] = {}
     for line in stated:
         metrics.setdefault(line[1], []).append(line)
-    collector.beside([_alone(lines) for lines in metrics.values()])
+    collectors = []
+    for lines in metrics.values():
+        own = Collector()
+        _take(lines, own)
+        own.settle(in_time=False)
+        collectors.append(own)
+    collector.beside(collectors)
 
 
 def _in_time(stated: Sequence[Stated]) -> bool:
@@ -122,13 +128,6 @@ def _in_time(stated: Sequence[Stated]) -> bool:
             return False
         before = reached[metric] = step
     return True
-
-
-def _alone(lines: Sequence[Stated]) -> Collector:
-    own = Collector()
-    _take(lines, own)
-    own.settle(in_time=False)
-    return own
 
 
 def _take(lines: Sequence[Stated], collector: Collector) -> None:
@@ -175,13 +174,14 @@ def read_table(file: Path, collector: Collector, run: str) -> list[str] | None:
         first = lines.readline()
         delimiter = max(_DELIMITERS, key=first.count)
         header = _header(first, delimiter)
-        if len(header) > 1 and not step_name(header):
+        if len(header) <= 1:
+            return None
+        if not step_name(header):
             _refuse_times(file, header)
-        if len(header) <= 1 or not step_name(header):
             return None
         rows = Rows(file, lines, header=header, delimiter=delimiter, run=run)
-        if (tag := _tag(header)) >= 0:
-            _read_long(header, tag, rows, collector)
+        if columns := _long_columns(header):
+            _read_long(columns, rows, collector)
             rows.owners.settle(file, FORM)
         else:
             table = _wide(file, header, rows.owner, run)
@@ -205,15 +205,17 @@ def _header(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def _tag(header: Sequence[str]) -> int:
-    """Return which column names the metric where each line holds one value, else -1."""
+def _long_columns(header: Sequence[str]) -> tuple[int, int, int] | None:
+    """Return the columns of step, metric and value of a table with one value a line; None for another table."""
     lower = [cell.lower() for cell in header]
-    named = [lower.index(name) for name in _TAGS if name in lower]
-    return named[0] if named and "value" in lower else -1
+    tag = next(filter(lower.__contains__, _TAGS), "")
+    if not tag or "value" not in lower:
+        return None
+    return header.index(step_name(header)), lower.index(tag), lower.index("value")
 
 
-def _read_long(header: Sequence[str], tag: int, rows: Rows, collector: Collector) -> None:
-    step, value = header.index(step_name(header)), [cell.lower() for cell in header].index("value")
+def _read_long(columns: tuple[int, int, int], rows: Rows, collector: Collector) -> None:
+    step, tag, value = columns
     stated: list[Stated] = []
     for row in rows:
         at, found = rows.step(row[step]), rows.number(row[value])
@@ -240,57 +242,50 @@ def _read_wide(table: _Table, rows: Rows, collector: Collector) -> None:
 
 
 def _wide(file: Path, header: list[str], owner: int | None, run: str) -> _Table:
+    """Return a table with a column for each metric."""
     step = header.index(step_name(header))
     if [cell.lower() for cell in header] == _OF_TENSORBOARD:
-        return _Table(step=step, metrics={header.index(header[2]): _named_after(file, header[2])})
-    metrics = {
-        column: name
-        for column, name in enumerate(header)
-        if column not in {step, owner} and name and not name.startswith("_") and not name.endswith(_EXTREMES)
-    }
+        # The metric's name is in the file's: `run-NAME-tag-actor_loss.csv`.
+        _, tag, metric = file.stem.rpartition("-tag-")
+        return _Table(step=step, metrics={2: metric if tag else header[2]})
+    metrics: dict[int, str] = {}
+    for column, name in enumerate(header):
+        if column not in {step, owner} and name and not name.startswith("_") and not name.endswith(_EXTREMES):
+            metrics[column] = name
     runs: list[str] = []
     if metrics and all(_RUN in name for name in metrics.values()):
         metrics, runs = _of_run(file, metrics, run)
-    _refuse_twice(file, list(metrics.values()))
+    if twice := [name for name, count in Counter(metrics.values()).items() if count > 1]:
+        what, fix = "stands in several columns", "leave one of them, or name them apart"
+        raise RecipeError(Problem(where=f"{file}: {name}", what=what, fix=fix) for name in twice)
     return _Table(step=step, metrics=metrics, runs=runs)
-
-
-def _refuse_twice(file: Path, metrics: Sequence[str]) -> None:
-    problems = [
-        Problem(where=f"{file}: {name}", what="stands in several columns", fix="leave one of them, or name them apart")
-        for name in dict.fromkeys(metrics)
-        if metrics.count(name) > 1
-    ]
-    if problems:
-        raise RecipeError(problems)
 
 
 def _of_run(file: Path, columns: dict[int, str], run: str) -> tuple[dict[int, str], list[str]]:
     """Return the columns of one run of an export of wandb's, without its name, and that name."""
+    names = set(columns.values())
     owners = list(dict.fromkeys(name.rpartition(_RUN)[0] for name in columns.values()))
-    runs = [one for one in owners if not any(_is_part(one, other, set(columns.values())) for other in owners)]
+    runs = [one for one in owners if not _is_part(one, owners, names)]
     if run not in owners:
         refuse_others(file, FORM, run, runs)
     own = run or runs[0]
-    others = tuple(one + _RUN for one in runs if one.startswith(own + _RUN))
-    named = {
-        column: name.removeprefix(own + _RUN)
-        for column, name in columns.items()
-        if name.startswith(own + _RUN) and not name.startswith(others)
-    }
-    return {column: metric for column, metric in named.items() if not metric.startswith("_")}, [own]
+    prefix = own + _RUN
+    others = tuple(one + _RUN for one in runs if one.startswith(prefix))
+    metrics: dict[int, str] = {}
+    for column, name in columns.items():
+        metric = name.removeprefix(prefix)
+        if name.startswith(prefix) and not name.startswith(others) and not metric.startswith("_"):
+            metrics[column] = metric
+    return metrics, [own]
 
 
-def _is_part(owner: str, run: str, names: set[str]) -> bool:
-    """Return whether what looks like a run is the name of another one, with the beginning of a metric."""
-    if not owner.startswith(run + _RUN):
-        return False
-    # What stands between them may stand in the names of both. Who has a metric that the other has, too, is a run.
+def _is_part(owner: str, owners: Sequence[str], names: set[str]) -> bool:
+    """Return whether what looks like a run is the name of another run with the beginning of a metric.
+
+    The separator may stand in both names. Two that have a metric in common are two runs.
+    """
     own = {name.removeprefix(owner + _RUN) for name in names if name.startswith(owner + _RUN)}
-    return not any(run + _RUN + metric in names for metric in own)
-
-
-def _named_after(file: Path, column: str) -> str:
-    """Return the metric that TensorBoard put into the file's name, ``run-NAME-tag-actor_loss.csv``, else its column."""
-    _, tag, metric = file.stem.rpartition("-tag-")
-    return metric if tag else column
+    for run in owners:
+        if owner.startswith(run + _RUN) and names.isdisjoint(run + _RUN + metric for metric in own):
+            return True
+    return False

@@ -40,27 +40,13 @@ def pair_of(piece: str) -> tuple[str, str, float | None] | None:
     return None if value is None else (metric, written, value)
 
 
-def joined(record: str, line: str) -> str | None:
-    """Return a record with the line behind it that goes on with it; None where that is a line of its own.
-
-    Where a number alone may belong to the record's last value, or not, a space between them spoils that value.
-    """
-    if not line.startswith(" ") and (record.endswith(" -") or line.startswith("- ")):
-        record = f"{record.rstrip()} "  # what stands at the end of a line is lost where it is copied
-    begun = record.split(BETWEEN)[-1]
-    pieces = f"{begun}{line}".split(BETWEEN)
-    if _begins_well(begun, pieces) and all(map(pair_of, pieces[1:-1])) and _ends_well(pieces[-1]):
-        return record + line
-    rest = line.split(BETWEEN, maxsplit=1)[0]
-    return f"{record} {rest}" if _TAIL.fullmatch(rest) else None
-
-
 def _begins_well(begun: str, pieces: list[str]) -> bool:
     """Return whether the first of the pieces of two lines, which began in the line before, can be one."""
-    if not pair_of(begun):
-        return _is_plain(pieces[0])
-    rest = pieces[0][len(begun) :]
-    return len(pieces) > 1 and (not rest.strip() or bool(_TAIL.fullmatch(rest)))
+    if pair_of(begun):
+        rest = pieces[0][len(begun) :]
+        return len(pieces) > 1 and (not rest.strip() or bool(_TAIL.fullmatch(rest)))
+    pair = pair_of(pieces[0])
+    return not _SPACE.search(pieces[0]) and pair is not None and pair[2] is not None
 
 
 def _ends_well(piece: str) -> bool:
@@ -68,11 +54,6 @@ def _ends_well(piece: str) -> bool:
     piece = piece.removesuffix("-").rstrip()  # of what stands between two
     pair = pair_of(piece)
     return not _SPACE.search(piece) or (pair is not None and not _SPACE.search(pair[1]))
-
-
-def _is_plain(piece: str) -> bool:
-    pair = pair_of(piece)
-    return not _SPACE.search(piece) and pair is not None and pair[2] is not None
 
 
 # Not the end of `training/global_step:1 - `; a digit before it is the end of a line that was cut off.
@@ -92,8 +73,18 @@ class VerlLines:
         return bool(_STEP.search(line))
 
     def joined(self, record: str, line: str) -> str | None:
-        """Return a record with the line behind it that goes on with it; None where that is a line of its own."""
-        return joined(record, line)
+        """Return a record with the line behind it that goes on with it; None where that is a line of its own.
+
+        Where a number alone may belong to the record's last value, or not, a space between them spoils that value.
+        """
+        if not line.startswith(" ") and (record.endswith(" -") or line.startswith("- ")):
+            record = f"{record.rstrip()} "  # what stands at the end of a line is lost where it is copied
+        begun = record.split(BETWEEN)[-1]
+        pieces = f"{begun}{line}".split(BETWEEN)
+        if _begins_well(begun, pieces) and all(map(pair_of, pieces[1:-1])) and _ends_well(pieces[-1]):
+            return record + line
+        rest = line.split(BETWEEN, maxsplit=1)[0]
+        return f"{record} {rest}" if _TAIL.fullmatch(rest) else None
 
     def take(self, record: str, where: str, *, whole: bool) -> int:
         """Take a record's values; returns how many of the records in it are cut off."""

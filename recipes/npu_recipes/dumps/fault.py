@@ -1,4 +1,4 @@
-"""Finding: the module at fault of two dumps, and what patched wheels changed in its class by their own summaries."""
+"""Fault: two dumps → the module at fault, and what the summaries of patched wheels say was changed in its class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from npu_recipes.dumps.dump_file import Manifest
 from npu_recipes.dumps.match import Difference, Matched, Matching
 from npu_recipes.errors import Problem, RecipeError
 from npu_summary import installed
-from npu_summary.changes import Changes, FileChange
+from npu_summary.changes import Change, Changes, FileChange
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,27 +64,29 @@ def package_of(classes: Iterable[str]) -> str:
 
 
 def _of_class(changes: Changes, name: str) -> Iterator[Changed]:
+    """Yield what one wheel changed in a class, ``package.module:Class``, and in functions of its module."""
     module, _, kind = name.partition(":")
     places = {f"{module.replace('.', '/')}{end}" for end in (".py", "/__init__.py")}
-    for file in changes["files"]:
-        if file["installed"] in places:
-            yield from _of_file(changes, file, kind)
-
-
-def _of_file(changes: Changes, file: FileChange, kind: str) -> Iterator[Changed]:
     distribution = f"{changes['distribution']['name']} {changes['distribution']['version']}"
-    if file["action"] == "added":
-        yield Changed(distribution=distribution, symbol=file["installed"], action="added", why="", own=True)
-    found = []
+    for file in changes["files"]:
+        if file["installed"] not in places:
+            continue
+        if file["action"] == "added":
+            yield Changed(distribution=distribution, symbol=file["installed"], action="added", why="", own=True)
+        for symbol, change, own in _of_file(file, kind):
+            why = " ".join(change["why"].split())
+            yield Changed(distribution=distribution, symbol=symbol, action=change["action"], why=why, own=own)
+
+
+def _of_file(file: FileChange, kind: str) -> Iterator[tuple[str, Change, bool]]:
+    """Yield the changed symbols of a file, with True for those of the class."""
     for one in file["class_changes"]:
         if one["name"] == kind:
-            found += [(f"{kind}.{change['name']}", change, True) for change in one["changes"]]
+            for change in one["changes"]:
+                yield f"{kind}.{change['name']}", change, True
     for change in file["module_changes"]:
         if change["kind"] == "method":
-            found.append((f"{file['installed']}: {change['name']}", change, False))
-    for symbol, change, own in found:
-        why = " ".join(change["why"].split())
-        yield Changed(distribution=distribution, symbol=symbol, action=change["action"], why=why, own=own)
+            yield f"{file['installed']}: {change['name']}", change, False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,12 +152,12 @@ def _refuse_other_inputs(matching: Matching) -> None:
     """Raise `RecipeError` if the model was given something else on each side, or that cannot be told."""
     given = next((one for one in matching.matched if not one.passage.module and one.fed_alike is False), None)
     problems = []
-    inputs = given.inputs if given else ()
-    for one in inputs:
-        if one.kind not in {"within", "missing"}:
-            what = f"is not the same on both sides: {why(one)}"
-            fix = "give both the same batch: the same data, seed, padding and micro-batch size"
-            problems.append(Problem(where=f"input {one.name} of the model", what=what, fix=fix))
+    if given:
+        fix = "give both the same batch: the same data, seed, padding and micro-batch size"
+        for one in given.inputs:
+            if one.kind not in {"within", "missing"}:
+                what = f"is not the same on both sides: {why(one)}"
+                problems.append(Problem(where=f"input {one.name} of the model", what=what, fix=fix))
     # A forward whose model names no input on both sides: a module that wraps a model has none.
     told = {one.passage.call for one in matching.matched if not one.passage.module and one.told}
     if not problems and any(one.passage.call not in told for one in matching.matched):
