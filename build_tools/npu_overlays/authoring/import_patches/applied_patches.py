@@ -33,12 +33,11 @@ class LeftOut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppliedPatch:
-    """A patch that was applied."""
+class PatchStep:
+    """One patch of a series, and the trees before and after it."""
 
     # Without the sections that are left out.
     patch: PatchFile
-    # The trees before and after it.
     before: PatchedTree
     after: PatchedTree
     # Whether hunks of it fit in several places.
@@ -67,7 +66,7 @@ class AppliedPatch:
 class AppliedSeries:
     """The patches of a set as they were applied, the paths that were left out, and the names of empty patches."""
 
-    taken: tuple[AppliedPatch, ...]
+    taken: tuple[PatchStep, ...]
     left_out: tuple[LeftOut, ...]
     empty: tuple[str, ...]
 
@@ -128,7 +127,7 @@ class _Applier:
         self._unfit: dict[str, str] = {}
         self._sources = frozenset(_sources(patches, pin))
         self.problems: list[Problem] = []
-        self.taken: list[AppliedPatch] = []
+        self.taken: list[PatchStep] = []
         self.left_out: list[LeftOut] = []
         self.empty: list[str] = []
 
@@ -182,9 +181,7 @@ class _Applier:
         after = self._state.changed_by(made.changed, made.modes)
         shipped = all(map(self._pin.place, made.changed))
         remade = ambiguous or not shipped or not _is_git_patch(patch)
-        self.taken.append(
-            AppliedPatch(patch=patch, before=self._state, after=after, ambiguous=ambiguous, remade=remade)
-        )
+        self.taken.append(PatchStep(patch=patch, before=self._state, after=after, ambiguous=ambiguous, remade=remade))
         self._state = after
 
     def _note(self, patch: PatchFile, problems: Iterable[Problem]) -> None:
@@ -264,7 +261,7 @@ def _mistakes(file: OverlayFile, strip: int | None) -> Iterator[Problem]:
         yield mistake.problem(file)
 
 
-def given_by_git(taken: Iterable[AppliedPatch], tree: SourceTree) -> Mapping[str, tuple[bytes, bool]]:
+def given_by_git(taken: Iterable[PatchStep], tree: SourceTree) -> Mapping[str, tuple[bytes, bool]]:
     """Return every file, with whether it is executable, of a work tree to which git alone applied the patches.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from npu_overlays.authoring.import_patches.applied_patches import AppliedPatch
+from npu_overlays.authoring.import_patches.applied_patches import PatchStep
 from npu_overlays.authoring.refresh.reasons import joined
 from npu_overlays.changes.patch_series import Remaining, remaining
 from npu_overlays.errors import MergeError, Problem
@@ -14,7 +14,7 @@ from npu_overlays.overlay.operations import Grounds
 from npu_overlays.overlay.patches import stated_reason
 
 
-def grounds_of(one: AppliedPatch) -> Grounds:
+def grounds_of(one: PatchStep) -> Grounds:
     """Return the reason, bounds and acceptances that a patch gives for all of its changes."""
     file = one.file
     return Grounds(reason=stated_reason(file.content, file.bounds), bounds=file.bounds, accept=one.patch.accept)
@@ -27,7 +27,7 @@ class StatedReasons:
         taken: the patches, in order.
     """
 
-    def __init__(self, taken: Sequence[AppliedPatch]) -> None:
+    def __init__(self, taken: Sequence[PatchStep]) -> None:
         self._grounds = {one.file.file: grounds_of(one) for one in taken}
         files: list[PatchedFile] = []
         for one in taken:
@@ -51,7 +51,7 @@ class StatedReasons:
         return joined(list(parts.values()), *next(iter(when), (Bounds(), "")))
 
 
-def _patched(one: AppliedPatch) -> Iterator[PatchedFile]:
+def _patched(one: PatchStep) -> Iterator[PatchedFile]:
     for path in one.paths:
         yield PatchedFile(
             patch=one.file.path,
