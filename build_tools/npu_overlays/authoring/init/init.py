@@ -11,8 +11,9 @@ from npu_overlays.authoring.init.alternatives import Alternatives
 from npu_overlays.authoring.init.base_layers import BaseLayers
 from npu_overlays.authoring.init.example import ExampleOperation, find_example
 from npu_overlays.authoring.init.initial_settings import initial_settings
-from npu_overlays.authoring.init.overlay_files import comment, configuration, ignored, readme, staged, write_files
-from npu_overlays.authoring.init.request import InitRequest, presence
+from npu_overlays.authoring.init.overlay_files import comment, configuration, ignored, readme, write_files
+from npu_overlays.authoring.init.request import ELSEWHERE, InitRequest, presence
+from npu_overlays.authoring.new_folder import new_folder
 from npu_overlays.contracts.own_metadata import own_metadata_readers
 from npu_overlays.contracts.runtime_coverage import FIRED_FILE
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
@@ -74,7 +75,7 @@ def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[Staged
     folder = request.folder or request.parent / name
     if problems := [*presence(folder, request.elsewhere), *_misnamed(folder, name)]:
         raise UsageError(problems)
-    with staged(folder) as stage:
+    with new_folder(folder, fix=ELSEWHERE) as stage:
         write_files(stage, {CONFIG_FILE: configuration(start)})
         overlay = replace(load_overlay(stage), folder=folder)
         tree = _tree(overlay, request)
