@@ -165,7 +165,7 @@ class _Applier:
         self.problems.append(Problem(where=file.file, what=what, fix=fix))
 
     def _apply(self, patch: PatchFile) -> None:
-        if earlier := next((self._unfit[path] for path in patch.paths if path in self._unfit), ""):
+        if earlier := next(filter(None, map(self._unfit.get, patch.paths)), ""):
             what = f"was not tried: it changes what {Path(earlier).name} does, which does not fit"
             self.problems.append(Problem(where=patch.source.file, what=what, fix="mend that first"))
             return
@@ -194,7 +194,7 @@ class _Applier:
         first = stated
         if first is None and len(shown) == 1:
             (first,) = shown
-        candidates = [one for one in (first, *_STRIPS) if one is not None]
+        candidates = _STRIPS if first is None else (first, *_STRIPS)
         for strip in candidates:
             for section in listed:
                 if any(map(self._exists, _names(section, strip))):

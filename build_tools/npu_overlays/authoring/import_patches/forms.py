@@ -153,7 +153,7 @@ class FormBuilder:
 
     def _remade(self, one: PatchStep, file: OverlayFile) -> bytes:
         """Return a patch in git's form that changes shipped files in the same way; empty where it changes none."""
-        shipped = [path for path in one.paths if self._new.overlay.pin.place(path)]
+        shipped = filter(self._new.overlay.pin.place, one.paths)
         after = {path: (one.after.after(path), one.after.is_executable(path)) for path in shipped}
         above = _NO_LETTER.sub(b"", letter(file.content)).rstrip(b"\n")
         return above + b"\n\n" + patch_between(one.before, after) if after else b""
@@ -175,7 +175,7 @@ class FormBuilder:
         return replace(said, reason=replace(said.reason, why=why(action, target)))
 
     def _modes(self, tree: PatchedTree) -> list[str]:
-        known = (path for path in tree.paths() if path in self._wanted.changed)
+        known = filter(self._wanted.changed.__contains__, tree.paths())
         return [path for path in known if tree.is_executable(path) != self._wanted.is_executable(path)]
 
 

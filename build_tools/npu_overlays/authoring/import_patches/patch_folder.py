@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import filterfalse
 from pathlib import Path
 
 from packaging.utils import InvalidName, canonicalize_name
@@ -76,11 +77,12 @@ def read_layout(folder: Path) -> PatchFolder:
         what = "is no folder" if root.exists() else "there is no such folder"
         raise UsageError(Problem(where=str(folder), what=what, fix=f"name a folder of patches: {_LAYOUT}"))
     reader = _Reader(root)
-    sets = [found for one in sorted(root.glob("*/*")) if one.is_dir() and (found := reader.read(one))]
+    folders = filter(Path.is_dir, sorted(root.glob("*/*")))
+    sets = tuple(filter(None, map(reader.read, folders)))
     reader.refuse_elsewhere()
     if not sets and not reader.problems:
         raise UsageError(Problem(where=str(root), what="holds no *.patch", fix=_LAYOUT))
-    return PatchFolder(sets=tuple(sets), passed_over=tuple(reader.left), problems=tuple(reader.problems))
+    return PatchFolder(sets=sets, passed_over=tuple(reader.left), problems=tuple(reader.problems))
 
 
 @dataclass
@@ -91,7 +93,7 @@ class _Reader:
     problems: list[Problem] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        files = (path for path in sorted(self.root.rglob("*")) if not path.is_dir())
+        files = filterfalse(Path.is_dir, sorted(self.root.rglob("*")))
         self.left = [path for path in files if not is_ignored(path, self.root)]
 
     def read(self, folder: Path) -> PatchSet | None:

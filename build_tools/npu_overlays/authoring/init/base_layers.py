@@ -61,13 +61,14 @@ def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLa
     found = _found(entries, project, parent, problems)
     if problems:
         raise ConfigError(problems)
-    settings = frozenset[str]().union(*(one.values for one in found))
+    settings: set[str] = set()
     repository = ""
     for one in found:
+        settings.update(one.values)
         repository = one.values.get("upstream", {}).get("repository", "") or repository
     named = [_relative(one, parent) if isinstance(one, Path) else {"distribution": one} for one in entries]
     base = bases[0] if bases else None
-    return BaseLayers(entries=tuple(named) or None, settings=settings, repository=repository, base=base)
+    return BaseLayers(entries=tuple(named) or None, settings=frozenset(settings), repository=repository, base=base)
 
 
 SUFFIX = "choose a word of lower-case letters; with acme, the wheel is called PROJECT-acme"

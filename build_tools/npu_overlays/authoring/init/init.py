@@ -83,8 +83,8 @@ def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[Staged
             names = (name for name in licence_files(overlay, tree) if tree.licence(name) is not None)
             start = replace(start, license_files=tuple(names))
         files = {CONFIG_FILE: configuration(start), "README.md": readme(overlay, start.offer)}
-        files |= {".gitignore": ignored(folder)}
-        files = {name: content for name, content in files.items() if content}
+        if text := ignored(folder):
+            files[".gitignore"] = text
         write_files(stage, files)
         overlay = replace(load_overlay(stage), folder=folder)
         yield StagedOverlay(stage=stage, overlay=overlay, tree=tree, files=files, offer=start.offer)
@@ -99,7 +99,7 @@ def _misnamed(folder: Path, name: str) -> Iterator[Problem]:
 
 
 def write_overlay(request: InitRequest, layered: BaseLayers) -> CreatedOverlay:
-    """Write a new overlay with a first change to its upstream in a comment; raises `OverlayError` as `begun` does."""
+    """Write a new overlay with a first change to its upstream in a comment; raises as `staged_overlay` does."""
     with staged_overlay(request, layered) as new:
         more = _known(request, layered)
         example = _example(new.overlay, new.tree)
@@ -134,15 +134,24 @@ def _known(request: InitRequest, layered: BaseLayers) -> dict[str, str]:
     """
     if layered.base is None or request.commit or request.release or request.archive or request.packages:
         return {}
-    files = ((name, layered.base.folder / name) for name in (LOCK_FILE, FIRED_FILE))
-    return {name: file.read_text("utf-8") for name, file in files if file.is_file()}
+    found: dict[str, str] = {}
+    for name in (LOCK_FILE, FIRED_FILE):
+        file = layered.base.folder / name
+        if file.is_file():
+            found[name] = file.read_text("utf-8")
+    return found
 
 
 def _example(overlay: Overlay, tree: SourceTree) -> ExampleOperation | None:
     """Return a first change to a module that is not compiled; modules near the top come first, as people know them."""
-    places = {path: overlay.pin.place(path) for path in tree.entries}
-    compiled = {module_name(place) for place in places.values() if place.endswith(EXTENSIONS)}
-    modules = {path: module_name(place) for path, place in places.items() if place.endswith(".py")}
+    compiled: set[str] = set()
+    modules: dict[str, str] = {}
+    for path in tree.entries:
+        place = overlay.pin.place(path)
+        if place.endswith(EXTENSIONS):
+            compiled.add(module_name(place))
+        elif place.endswith(".py"):
+            modules[path] = module_name(place)
     paths = [path for path, name in modules.items() if name and name not in compiled]
     paths.sort(key=lambda path: (path.count("/"), path))
     return find_example((path, tree.read(path)) for path in paths)

@@ -125,7 +125,7 @@ def _packages(pin: Pin) -> str:
 
 
 def _inline(values: Mapping[str, str]) -> str:
-    return f"{{ {', '.join(f'{key} = {json.dumps(value)}' for key, value in values.items())} }}"
+    return f"{{ {', '.join(_settings(values))} }}"
 
 
 def _list(texts: Iterable[str]) -> str:
@@ -136,9 +136,12 @@ def _upstream(pin: Pin) -> list[str]:
     lines = []
     if pin.commit:
         known = {"repository": pin.repository, "mirrors": pin.mirrors, "commit": pin.commit, "tag": pin.tag}
-        texts = (f"{key} = {json.dumps(value)}" for key, value in known.items() if value)
-        lines += ["[tool.overlay.upstream]", *texts, ""]
+        stated = {key: value for key, value in known.items() if value}
+        lines += ["[tool.overlay.upstream]", *_settings(stated), ""]
     for archive in pin.archives:
-        texts = (f"{key} = {json.dumps(text)}" for key, text in vars(archive).items())
-        lines += ["[[tool.overlay.upstream.archive]]", *texts, ""]
+        lines += ["[[tool.overlay.upstream.archive]]", *_settings(vars(archive)), ""]
     return lines
+
+
+def _settings(values: Mapping[str, object]) -> list[str]:
+    return [f"{key} = {json.dumps(value)}" for key, value in values.items()]

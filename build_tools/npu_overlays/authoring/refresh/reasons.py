@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from npu_overlays.errors import listing
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.operations import Grounds, Operation, Reason, joined_reasons
@@ -24,6 +25,11 @@ def joined(parts: Sequence[Grounds], bounds: Bounds, drop_when: str) -> Grounds:
         accepted += part.accept
     reason = Reason(why=why, forwarded=forwarded, drop_when=drop_when)
     return Grounds(reason=reason, bounds=bounds, accept=tuple(_by_kind(accepted)))
+
+
+def listed_with_reasons(operations: Iterable[Operation]) -> str:
+    """Return a list of operations for a message, each with its place and its reason."""
+    return listing(f"`{one.symbol}` ({one.where}: {' '.join(one.reason.why.split())})" for one in operations)
 
 
 def handed_on(new: Grounds, gone: Sequence[Operation]) -> Grounds:

@@ -129,7 +129,7 @@ def _kept(
     is_markers = isinstance(node, ast.ImportFrom) and node.module == MARKERS_MODULE
     known = [(bound_name(node, alias), alias) for alias in node.names if alias.name != "*"]
     kept = [alias for name, alias in known if name in used and name not in other]
-    names = [f"{alias.name} as {alias.asname}" if alias.asname else alias.name for alias in kept]
+    names = list(map(ast.unparse, kept))
     if is_markers:
         names += markers
         if names == [alias.name for _, alias in known] and len(known) == len(node.names):

@@ -79,6 +79,11 @@ def blank(path: str) -> bytes:
     )
 
 
+def top_names(module: Module) -> list[str]:
+    """Return the names that a module defines at its top, in their order."""
+    return list(dict.fromkeys(name.partition(".")[0] for name in module.definitions))
+
+
 def _exchanged(text: Module, written: Written) -> Iterator[Splice]:
     node = statement_at(text, written.known.line)
     end = text.line_end(node.end_lineno or node.lineno)
@@ -99,7 +104,7 @@ def _stand(text: Module, node: ast.stmt, old: str, new: str) -> Iterator[Splice]
         return
     for one in text.siblings(node):
         targets = one.targets if isinstance(one, ast.Assign) else []
-        if [ast.unparse(target) for target in targets] == [old]:
+        if list(map(ast.unparse, targets)) == [old]:
             start, end = text.span(targets[0])
             yield Splice(start=start, end=end, text=new, where="")
 
