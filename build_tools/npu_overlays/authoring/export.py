@@ -63,12 +63,9 @@ def _plain(repository: Repository, base: str, head: str, made: CommitSeries) -> 
     ids = repository.line("rev-list", "--reverse", f"{base}..{head}").split()
     for number, (commit, one) in enumerate(zip(ids, made.commits, strict=True), start=1):
         diff = repository.git("diff", *_DIFF, f"{commit}^", commit)
-        yield f"{number:04}-{_slug(one)}.patch", _header(one).encode() + b"\n" + diff
-
-
-def _slug(commit: OverlayCommit) -> str:
-    title = commit.message.partition("\n")[0]
-    return re.sub(r"[^A-Za-z0-9._]+", "-", title)[:_NAME].strip("-.")
+        title = one.message.partition("\n")[0]
+        slug = re.sub(r"[^A-Za-z0-9._]+", "-", title)[:_NAME].strip("-.")
+        yield f"{number:04}-{slug}.patch", _header(one).encode() + b"\n" + diff
 
 
 def _header(commit: OverlayCommit) -> str:

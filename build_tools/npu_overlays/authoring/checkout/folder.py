@@ -20,7 +20,8 @@ from npu_overlays.progress import step
 from npu_summary.plurals import plural
 
 # The keys of the repository's own configuration that record what it was made of.
-_NAME, _DIGEST, _BASE, _HEAD = (f"npu-overlays.{key}" for key in ("overlay", "digest", "upstream", "head"))
+_NAME, _DIGEST = "npu-overlays.overlay", "npu-overlays.digest"
+_BASE, _HEAD = "npu-overlays.upstream", "npu-overlays.head"
 # The digest that the overlay will have once a refresh has written what was edited there.
 _NEXT = "npu-overlays.next"
 
@@ -76,7 +77,7 @@ def refuse_present(folder: Path) -> None:
 def another(folder: Path) -> Path:
     """Return a folder beside one that is there, which is not there yet."""
     names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-    return next(one for one in names if not one.exists())
+    return next(itertools.filterfalse(Path.exists, names))
 
 
 def digest_of(content: Content) -> str:

@@ -104,11 +104,10 @@ class _Reader:
             self.problems.append(Problem(where=str(listed[0]), what=what, fix="leave the one that is meant"))
         if listed:
             entries = list(self._series(listed[0]))
-            self.left = [path for path in self.left if path not in listed[:1]]
         else:
             entries = [(path, None) for path in self.left if path.parent == folder and path.suffix == ".patch"]
-        taken = [(path, strip) for path, strip in entries if self._is_sound(path)]
-        named = {path for path, _ in entries}
+        taken = [entry for entry in entries if self._is_sound(entry[0])]
+        named = {*listed[:1], *dict(entries)}
         self.left = [path for path in self.left if path not in named]
         if not entries:
             return None
@@ -119,12 +118,11 @@ class _Reader:
         """Note the patches that lie where no set has them."""
         for path in self.left:
             parts = path.relative_to(self.root).parts
-            if path.suffix == ".patch" and not (len(parts) >= _DEPTH and self._has_series(*parts[:2])):
+            if path.suffix == ".patch" and not (
+                len(parts) >= _DEPTH and any(self.root.joinpath(*parts[:2]).rglob(SERIES))
+            ):
                 what = "lies elsewhere than the patches of one state"
                 self.problems.append(Problem(where=str(path), what=what, fix=_LAYOUT))
-
-    def _has_series(self, project: str, revision: str) -> bool:
-        return any((self.root / project / revision).rglob(SERIES))
 
     def _series(self, series: Path) -> Iterator[tuple[Path, int | None]]:
         """Yield the patches that a quilt series lists, and how many folders stand before their paths."""

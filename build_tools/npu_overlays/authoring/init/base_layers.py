@@ -51,8 +51,9 @@ def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLa
         folder = at_home(name).resolve()
         if (folder / CONFIG_FILE).is_file() and not (folder / LAYER_FILE).is_file():
             base = _base(folder, project, problems)
-            bases += [base] if base else []
-            entries += [layer.folder for layer in base.layers] if base else []
+            if base:
+                bases.append(base)
+                entries += [layer.folder for layer in base.layers]
         else:
             entries.append(folder if os.sep in name or (folder / LAYER_FILE).is_file() else name)
     if len(bases) > 1:

@@ -66,7 +66,8 @@ def _is_within(definition: Definition, whole: Mapping[ast.stmt, str]) -> bool:
 
 def _is_original_edited(now: Module, wanted: Module, symbol: str) -> bool:
     """Return whether the original that a wrapper keeps is in both modules, with different code."""
-    old, new = (only(module, _private(now, symbol)) for module in (now, wanted))
+    private = _private(now, symbol)
+    old, new = only(now, private), only(wanted, private)
     return old is not None and new is not None and code(old) != code(new)
 
 

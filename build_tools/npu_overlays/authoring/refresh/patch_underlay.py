@@ -25,9 +25,10 @@ def underlays(upstream: bytes, merged: MergedModule, wanted: bytes) -> Iterator[
         merged: what operations make of it.
         wanted: what it should become.
     """
-    above, below = (_underlay(upstream, merged, wanted, nearest) for nearest in (_above, _below))
+    above = _underlay(upstream, merged, wanted, _above)
     if above is not None:
         yield above
+    below = _underlay(upstream, merged, wanted, _below)
     if below is not None and below != above:
         yield below
 

@@ -37,13 +37,14 @@ def handed_on(new: Grounds, gone: Sequence[Operation]) -> Grounds:
 
     Versions are not taken over: the pin is of a version for which its operations are.
     """
-    parts = [Grounds(reason=one.reason, bounds=one.bounds, accept=one.accept) for one in gone]
+    parts = [new]
     conditions: dict[str, str] = {}
     for one in gone:
+        parts.append(Grounds(reason=one.reason, bounds=one.bounds, accept=one.accept))
         # A condition that follows from a bound is not one of the author's.
         if one.reason.drop_when not in ("", one.bounds.drop_when):
             conditions[one.symbol] = one.reason.drop_when
-    return joined([new, *parts], new.bounds, _condition(conditions)) if gone else new
+    return joined(parts, new.bounds, _condition(conditions)) if gone else new
 
 
 def _condition(conditions: dict[str, str]) -> str:

@@ -70,7 +70,7 @@ def with_imports(text: Module, wanted: Iterable[Operation]) -> bytes:
     splices: list[Splice] = []
     for node in nodes:
         splices += _kept(text, node, used, missing, unbound if node is _markers(nodes) else ())
-    placed = {name for node in nodes if (name := _alone(node)) in missing}
+    placed = frozenset(map(_alone, nodes))
     lines = sorted(one.statement for name, one in missing.items() if name not in placed)
     if lines:
         at = text.offset(_markers(nodes).lineno) if _markers(nodes) else 0
