@@ -118,9 +118,8 @@ class _Reader:
         """Note the patches that lie where no set has them."""
         for path in self.left:
             parts = path.relative_to(self.root).parts
-            if path.suffix == ".patch" and not (
-                len(parts) >= _DEPTH and any(self.root.joinpath(*parts[:2]).rglob(SERIES))
-            ):
+            has_series = len(parts) >= _DEPTH and any(self.root.joinpath(*parts[:2]).rglob(SERIES))
+            if path.suffix == ".patch" and not has_series:
                 what = "lies elsewhere than the patches of one state"
                 self.problems.append(Problem(where=str(path), what=what, fix=_LAYOUT))
 

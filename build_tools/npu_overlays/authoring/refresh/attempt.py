@@ -123,7 +123,7 @@ class Attempt:
         return difference is not None and any(one.symbol.startswith(deleted) for one in difference.symbols())
 
     def _rebound_changes(self) -> tuple[OperationChange, ...]:
-        """Return the changes with exchanged imports, and those of operations of which only imports change."""
+        """Return the changes with exchanged imports, and changes to operations that only get other imports."""
         found: dict[str, OperationChange] = {}
         for change in self.changes:
             wanted = rebound(change.wanted, self.exchanged) if change.wanted else None

@@ -31,7 +31,7 @@ _BUILTIN = frozenset(dir(builtins))
 # What these return depends on every name that was bound before.
 _LISTING = frozenset({"dir", "globals", "locals", "vars"})
 
-# The statements whose order counts, those that may stand anywhere, and pairs of which the first must come first.
+# The statements whose order counts, those that may stand anywhere, and pairs whose first must stand first.
 _Outline: TypeAlias = tuple[list[object], list[str], list[tuple[str, str]]]
 
 

@@ -118,7 +118,7 @@ def _emptied(subject: EditedModule, upstream: Module, wanted: Module) -> Derived
 
 
 def _ever_fewer(changes: Sequence[OperationChange]) -> Iterable[tuple[OperationChange, ...]]:
-    """Return changes of which ever more are left to a patch below: none, additions, whatever is new, all."""
+    """Return the changes, then fewer and fewer of them: a patch below makes additions, all that is new, everything."""
     no_additions = tuple(one for one in changes if not one.is_addition)
     nothing_new = tuple(one for one in changes if one.known)
     return dict.fromkeys([tuple(changes), no_additions, nothing_new, ()])

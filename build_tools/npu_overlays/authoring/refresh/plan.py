@@ -1,4 +1,4 @@
-"""Plan: what of an overlay has to change to give the edited files."""
+"""Plan: the changes to an overlay that make it give the edited files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class EditChange:
 
 @dataclass(kw_only=True)
 class RefreshPlan:
-    """What of an overlay has to change."""
+    """The changes to an overlay."""
 
     operations: list[OperationChange] = field(default_factory=list)
     # By the path of the module, the symbols it defines, in their order.

@@ -1,4 +1,4 @@
-"""Planner: an overlay and edited files → what of the overlay has to change."""
+"""Planner: an overlay and edited files → the changes to the overlay that give them."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _is_text(content: bytes) -> bool:
 
 
 def without_notices(edited: bytes, marked: bytes, plain: bytes) -> bytes:
-    """Return a text without the comments that a merge puts in to mark its changes, wherever they are by now.
+    """Return a text without the comments that a merge puts in to mark its changes, wherever they stand now.
 
     Args:
         edited: the module as it was edited.

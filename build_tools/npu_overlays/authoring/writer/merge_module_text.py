@@ -25,10 +25,10 @@ _GONE = "pass  # gone"
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """An operation that stands in a file, and what becomes of it.
+    """An operation that stands in a file, and what is to stand there instead.
 
     Args:
-        known: it.
+        known: the operation that stands there.
         wanted: what it is to be; None for what goes.
         targets: of a shared definition, the targets that stay as they are, where others go; None for all.
     """
@@ -52,7 +52,7 @@ def rewritten(  # noqa: PLR0913  # the module, what changes in it, and how that 
     Args:
         path: of the file, for messages.
         content: its bytes.
-        written: what becomes of operations it holds.
+        written: the operations it holds that change or go.
         new: those it does not hold.
         order: the symbols of the module it changes, in their order.
         statements: those of new operations that are written already, by symbol, at column 0.
