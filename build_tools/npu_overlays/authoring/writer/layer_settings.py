@@ -42,7 +42,7 @@ def with_file(name: str, content: str, settings: FileSettings) -> str:
 def _beside(said: TextEdit | FileSettings) -> dict[str, Any]:
     """Return the bounds and acceptances of a change as settings have them, without empty ones."""
     values: dict[str, Any] = {key: getattr(said.bounds, key) for key in SINCE_UNTIL}
-    values["accept"] = [str(one) for one in said.accept]
+    values["accept"] = list(map(str, said.accept))
     return {key: value for key, value in values.items() if value}
 
 

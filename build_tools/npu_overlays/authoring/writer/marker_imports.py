@@ -103,12 +103,14 @@ def _markers(nodes: Sequence[ast.Import | ast.ImportFrom]) -> ast.ImportFrom:
 
 def _used(text: Module) -> frozenset[str]:
     """Return the names that the module's operations use: in their texts, and in what substitutions put in."""
-    names = {node.id for node in ast.walk(text.tree) if isinstance(node, ast.Name)}
+    names: set[str] = set()
     markers = Markers(text.tree)
-    for call in ast.walk(text.tree):
-        if isinstance(call, ast.Call) and markers.action(call) == "edited":
-            parts = [one.elts[1] for one in call.args if isinstance(one, ast.Tuple) and len(one.elts) > 1]
-            for part in parts:
+    for node in ast.walk(text.tree):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Call) and markers.action(node) == "edited":
+            for one in node.args:
+                part = one.elts[1] if isinstance(one, ast.Tuple) and len(one.elts) > 1 else None
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     names |= names_in(part.value)
     return frozenset(names)

@@ -59,15 +59,17 @@ def rewritten(  # noqa: PLR0913  # the module, what changes in it, and how that 
     """
     text = Module(path, content)
     splices: list[Splice] = []
+    wanted: list[Operation] = []
     for each in written:
         splices += _exchanged(text, each)
+        if each.wanted:
+            wanted.append(each.wanted)
     text = Module(path, splice(text.content, splices, newline=text.newline))
     for operation in new:
         insertion = _inserted(text, operation, order, (statements or {}).get(operation.symbol, ""))
         text = Module(path, splice(text.content, [insertion], newline=text.newline))
     text = Module(path, _without_empty_classes(text))
-    wanted = [*(one.wanted for one in written if one.wanted), *new]
-    text = Module(path, with_imports(text, wanted))
+    text = Module(path, with_imports(text, [*wanted, *new]))
     markers = Markers(text.tree)
     return as_declared(text.content, text.file) if any(map(markers.action, ast.walk(text.tree))) else None
 
