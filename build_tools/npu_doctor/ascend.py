@@ -14,7 +14,6 @@ _TOOLKITS = (f"{INSTALL}/ascend-toolkit/latest", f"{INSTALL}/cann", f"{INSTALL}/
 _POINTER = "/etc/Ascend/ascend_cann_install.info"
 _SMI_SECONDS = 20
 
-
 _CELL = re.compile(r"\|([^|]*)")
 _MEMORY = re.compile(r"([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*$")
 _VERSION = re.compile(r"npu-smi\s+\S+\s+Version:\s*([^\s|]+)")
@@ -41,12 +40,11 @@ class Ascend:
         """The toolkit's ``ascend_toolkit_install.info``."""
         if not self.home:
             return {}
-        folders = [
-            self.home,
-            *(f"{self.home}/{name}" for name in self.system.names(self.home) if name.endswith("-linux")),
-        ]
-        files = [f"{folder}/ascend_toolkit_install.info" for folder in reversed(folders)]
-        return next((found for file in files if (found := pairs(self.system.text(file)))), {})
+        processors = [name for name in self.system.names(self.home) if name.endswith("-linux")]
+        for below in (*reversed(processors), "."):
+            if found := pairs(self.system.text(f"{self.home}/{below}/ascend_toolkit_install.info")):
+                return found
+        return {}
 
     @cached_property
     def components(self) -> dict[str, str]:
@@ -68,8 +66,10 @@ class Ascend:
 
     @property
     def hdk(self) -> str:
-        """The driver's version, ``25.3.rc1``."""
-        return self.driver.get("package_version") or self.driver.get("Version", "") or read_version(self.smi.out)
+        """The driver's version, ``25.3.rc1``: as its file says, else as ``npu-smi`` does."""
+        named = self.driver.get("package_version") or self.driver.get("Version")
+        found = None if named else _VERSION.search(self.smi.out)
+        return named or (found[1] if found else "")
 
     @cached_property
     def firmware(self) -> str:
@@ -100,13 +100,27 @@ class Ascend:
 
     @cached_property
     def devices(self) -> tuple[Device, ...]:
-        """The chips ``npu-smi`` lists."""
-        return read_devices(self.smi.out)
+        """The chips. Each has two lines: the NPU with its name and health, then the chip with its memory."""
+        found: list[Device] = []
+        for cells in _cells(self.smi.out.partition(_PROCESSES)[0]):
+            first = cells[0].split() or [""]
+            if len(first) > 1 and first[0].isdecimal() and cells[1].isalpha():
+                found.append(Device(npu=first[0], chip="0", name=first[1], health=cells[1]))
+            elif found and not found[-1].total and ":" in cells[1] and (memory := _MEMORY.search(cells[2])):
+                used, total = int(memory[1]), int(memory[2])
+                found[-1] = replace(found[-1], chip=first[0] or "0", used=used, total=total)
+        return tuple(found)
 
     @cached_property
     def processes(self) -> tuple[Process, ...]:
-        """The processes ``npu-smi`` lists."""
-        return read_processes(self.smi.out)
+        """The processes, those of other containers too where the driver tells."""
+        found = []
+        for cells in _cells(self.smi.out.partition(_PROCESSES)[2]):
+            if cells[1].isdecimal() and cells[-1].isdecimal():
+                npu, chip, *_ = [*cells[0].split(), "?", "0"]
+                chip = "0" if chip == "?" else chip
+                found.append(Process(npu=npu, chip=chip, pid=cells[1], name=cells[2], memory=int(cells[-1][:9])))
+        return tuple(found)
 
 
 def pairs(content: str | None) -> dict[str, str]:
@@ -138,36 +152,6 @@ class Process:
     memory: int
 
 
-def read_version(output: str) -> str:
-    """Return the version ``npu-smi`` gives of itself, which is the driver's."""
-    found = _VERSION.search(output)
-    return found[1] if found else ""
-
-
-def read_devices(output: str) -> tuple[Device, ...]:
-    """Return the chips. Each has two lines: the NPU with its name and health, then the chip with its memory."""
-    found: list[Device] = []
-    for cells in _cells(output.partition(_PROCESSES)[0]):
-        first = cells[0].split() or [""]
-        if len(first) > 1 and first[0].isdecimal() and cells[1].isalpha():
-            found.append(Device(npu=first[0], chip="0", name=first[1], health=cells[1]))
-        elif found and not found[-1].total and ":" in cells[1] and (memory := _MEMORY.search(cells[2])):
-            used, total = int(memory[1]), int(memory[2])
-            found[-1] = replace(found[-1], chip=first[0] or "0", used=used, total=total)
-    return tuple(found)
-
-
-def read_processes(output: str) -> tuple[Process, ...]:
-    """Return the processes, those of other containers too where the driver tells."""
-    rows = [row for row in _cells(output.partition(_PROCESSES)[2]) if row[1].isdecimal() and row[-1].isdecimal()]
-    found = []
-    for cells in rows:
-        npu, chip, *_ = [*cells[0].split(), "?", "0"]
-        chip = "0" if chip == "?" else chip
-        found.append(Process(npu=npu, chip=chip, pid=cells[1], name=cells[2], memory=int(cells[-1][:9])))
-    return tuple(found)
-
-
 def _cells(table: str) -> list[list[str]]:
-    rows = [[cell.strip() for cell in _CELL.findall(line)[:-1]] for line in table.splitlines() if line.startswith("|")]
-    return [row for row in rows if len(row) >= _FEWEST_CELLS]
+    rows = [_CELL.findall(line)[:-1] for line in table.splitlines() if line.startswith("|")]
+    return [list(map(str.strip, row)) for row in rows if len(row) >= _FEWEST_CELLS]

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 
 from npu_doctor import files, names, versions
 from npu_doctor.expressions import CLAUSE, MIRRORED, Frame, Reader, project_of
-from npu_doctor.names import Function, Module
+from npu_doctor.names import Module
 from npu_doctor.packages import Packages
 
 # What gives another result for a release with a label than for the release itself.
@@ -56,12 +56,13 @@ def find_bounds(packages: Packages, paths: Sequence[str], releases: Mapping[str,
     """
     named, mentioned = _read(paths, releases)
     search = _Search(reader=Reader(packages=packages, projects=frozenset(mentioned)), releases=mentioned)
-    modules = [found for path in named if (found := names.module(path))]
+    modules = list(filter(None, map(names.module, named)))
     for module in modules:
         search.note_constants(module)
     constants = search.reader.constants
-    others = [path for path in paths if path not in named and any(files.mentions(path, one) for one in constants)]
-    modules += [found for path in others if (found := names.module(path))]
+    for path in paths:
+        if path not in named and any(files.mentions(path, one) for one in constants):
+            modules += filter(None, [names.module(path)])
     for module in modules:
         with contextlib.suppress(RecursionError):  # an expression of a thousand terms
             yield from list(search.bounds(module))
@@ -70,20 +71,20 @@ def find_bounds(packages: Packages, paths: Sequence[str], releases: Mapping[str,
 def _read(paths: Sequence[str], releases: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """Return the files that hold a release, and the releases of those projects that any of the files mentions."""
     starts = {project: _start(release).encode() for project, release in releases.items()}
-    words = {project: re.compile(rb"\b" + re.escape(project.encode()) + rb"\b") for project in releases}
-    holding: list[tuple[str, str]] = []
+    holding: dict[str, list[str]] = {}
     mentioned: dict[str, str] = {}
     for path in paths:
         content = files.content(path) or b""
-        holding += [(path, project) for project in releases if starts[project] in content]
+        holding[path] = [project for project, start in starts.items() if start in content]
         for project in releases.keys() - mentioned.keys():
-            if project.encode() in content and words[project].search(content):  # to search for words takes longer
+            word = re.escape(project.encode())
+            if project.encode() in content and re.search(rb"\b" + word + rb"\b", content):  # this takes longer
                 mentioned[project] = releases[project]
-    return list(dict.fromkeys(path for path, project in holding if project in mentioned)), mentioned
+    return [path for path, projects in holding.items() if not mentioned.keys().isdisjoint(projects)], mentioned
 
 
 def _start(release: str) -> str:
-    """Return what every text with a release has in it: ``5.0`` is 5.0.0, too."""
+    """Return the part that every spelling of a release contains: ``5.0`` is 5.0.0, too."""
     return re.sub(r"(\.0)*(\D*\.?dev.*)?$", "", release)
 
 
@@ -111,7 +112,7 @@ class _Search:
         return re.compile(rf"(?<![\d.])(?:{'|'.join(sorted(starts))})(?!\d)")
 
     def note_constants(self, module: Module) -> None:
-        """Have the reader know a module's constants that hold a release: other files may compare with them."""
+        """Tell the reader a module's constants that hold a release: other files may compare with them."""
         known, whole = self.reader.constants, self.reader.whole(module)
         for name in self._holders(module) & module.values.keys():
             if "version" in name.lower():
@@ -120,16 +121,14 @@ class _Search:
 
     def bounds(self, module: Module) -> Iterator[Bound]:
         """Yield the bounds of one module, one a line and project."""
-        words = [node for word in self._holders(module) for node in module.words.get(word, ())]
-        nodes = {one for node in words for one in module.around(node) if isinstance(one, _COMPARING)}
+        words = module.nodes(self._holders(module))
         found: dict[tuple[int, str], str] = {}
         refusing: set[int] = set()
-        for node in sorted(nodes, key=lambda one: (one.lineno, one.col_offset)):
-            function = [one for one in module.around(node) if isinstance(one, Function)][:1]
-            frame = Frame(module=module, calls=tuple(function)) if function else self.reader.whole(module)
-            for project, operator in self._turned(node, frame):
+        for node in module.enclosing(words, _COMPARING):
+            for project, operator in self._turned(node, self.reader.around(node, module)):
                 found.setdefault((node.lineno, project), operator)
-                refusing |= {node.lineno} if _refuses(node, module) else set()
+                if _refuses(node, module):
+                    refusing.add(node.lineno)
         for (line, project), operator in found.items():
             yield Bound(path=module.path, line=line, project=project, operator=operator, refuses=line in refusing)
 
@@ -143,7 +142,7 @@ class _Search:
             for left, operator, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
                 yield from self._compared(left, frozenset({_OPERATORS.get(type(operator), "")}), right, frame)
         elif isinstance(node, ast.Match):
-            for case in (one for each in node.cases for one in ast.walk(each.pattern)):
+            for case in chain.from_iterable(ast.walk(each.pattern) for each in node.cases):
                 if isinstance(case, ast.MatchValue):
                     yield from self._compared(node.subject, frozenset({"=="}), case.value, frame)
         elif isinstance(node, ast.Call):
@@ -164,8 +163,8 @@ class _Search:
             if version.projects and not version.bare:
                 texts = self.reader.held(bound, frame).texts
                 for project, text in product(version.projects, texts):
-                    turned = _turned_by(self._clauses(text, project), asked)
-                    yield from ((project, operator) for operator in turned)
+                    for operator in _turned_by(self._clauses(text, project), asked):
+                        yield project, operator
 
     def _clauses(self, text: str, project: str) -> set[str]:
         """Return how a text bounds a project at its release: the operators of its clauses, "" for the version alone."""
@@ -176,7 +175,7 @@ class _Search:
         return clauses_at(text, self.releases[project]) if project_of(text) in ("", project) else set()
 
     def _any_bound(self, texts: Iterable[str]) -> bool:
-        return any(self._clauses(text, project) for text in texts for project in self.releases)
+        return any(self._clauses(text, project) for text, project in product(texts, self.releases))
 
 
 def _turned_by(clauses: Set[str], asked: frozenset[str]) -> Set[str]:
@@ -191,13 +190,13 @@ def _turned_by(clauses: Set[str], asked: frozenset[str]) -> Set[str]:
 
 def _refuses(node: ast.AST, module: Module) -> bool:
     """Return whether an error depends on an expression: asserted, called for its own sake, or tested for `raise`."""
-    around = list(module.around(node))
-    if any(getattr(one, "handlers", ()) for one in around):
+    if module.is_caught(node):
         return False
+    around = list(module.around(node))
     for inside, outside in zip([node, *around], around, strict=False):
         if isinstance(outside, ast.If) and inside is outside.test:
-            lines = (*outside.body, *outside.orelse)
-            return any(isinstance(one, ast.Raise) for line in lines for one in ast.walk(line))
+            inner = chain.from_iterable(map(ast.walk, (*outside.body, *outside.orelse)))
+            return any(isinstance(one, ast.Raise) for one in inner)
         if isinstance(outside, ast.stmt):
             return isinstance(outside, (ast.Assert, ast.Expr))
     return False

@@ -89,16 +89,13 @@ class Context:
         if component in ("cann", "hdk", "firmware", "nnal"):
             return str(getattr(self.ascend, component))
         if component in self.settings["git_components"]:
-            return self._git_version(component)
+            # What has no version of its own is known by its branch, else its commit.
+            origin = self.origin(component)
+            return (origin.branch or origin.commit) if origin else ""
         if component in self.settings["commit_components"]:
             found = self.origin(self.settings["commit_components"][component])
             return found.commit if found else ""
         return self.packages.version(self.settings["distributions"].get(component, component))
-
-    def _git_version(self, component: str) -> str:
-        """Return the branch, else the commit, of what has no version of its own."""
-        found = self.origin(component)
-        return (found.branch or found.commit) if found else ""
 
     def folder(self, package: str) -> str:
         """Return the folder of a package; empty for a plain module, and where there is none."""

@@ -123,8 +123,8 @@ def choose(context: Context) -> Choice:
             named = (one["overlay"]["name"], *one["overlay"]["layers"])
             wheels[one["distribution"]["name"]] = next((name for name in named if name in overlays), named[0])
     fitting = [stack for stack in context.knowledge.stacks if wheels and set(wheels.values()) <= set(stack.overlays)]
-    key = {stack.name: (not stack.default, stack.record, -score(context, stack)) for stack in fitting}
-    return Choice(wheels=wheels, stacks=sorted(fitting, key=lambda stack: key[stack.name]))
+    fitting.sort(key=lambda stack: (not stack.default, stack.record, -score(context, stack)))
+    return Choice(wheels=wheels, stacks=fitting)
 
 
 def mismatch(choice: Choice, knowledge: Knowledge) -> Iterator[Row]:
@@ -150,8 +150,11 @@ def mismatch(choice: Choice, knowledge: Knowledge) -> Iterator[Row]:
 
 def score(context: Context, stack: Stack) -> int:
     """Return how many versions of a stack are installed."""
-    pins = [(pin.version, context.version(pin.name)) for pin in stack.components if pin.version]
-    return sum(bool(found) and versions.same(wanted, versions.public(found)) for wanted, found in pins)
+    count = 0
+    for pin in stack.components:
+        found = context.version(pin.name) if pin.version else ""
+        count += bool(found) and versions.same(pin.version, versions.public(found))
+    return count
 
 
 def diagnose(*, stack: str, deterministic: bool, data: Iterable[str], imports: bool) -> Diagnosis:
@@ -171,19 +174,14 @@ def diagnose(*, stack: str, deterministic: bool, data: Iterable[str], imports: b
     """
     knowledge = load(data)
     chosen = knowledge.stack(stack) if stack else None
-    return examine(
-        Context(
-            system=_here(knowledge), knowledge=knowledge, stack=chosen, deterministic=deterministic, imports=imports
-        )
-    )
-
-
-def _here(knowledge: Knowledge) -> System:
-    """Return this machine, with the path of a Python started here, which this one may be kept from."""
+    # The path is that of a Python started here, which this one may be kept from.
     path, answers = launch.ask(name.partition(".")[0] for name in knowledge.settings["packages"])()
     entries = [entry or "." for entry in (*path, *sys.path) if isinstance(entry, str)]
-    return System(
+    system = System(
         path=tuple(dict.fromkeys(map(files.absolute, entries))),
         found={name: places[0] for name, (places, _, _) in answers.items() if len(places) == 1},
         untold=next((problem for _, _, problem in answers.values() if problem), ""),
+    )
+    return examine(
+        Context(system=system, knowledge=knowledge, stack=chosen, deterministic=deterministic, imports=imports)
     )

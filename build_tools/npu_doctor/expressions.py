@@ -47,12 +47,14 @@ class Held:
 
 
 def _union(held: Iterable[Held]) -> Held:
-    found = tuple(held)
-    return Held(
-        texts=frozenset[str]().union(*(one.texts for one in found)),
-        projects=frozenset[str]().union(*(one.projects for one in found)),
-        bare=any(one.bare for one in found),
-    )
+    texts: frozenset[str] = frozenset()
+    projects: frozenset[str] = frozenset()
+    bare = False
+    for one in held:
+        texts |= one.texts
+        projects |= one.projects
+        bare |= one.bare
+    return Held(texts=texts, projects=projects, bare=bare)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,6 +87,11 @@ class Reader:
         """Return the frame of a module."""
         return self._modules.setdefault(module, Frame(module=module))
 
+    def around(self, node: ast.AST, module: Module) -> Frame:
+        """Return the frame of the innermost function that contains a node, or of its module."""
+        function = next((one for one in module.around(node) if isinstance(one, Function)), None)
+        return Frame(module=module, calls=(function,)) if function else self.whole(module)
+
     def held(self, node: ast.AST, frame: Frame) -> Held:
         """Return what an expression may hold."""
         key = (node, frame)
@@ -92,6 +99,9 @@ class Reader:
             self._known[key] = Held()  # what leads back here adds nothing
             self._known[key] = self._read(node, frame)
         return self._known[key]
+
+    def _held_by_any(self, nodes: Iterable[ast.AST], frame: Frame) -> Held:
+        return _union(self.held(one, frame) for one in nodes)
 
     def operators(self, node: ast.Call, frame: Frame) -> frozenset[str]:
         """Return by which operators a call compares its two arguments, or requirements that name them; none if not."""
@@ -127,17 +137,19 @@ class Reader:
         if isinstance(node, ast.Compare):
             return Held()  # a truth, no version
         inner = self._entries(node) if isinstance(node, ast.Dict) else ast.iter_child_nodes(node)
-        return _union(self.held(one, frame) for one in inner)
+        return self._held_by_any(inner, frame)
 
     def _entries(self, table: ast.Dict) -> list[ast.expr]:
         """Return the values of a table; of one whose keys name projects, only what is for these, with the keys."""
-        pairs = [(key, value) for key, value in zip(table.keys, table.values, strict=True) if key]
-        ours = [pair for pair in pairs if isinstance(pair[0], ast.Constant) and pair[0].value in self.projects]
-        return [one for pair in ours for one in pair] or table.values
+        ours: list[ast.expr] = []
+        for key, value in zip(table.keys, table.values, strict=True):
+            if isinstance(key, ast.Constant) and key.value in self.projects:
+                ours += [key, value]
+        return ours or table.values
 
     def _named(self, node: ast.Name, frame: Frame) -> Held:
         if node.id in frame.values or node.id in frame.given:
-            own = _union(self.held(one, frame) for one in frame.values.get(node.id, ()))
+            own = self._held_by_any(frame.values.get(node.id, ()), frame)
             return _union([own, frame.given.get(node.id, Held())])
         return self._global(node, frame)
 
@@ -145,24 +157,25 @@ class Reader:
         home, name = self._resolve(node, frame)
         if home is None:
             return Held()
-        return _union(self.held(one, self.whole(home)) for one in home.values.get(name, ()))
+        return self._held_by_any(home.values.get(name, ()), self.whole(home))
 
     def _attribute(self, node: ast.Attribute, frame: Frame) -> Held:
-        found = [self.held(one, self.whole(frame.module)) for one in frame.module.values.get(node.attr, ())]
-        found += [self._global(node, frame), self.held(node.value, frame)]
-        found += [Held(texts=self.constants.get(node.attr, frozenset()), bare=node.attr in _PUBLIC)]
-        return _union(found)
+        given = self._held_by_any(frame.module.values.get(node.attr, ()), self.whole(frame.module))
+        held = (self._global(node, frame), self.held(node.value, frame))
+        constant = Held(texts=self.constants.get(node.attr, frozenset()), bare=node.attr in _PUBLIC)
+        return _union([given, *held, constant])
 
     def _returned(self, node: ast.Call, frame: Frame) -> Held:
         """Return what a call may return: an installed version, what a function returns, else all it is given."""
-        given = _union(self.held(one, frame) for one in (*node.args, *(one.value for one in node.keywords)))
+        given = self._held_by_any(names.arguments(node), frame)
         if _METADATA.search(self._resolve(node.func, frame)[1]):
             return Held(projects=self.projects & {project_of(text) for text in given.texts})
         if self.operators(node, frame):
             return Held()
         if inner := self.called(node, frame):
             returned = [one.value for one in ast.walk(inner.calls[-1]) if isinstance(one, (ast.Return, ast.Yield))]
-            return _union(self.held(one, inner) for one in returned if one)
-        found = _union([given, self.held(node.func.value, frame) if isinstance(node.func, ast.Attribute) else Held()])
+            return self._held_by_any(filter(None, returned), inner)
+        receiver = self.held(node.func.value, frame) if isinstance(node.func, ast.Attribute) else Held()
+        found = _union([given, receiver])
         cut = names.last(node.func) in _CUTTING and any("+" in text for text in given.texts)
         return replace(found, bare=found.bare or cut)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -69,6 +69,28 @@ def decode(kind: type[T], value: Mapping[str, Any], prefix: str, mistakes: list[
     given = {name: _decoded(hints[name], value[name], f"{prefix}{name}", found) for name in hints.keys() & value.keys()}
     mistakes += sorted(found, key=lambda one: one.where)
     return None if found else kind(**given)
+
+
+def decode_all(
+    kind: type[T],
+    paths: Iterable[Path],
+    read: Callable[[Path], dict[str, Any]],
+    check: Callable[[T, str], Iterable[Mistake]],
+    mistakes: list[Mistake],
+) -> list[T]:
+    """Return the data classes that files describe; `mistakes` takes what `read`, `decode` and `check` find wrong."""
+    found: list[T] = []
+    for path in paths:
+        prefix = f"{path}: "
+        try:
+            value = read(path)
+        except DataError as error:
+            mistakes += error.mistakes
+            continue
+        if one := decode(kind, value, prefix, mistakes):
+            found.append(one)
+            mistakes += check(one, prefix)
+    return found
 
 
 @cache  # some hundred objects are of a handful of classes

@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from npu_doctor.jsonfiles import DataError, Mistake, decode, read_object
+from npu_doctor.jsonfiles import DataError, Mistake, decode_all, read_object
 from npu_doctor.stacks import Catalogue, Stack, read_stacks, unknown_installs
 
 SCHEMA = 1
@@ -17,7 +17,6 @@ _TABLES = "knowledge"
 _HERE = Path(__file__).resolve().parent
 # In the wheel the data lies beside the code, in a checkout in a folder of its own at the top.
 FOLDER = _HERE / "data" if (_HERE / "data").is_dir() else _HERE.parents[1] / "stacks"
-
 
 _OUTSIDE = ("broken", "compatible")
 
@@ -90,7 +89,10 @@ def load(more: Iterable[str] = ()) -> Knowledge:
         DataError: files cannot be read or do not have the shape, with all that is wrong with them.
     """
     own = [FOLDER / _TABLES / name for name in ("compatibility.json", "symptoms.json")]
-    files = _files([*map(Path, more), *own])
+    mistakes: list[Mistake] = []
+    files = decode_all(_File, [*map(Path, more), *own], _object, _File.mistakes, mistakes)
+    if mistakes:
+        raise DataError(mistakes)
     return Knowledge(
         symptoms={one.number: one for one in _joined(files, "symptoms")},
         tables=_joined(files, "tables"),
@@ -102,23 +104,6 @@ def load(more: Iterable[str] = ()) -> Knowledge:
 
 def _joined(files: list[_File], field: str) -> tuple[Any, ...]:  # of what the field holds
     return tuple(chain.from_iterable(map(attrgetter(field), files)))
-
-
-def _files(paths: Iterable[Path]) -> list[_File]:
-    files: list[_File] = []
-    mistakes: list[Mistake] = []
-    for path in paths:
-        try:
-            value = _object(path)
-        except DataError as error:
-            mistakes += error.mistakes
-            continue
-        if file := decode(_File, value, f"{path}: ", mistakes):
-            files.append(file)
-            mistakes += file.mistakes(f"{path}: ")
-    if mistakes:
-        raise DataError(mistakes)
-    return files
 
 
 def settings(folder: Path) -> dict[str, Any]:

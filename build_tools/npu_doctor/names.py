@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import chain, repeat
 
 from npu_doctor import files, syntax
 from npu_doctor.packages import Packages
@@ -38,9 +39,9 @@ class Module:
                 home = f"{node.module}." if node.module else ""
                 found |= {one.asname or one.name: (node.level, f"{home}{one.name}") for one in node.names}
             elif isinstance(node, ast.Import):
-                first = {one.name.partition(".")[0] for one in node.names if not one.asname}
-                found |= {name: (0, name) for name in first}
-                found |= {one.asname: (0, one.name) for one in node.names if one.asname}
+                for one in node.names:
+                    first = one.name.partition(".")[0]
+                    found[one.asname or first] = (0, one.name if one.asname else first)
         return found
 
     @cached_property
@@ -65,13 +66,33 @@ class Module:
 
     @cached_property
     def _parents(self) -> Mapping[ast.AST, ast.AST]:
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        found: dict[ast.AST, ast.AST] = {}
+        for node in ast.walk(self.tree):
+            found.update(dict.fromkeys(ast.iter_child_nodes(node), node))
+        return found
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield what a node stands in, the innermost first."""
         while node in self._parents:
             node = self._parents[node]
             yield node
+
+    def nodes(self, words: Iterable[str]) -> list[ast.AST]:
+        """Return the places of names, attributes and texts."""
+        return list(chain.from_iterable(self.words.get(word, ()) for word in words))
+
+    def enclosing(
+        self, nodes: Iterable[ast.AST], kinds: tuple[type[ast.expr | ast.stmt], ...]
+    ) -> list[ast.expr | ast.stmt]:
+        """Return the nodes of these kinds that contain one of the given nodes, in the order of the file."""
+        found: set[ast.expr | ast.stmt] = set()
+        for node in nodes:
+            found.update(one for one in self.around(node) if isinstance(one, kinds))
+        return sorted(found, key=lambda one: (one.lineno, one.col_offset))
+
+    def is_caught(self, node: ast.AST) -> bool:
+        """Return whether a `try` with handlers contains a node."""
+        return any(getattr(one, "handlers", ()) for one in self.around(node))
 
     def receivers(self, node: ast.AST) -> set[str]:
         """Return the names and attributes that are given a value in which a node stands."""
@@ -86,7 +107,7 @@ class Module:
         waiting = [word for word in words if word in self.words]
         found = set(waiting)
         while waiting:
-            given = {name for node in self.words.get(waiting.pop(), ()) for name in self.receivers(node)} - found
+            given = set[str]().union(*map(self.receivers, self.nodes([waiting.pop()]))) - found
             found |= given
             waiting += given
         return found
@@ -143,19 +164,24 @@ def values_in(scope: ast.AST, *, functions: bool = True) -> dict[str, list[ast.e
 
 def _given(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
     """Yield the names and attributes that a node gives a value, with it; each of a tuple is given the whole value."""
-    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            yield from ((one, node.value) for one in _targets(target))
+    targets: list[ast.expr] = []
+    value: ast.expr | None = None
+    if isinstance(node, ast.Assign):
+        targets, value = node.targets, node.value
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
+        targets, value = [node.target], node.value
     elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-        yield from ((one, node.iter) for one in _targets(node.target))
+        targets, value = [node.target], node.iter
     elif isinstance(node, ast.withitem) and node.optional_vars:
-        yield from ((one, node.context_expr) for one in _targets(node.optional_vars))
+        targets, value = [node.optional_vars], node.context_expr
     elif isinstance(node, ast.arguments):
         plain = [*node.posonlyargs, *node.args]
         yield from zip(reversed(plain), reversed(node.defaults), strict=False)
-        named = zip(node.kwonlyargs, node.kw_defaults, strict=True)
-        yield from ((one, value) for one, value in named if value)
+        for argument, default in zip(node.kwonlyargs, node.kw_defaults, strict=True):
+            if default:
+                yield argument, default
+    if value:
+        yield from zip(chain.from_iterable(map(_targets, targets)), repeat(value))
 
 
 def _targets(target: ast.expr) -> Iterator[ast.expr]:
@@ -166,6 +192,11 @@ def _targets(target: ast.expr) -> Iterator[ast.expr]:
         yield from _targets(target.value)
     else:
         yield target
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """Return the values that a call passes, by position and by name."""
+    return [*call.args, *(one.value for one in call.keywords)]
 
 
 def parameters(function: Function) -> list[str]:

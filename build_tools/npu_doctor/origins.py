@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
 from pathlib import PurePath
 from urllib.parse import unquote, urlsplit
 
@@ -21,7 +20,6 @@ from npu_summary import changes, provenance
 
 _COMMIT = re.compile(r"(?:^|[^0-9a-z])g([0-9a-f]{7,40})(?:[^0-9a-z]|$)")
 _MOST_FILES = 20_000
-
 
 _HEX = re.compile(r"[0-9a-f]{40}")
 _INSTALLED = ("site-packages", "dist-packages")
@@ -67,17 +65,14 @@ def digest(located: Located) -> str:
     """Return one digest over the Python files of a package, equal wherever the same files lie."""
     whole = hashlib.sha256()
     above = len(located.folder or located.file.rpartition("/")[0]) + 1
-    for number, path in enumerate(_python_files(located)):
+    paths = files.python_files(located.folder, most=_MOST_FILES + 1) if located.folder else [located.file]
+    for number, path in enumerate(paths):
         if number == _MOST_FILES:
             return ""
         content = files.content(path)
         said = "unreadable" if content is None else hashlib.sha256(content).hexdigest()
         whole.update(f"{path[above:]}\0{said}\n".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()
-
-
-def _python_files(located: Located) -> Iterable[str]:
-    return files.python_files(located.folder, most=_MOST_FILES + 1) if located.folder else [located.file]
 
 
 def _owner(packages: Packages, package: str, distribution: str, located: Located) -> Distribution | None:

@@ -16,6 +16,8 @@ from npu_doctor import files
 from npu_doctor.distributions import Distribution, distributions_in
 
 _FINDER = re.compile(r"^__editable___.*_finder\.py$")
+_SUFFIXES = (*EXTENSION_SUFFIXES, ".py")
+_ENDS = (*(f"/__init__{suffix}" for suffix in _SUFFIXES), *_SUFFIXES)  # of a package's file, then of a module's
 _MAPPING = re.compile(r"^MAPPING\b[^=]*=\s*(\{.*\})\s*$", re.MULTILINE)
 
 
@@ -65,11 +67,12 @@ class Packages:
 
     def python_files(self, distribution: Distribution) -> list[str]:
         """Return the Python files of a distribution: of its record, or of an editable install's packages."""
-        recorded = [
-            path for path in distribution.record if path.endswith(".py") and not path.startswith("__editable__")
-        ]
+        recorded: list[str] = []
+        for path in distribution.record:
+            if path.endswith(".py") and not path.startswith("__editable__"):
+                recorded.append(f"{distribution.root}/{path}")
         if recorded:
-            return [f"{distribution.root}/{path}" for path in recorded]
+            return recorded
         modules = files.text(f"{distribution.info}/top_level.txt") or distribution.name.replace("-", "_")
         paths: list[str] = []
         for located in filter(None, map(self.locate, modules.split())):
@@ -122,15 +125,9 @@ def _in_folder(folder: str, parts: Sequence[str]) -> Located | None:
     for part in parts[:-1]:
         here = f"{here}/{part}"
     target = f"{here}/{parts[-1]}"
-    if found := _module(target):
+    if found := next((target + end for end in _ENDS if files.is_file(target + end)), ""):
         inside = target if found.startswith(f"{target}/") else ""
         return Located(file=found, folder=inside, entry=folder)
     if files.is_folder(target) and (len(parts) == 1 or files.names(target)):
         return Located(file=target, folder=target, entry=folder)
     return None
-
-
-def _module(target: str) -> str:
-    suffixes = (*EXTENSION_SUFFIXES, ".py")
-    names = (*(f"/__init__{suffix}" for suffix in suffixes), *suffixes)
-    return next((target + name for name in names if files.is_file(target + name)), "")

@@ -1,4 +1,4 @@
-"""Parted versions: a distribution's files, never run → where they take an installed version apart and its label fails.
+"""Parted versions: the files of a distribution, never run → where they split an installed version and its label fails.
 
 ``5.10.4+npu.1.a8c5b99b`` has five parts between dots, and two of them are no numbers. So ``a, b, c = v.split(".")`` and
 ``tuple(map(int, v.split(".")))`` raise for our version and not for upstream's.
@@ -10,12 +10,13 @@ import ast
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from npu_doctor import files, names, versions
 from npu_doctor.expressions import Frame, Reader
-from npu_doctor.names import Function, Module
+from npu_doctor.names import Module
 from npu_doctor.packages import Packages
 
 _NUMBERS: Mapping[str, Callable[[Any], float]] = {"int": int, "float": float}
@@ -62,19 +63,15 @@ def find_parted(packages: Packages, paths: Sequence[str], installed: Mapping[str
 
 
 def _parted_in(module: Module, reader: Reader, installed: Mapping[str, str]) -> Iterator[Parted]:
+    quoted = [node for node in module.nodes(installed) if isinstance(node, ast.Constant)]
+    receivers = set[str]().union(*map(module.receivers, quoted))
+    named = module.nodes(module.holders(receivers))
     found: dict[tuple[int, str], bool] = {}
-    quoted = [node for name in installed for node in module.words.get(name, ()) if isinstance(node, ast.Constant)]
-    holders = module.holders({name for node in quoted for name in module.receivers(node)})
-    named = [node for name in holders for node in module.words.get(name, ())]
-    nodes = {one for node in (*quoted, *named) for one in module.around(node) if isinstance(one, _TAKING)}
-    for node in sorted(nodes, key=lambda one: (one.lineno, one.col_offset)):
-        around = list(module.around(node))
-        function = [one for one in around if isinstance(one, Function)][:1]
-        scope = Frame(module=module, calls=tuple(function)) if function else reader.whole(module)
-        refuses = not any(getattr(one, "handlers", ()) for one in around)
+    for node in module.enclosing([*quoted, *named], _TAKING):
+        scope = reader.around(node, module)
         for project, version in installed.items():
             if _raises(node, scope, _Values(reader, project, version)):
-                found.setdefault((node.lineno, project), refuses)
+                found.setdefault((node.lineno, project), not module.is_caught(node))
     for (line, project), refuses in found.items():
         yield Parted(path=module.path, line=line, project=project, refuses=refuses)
 
@@ -83,7 +80,8 @@ def _raises(node: ast.AST, scope: Frame, values: _Values) -> bool:
     """Return whether an expression, or the function that it calls, raises for a version and not for its release."""
     taken = _taken(node)
     if taken:
-        return not _works(*taken, scope, values) and _works(*taken, scope, values.of_release())
+        release = replace(values, version=versions.public(values.version))
+        return not _works(*taken, scope, values) and _works(*taken, scope, release)
     called = values.reader.called(node, scope) if isinstance(node, ast.Call) else None
     if called is None or not any(values.project in one.projects for one in called.given.values()):
         return False
@@ -92,43 +90,39 @@ def _raises(node: ast.AST, scope: Frame, values: _Values) -> bool:
 
 
 def _taken(node: ast.AST) -> tuple[ast.expr, Callable[[Any], object]] | None:
-    """Return what an expression takes apart, and what is done with that; None for another expression."""
+    """Return the operand that an expression splits or converts, and the operation; None for another expression."""
     if isinstance(node, ast.Assign):
-        counts = [len(one.elts) for one in node.targets if isinstance(one, (ast.Tuple, ast.List)) and _is_plain(one)]
-        return (node.value, lambda held: _counted(held, counts[0])) if counts else None
-    if isinstance(node, ast.Call):
-        function, inner = names.last(node.func), node.args[-1:]
-        if number := _NUMBERS.get(function if len(node.args) == 1 else ""):
-            return inner[0], number
-        number = (
-            _NUMBERS.get(names.last(node.args[0])) if function == "map" and len(node.args) == _WITH_FUNCTION else None
-        )
-        return (inner[0], _all(number)) if number else None
-    if isinstance(node, (ast.ListComp, ast.GeneratorExp)) and len(node.generators) == 1:
-        each = node.generators[0]
-        plain = isinstance(node.elt, ast.Call) and [names.last(one) for one in node.elt.args] == [
-            names.last(each.target)
-        ]
-        number = _NUMBERS.get(names.last(node.elt.func)) if isinstance(node.elt, ast.Call) and plain else None
-        return (each.iter, _all(number)) if number and not each.ifs else None
+        for target in node.targets:
+            if isinstance(target, (ast.Tuple, ast.List)) and not any(
+                isinstance(one, ast.Starred) for one in target.elts
+            ):
+                return node.value, partial(_unpack, len(target.elts))
+    elif isinstance(node, ast.Call) and len(node.args) == 1:
+        number = _NUMBERS.get(names.last(node.func))
+        return (node.args[0], number) if number else None
+    elif isinstance(node, ast.Call) and names.last(node.func) == "map" and len(node.args) == _WITH_FUNCTION:
+        number = _NUMBERS.get(names.last(node.args[0]))
+        return (node.args[1], partial(_convert, number)) if number else None
+    elif isinstance(node, (ast.ListComp, ast.GeneratorExp)) and isinstance(node.elt, ast.Call):
+        each, *more = node.generators
+        number = _NUMBERS.get(names.last(node.elt.func))
+        plain = len(node.elt.args) == 1 and names.last(node.elt.args[0]) == names.last(each.target)
+        if number and plain and not more and not each.ifs:
+            return each.iter, partial(_convert, number)
     return None
 
 
-def _is_plain(target: ast.Tuple | ast.List) -> bool:
-    return not any(isinstance(one, ast.Starred) for one in target.elts)
-
-
-def _counted(held: Any, count: int) -> None:
+def _unpack(count: int, held: Any) -> None:
     if len(held) != count:
         raise ValueError
 
 
-def _all(number: Callable[[Any], float]) -> Callable[[Any], object]:
-    return lambda held: [number(one) for one in held]
+def _convert(number: Callable[[Any], float], held: Any) -> list[float]:
+    return [number(one) for one in held]
 
 
 def _works(operand: ast.expr, effect: Callable[[Any], object], scope: Frame, values: _Values) -> bool:
-    """Return whether an expression can be taken apart so; what is not known works."""
+    """Return whether an operation succeeds on an expression; True where the value of the expression is not known."""
     try:
         effect(values.of(operand, scope))
     except (ValueError, IndexError, TypeError):
@@ -139,12 +133,12 @@ def _works(operand: ast.expr, effect: Callable[[Any], object], scope: Frame, val
 
 
 class _UnknownError(Exception):
-    """An expression is no version that was read from metadata, nor made of one by what is known here."""
+    """An expression is neither a version read from metadata nor computed from one by a known method."""
 
 
 @dataclass(frozen=True)
 class _Values:
-    """What expressions are where the version of one project is a certain text.
+    """The values of expressions, given the version of one project.
 
     Args:
         reader: tells which expressions are that version.
@@ -156,12 +150,8 @@ class _Values:
     project: str
     version: str
 
-    def of_release(self) -> _Values:
-        """Return the same for the version without its label."""
-        return _Values(self.reader, self.project, versions.public(self.version))
-
     def of(self, node: ast.expr, scope: Frame, seen: frozenset[ast.AST] = frozenset()) -> Any:  # a text, or several
-        """Return what an expression is; raises `_UnknownError` where that is not known, or what it raises."""
+        """Return the value of an expression; raises what the expression raises, or `_UnknownError`."""
         if node in seen:
             raise _UnknownError
         seen |= {node}
@@ -169,9 +159,8 @@ class _Values:
             return self.of(node.value, scope, seen)[_item(node.slice)]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
             held = self.of(node.func.value, scope, seen)
-            return getattr(held, node.func.attr)(
-                *map(_literal, node.args), **{one.arg or "": _literal(one.value) for one in node.keywords}
-            )
+            options = {one.arg or "": _literal(one.value) for one in node.keywords}
+            return getattr(held, node.func.attr)(*map(_literal, node.args), **options)
         if isinstance(node, ast.Call) and names.last(node.func) in _SAME and len(node.args) == 1:
             return self.of(node.args[0], scope, seen)
         if isinstance(node, ast.Name) and node.id not in scope.given:
@@ -187,13 +176,14 @@ class _Values:
         held = self.reader.held(node, scope)
         if self.project not in held.projects or held.bare:
             return False
-        given = [*node.args, *(one.value for one in node.keywords)] if isinstance(node, ast.Call) else []
+        given = names.arguments(node) if isinstance(node, ast.Call) else []
         return not any(self.reader.held(one, scope).projects for one in given)
 
 
 def _item(index: ast.expr) -> Any:  # a number, or a slice
     if isinstance(index, ast.Slice):
-        return slice(*(part and _literal(part) for part in (index.lower, index.upper, index.step)))
+        parts = [part and _literal(part) for part in (index.lower, index.upper, index.step)]
+        return slice(*parts)
     return _literal(index)
 
 

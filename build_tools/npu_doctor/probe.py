@@ -117,8 +117,10 @@ def outcome(started: Started | None, modules: list[str]) -> dict[str, Imported]:
     crashed = next((name for name, one in found.items() if not one.ok and not one.error), None)
     first = crashed or (modules[0] if not found else None)
     if first is not None:
-        reason = answer.problem or _last_words(answer.code, answer.err)
-        found[first] = Imported(module=first, ok=False, error=reason)
+        # The loader complains of LD_PRELOAD whatever is run; that has a row of its own.
+        lines = [line for line in answer.err.splitlines() if line.strip() and not line.startswith("ERROR: ld.so")]
+        died = f"the interpreter died (exit status {answer.code}): {next(iter(lines), 'it said nothing')}"
+        found[first] = Imported(module=first, ok=False, error=answer.problem or died)
     return found
 
 
@@ -142,13 +144,6 @@ def _outcome(said: dict[str, Any]) -> Imported:
         return Imported(module=name, ok=False, error=error)
     facts = {key: str(value) for key, value in said.items() if key not in {"module", "state"}}
     return Imported(module=name, ok=state == "imported", facts=facts)
-
-
-def _last_words(code: int | None, err: str) -> str:
-    # The loader complains of LD_PRELOAD whatever is run; that has a row of its own.
-    lines = [line for line in err.splitlines() if line.strip() and not line.startswith("ERROR: ld.so")]
-    said = lines[0] if lines else "it said nothing"
-    return f"the interpreter died (exit status {code}): {said}"
 
 
 def start_trial(system: System, file: str) -> Started | None:

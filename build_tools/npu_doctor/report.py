@@ -32,16 +32,20 @@ class Diagnosis(Report):
     facts: dict[str, str]  # versions and machine data, to be compared between machines
 
     @property
+    def counts(self) -> Counter[Level]:
+        """The number of rows of each level."""
+        return Counter(row.level for row in self.rows)
+
+    @property
     def exit_code(self) -> int:
         """0 all matched or compatible, 1 something broken, 2 something could not be told."""
-        levels = {row.level for row in self.rows}
-        if "broken" in levels:
+        if self.counts["broken"]:
             return _BROKEN
-        return UNTOLD if "unknown" in levels else _OK
+        return UNTOLD if self.counts["unknown"] else _OK
 
     def value(self) -> dict[str, Any]:
         """Return what `to_json` renders."""
-        counted = Counter(row.level for row in self.rows)
+        counts = self.counts
         return {
             "schema": 1,
             "stack": self.stack,
@@ -49,27 +53,23 @@ class Diagnosis(Report):
             "wheels": dict(self.wheels),
             "others": list(self.others),
             "exit_code": self.exit_code,
-            "counts": {level: counted[level] for level in LEVELS},
-            "rows": [row.as_json() for row in self.rows],
-            "packages": [vars(origin) for origin in self.origins],
+            "counts": {level: counts[level] for level in LEVELS},
+            "rows": list(map(Row.as_json, self.rows)),
+            "packages": list(map(vars, self.origins)),
             "facts": self.facts,
         }
 
     def lines(self) -> Iterator[str]:
         """Yield the lines for people: what is broken first, each with its fix; what is well on one line each."""
-        return map(printable, _report_lines(self))
-
-
-def _report_lines(report: Diagnosis) -> Iterator[str]:
-    yield from (*_wrap(_heading(report), further=""), "")
-    for row in report.rows:
-        yield from _row_lines(row)
-    yield from ("", "Imported from: (by a Python started in this folder)")
-    for origin in report.origins:
-        yield from _origin_lines(origin)
-    if not report.origins:
-        yield "  none of the packages is installed"
-    yield from ("", _verdict(report))
+        lines = [*_wrap(_heading(self), further=""), ""]
+        for row in self.rows:
+            lines += _row_lines(row)
+        lines += ["", "Imported from: (by a Python started in this folder)"]
+        for origin in self.origins:
+            lines += _origin_lines(origin)
+        if not self.origins:
+            lines.append("  none of the packages is installed")
+        return map(printable, [*lines, "", _verdict(self)])
 
 
 def _heading(report: Diagnosis) -> str:
@@ -111,6 +111,6 @@ def _origin_lines(origin: Origin) -> list[str]:
 
 
 def _verdict(report: Diagnosis) -> str:
-    counted = Counter(row.level for row in report.rows)
-    said = ", ".join(f"{counted[level]} {level}" for level in _WORDS if counted[level])
+    counts = report.counts
+    said = ", ".join(f"{counts[level]} {level}" for level in _WORDS if counts[level])
     return f"{said or 'nothing to check'}; exit {report.exit_code}"

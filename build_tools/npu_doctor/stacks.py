@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from npu_doctor.jsonfiles import DataError, Mistake, decode, read_object
+from npu_doctor.jsonfiles import DataError, Mistake, decode_all, read_object
 
 # PyTorch's own index: the only place that has what torch_npu's x86 wheels require.
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
@@ -88,17 +88,12 @@ def constraints_name(stack: str) -> str:
 
 def read_stacks(folder: Path) -> tuple[Stack, ...]:
     """Return the stacks of a folder, the default one first; raises `DataError` with the mistakes of all files."""
+
+    def named(file: Path) -> dict[str, Any]:
+        return {**read_object(file), "name": file.stem}
+
     mistakes: list[Mistake] = []
-    stacks: list[Stack] = []
-    for file in sorted(folder.glob("*.json")):
-        try:
-            value = read_object(file)
-        except DataError as error:
-            mistakes += error.mistakes
-            continue
-        if stack := decode(Stack, {**value, "name": file.stem}, f"{file}: ", mistakes):
-            stacks.append(stack)
-            mistakes += unknown_installs(stack, f"{file}: ")
+    stacks = decode_all(Stack, sorted(folder.glob("*.json")), named, unknown_installs, mistakes)
     mistakes += _disagreements(folder, stacks)
     if mistakes:
         raise DataError(mistakes)

@@ -50,7 +50,9 @@ def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> It
         if isinstance(node, ast.ImportFrom) and not node.level and _below(node.module or "", target):
             yield node.module or "", node.lineno
         elif isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names if _below(alias.name, target))
+            for alias in node.names:
+                if _below(alias.name, target):
+                    yield alias.name, node.lineno
 
 
 def imported_names(path: str, module: str) -> Iterator[tuple[tuple[str, ...], int]]:
@@ -101,7 +103,8 @@ def _bound_names(node: ast.stmt) -> Iterator[str]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        for alias in node.names:
+            yield (alias.asname or alias.name).partition(".")[0]
     elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         targets: list[ast.expr] = [*node.targets] if isinstance(node, ast.Assign) else [node.target]
         for name in ast.walk(ast.Tuple(targets)):

@@ -82,7 +82,8 @@ class System:
         tables = [self.text(f"/proc/net/{name}") for name in ("tcp", "tcp6")]
         if tables[0] is None:
             return None
-        return {int(port, 16) for table in tables for port in _LISTENING.findall(table or "")}
+        ports = _LISTENING.findall("\n".join(filter(None, tables)))
+        return {int(port, 16) for port in ports}
 
     def value(self, name: str) -> str:
         """Return a variable's value, empty when it is not set."""

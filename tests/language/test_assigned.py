@@ -60,19 +60,23 @@ since = "no"
     name = write(tmp_path, {}, config=wrong)
     with pytest.raises(ConfigError) as caught:
         find_overlay(tmp_path, name)
-    where = f"{tmp_path / name / 'pyproject.toml'}: tool.overlay.assigned"
+    file = tmp_path / name / "pyproject.toml"
+    first = file.read_text("utf-8").splitlines().index("[[tool.overlay.assigned]]") + 1
     fix = 'write "package.module:Class.method"; * stands for any characters'
-    assert [one.removeprefix(where) for one in mistakes(caught.value)] == [
-        '[1].when: is empty; when = "an engine is started", say',
-        "[1].why: missing; the reason that it is left so, one sentence for a user of the wheel",
-        f"[1].what: `torch` is no module with a symbol of it; {fix}",
-        f"[1].what: `torch:a b` is no module with a symbol of it; {fix}",
-        f"[1].what: `torch:` is no module with a symbol of it; {fix}",
-        f"[1].what: `a:b:c` is no module with a symbol of it; {fix}",
-        "[1].what: names `a:f` twice; name it once",
-        '[2].what: is empty; what = ["…"], with at least one',
-        '[2].since: `no` is not a version; since = "0.6.0", say',
-        "[2].who: unknown key; known here: since, until, what, when, why",
+    assert [one.removeprefix(f"{file}:") for one in mistakes(caught.value)] == [
+        f"{first + line}: tool.overlay.assigned{mistake}"
+        for line, mistake in (
+            (1, '[1].when: is empty; when = "an engine is started", say'),
+            (0, "[1].why: missing; the reason that it is left so, one sentence for a user of the wheel"),
+            (2, f"[1].what: `torch` is no module with a symbol of it; {fix}"),
+            (2, f"[1].what: `torch:a b` is no module with a symbol of it; {fix}"),
+            (2, f"[1].what: `torch:` is no module with a symbol of it; {fix}"),
+            (2, f"[1].what: `a:b:c` is no module with a symbol of it; {fix}"),
+            (2, "[1].what: names `a:f` twice; name it once"),
+            (5, '[2].what: is empty; what = ["…"], with at least one'),
+            (8, '[2].since: `no` is not a version; since = "0.6.0", say'),
+            (7, "[2].who: unknown key; known here: since, until, what, when, why"),
+        )
     ]
 
 

@@ -13,16 +13,16 @@ TOOL = Path(npu_overlays.__file__).parent
 AS_WRITTEN = {
     "level": {
         "authoring/writer/marker_imports.py",
-        "changes/meanings.py",
+        "changes/equivalence.py",
         "checks/references.py",
         "merge/import_merge.py",
-        "overlay/reading/parsed.py",
-        "overlay/reading/vocabulary.py",
+        "overlay/parser/parsed_file.py",
+        "overlay/parser/vocabulary.py",
         "authoring/refresh/equivalence.py",
     },
     "bases": {
         "checks/risk_lint/statement_diff.py",
-        "overlay/reading/marks.py",
+        "overlay/parser/marks.py",
         "contracts/read_places.py",
         "authoring/refresh/differences.py",
         "authoring/refresh/equivalence.py",

@@ -45,7 +45,9 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
         problems += [f"{one.what}: {one.cause}" for one in verify.elsewhere(asked["names"]) if one.level != "note"]
     failures = list(_script_failures(asked["script"], asked["arguments"])) if asked["script"] else []
     listed = asked["imports"] or ([] if asked["script"] else sorted(_changed_modules(ours)))
-    failures += [failure for name in listed if (failure := _import_failure(name, explicit=bool(asked["imports"])))]
+    for name in listed:
+        if failed := _import_failure(name, explicit=bool(asked["imports"])):
+            failures.append(failed)
     required = _requirers(places, found)
     for failure in failures:
         failure["required"] = required.get(installed.normal_name(failure["absent"]), "")
@@ -73,7 +75,9 @@ def _requirers(places: Iterable[Place], found: Iterable[Dist]) -> dict[str, str]
     """Return, by the name of each distribution that ours require whatever the extras, which of ours does."""
     ours = {installed.normal_name(place.distribution) for place in places}
     required: dict[str, str] = {}
-    for dist in (one for one in found if one.key in ours):
+    for dist in found:
+        if dist.key not in ours:
+            continue
         for text in dist.requires:
             wanted, _, condition = text.partition(";")
             name = re.match(r"[A-Za-z0-9._-]+", wanted)

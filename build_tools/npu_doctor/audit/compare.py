@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from types import FunctionType, ModuleType
 
 from npu_doctor.audit.layers import Home, Homes, accessors, bare, code_of, functions_in, path_to
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 # What the standard library adds to classes (named tuples, data classes) is part of their definition; mocks are not.
 _LIBRARY = frozenset(sys.stdlib_module_names) - {"unittest"}
 _MISSING = object()
-
 
 DESCRIPTORS = frozenset({"staticmethod", "classmethod", "property", "setter", "getter", "deleter", "cached_property"})
 # Decorators made with these leave functions of theirs on top.
@@ -73,7 +73,8 @@ class Comparison:
             symbol = f"{prefix}{name}"
             value = namespace.get(name, _MISSING)
             if value is _MISSING:
-                if self._must_exist(bindings) and not tolerated:
+                certain = any(one.kind in ("function", "class") and not one.conditional for one in bindings)
+                if certain and not tolerated:
                     yield Mismatch(symbol=symbol, how="deleted", by=Home(module="", file="", line=0, name=""))
                 continue
             found = [self._mismatch(symbol, value, binding, bindings, tolerated) for binding in bindings]
@@ -85,9 +86,6 @@ class Comparison:
                     rebound = self.makers.reachable if any(one.kind == "value" for one in bindings) else frozenset()
                     makers = rebound | self.makers.packages(binding.decorators)
                     yield from self._class(value, binding.scope, f"{symbol}.", makers)
-
-    def _must_exist(self, bindings: list[Binding]) -> bool:
-        return any(one.kind in ("function", "class") and not one.conditional for one in bindings)
 
     def _class(self, value: object, scope: Scope, prefix: str, makers: frozenset[str]) -> Iterator[Mismatch]:
         """Compare the content of a class, through what decorators made of it."""
@@ -196,8 +194,8 @@ class Makers:
 
     def who(self, strangers: list[object]) -> Home:
         """Return the outermost stranger with code of its own; a partial, a cache or a descriptor says little."""
-        deeper = [inner for one in strangers for inner in functions_in(one)]
-        homes = [self.homes.of(one) for one in (*strangers, *deeper)]
+        deeper = chain.from_iterable(map(functions_in, strangers))
+        homes = list(map(self.homes.of, (*strangers, *deeper)))
         return next((one for one in homes if one.file and one.package not in _TOOLS), homes[0])
 
     def made(self, value: object, packages: frozenset[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from dataclasses import dataclass, field
+from itertools import chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,10 +64,13 @@ def read(source: bytes, *, module: str, is_package: bool) -> Scope:
     package = module if is_package else module.rpartition(".")[0]
     reader = _Reader(codes=codes, package=package)
     scope = reader.scope(tree.body, "")
-    scope.packages |= _imported_packages(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Global):
             scope.fluid.update(node.names)
+        elif isinstance(node, ast.Import):
+            scope.packages |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            scope.packages.add(node.module.partition(".")[0])
     _mark_outer_assignments(tree, scope)
     return scope
 
@@ -76,16 +80,6 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
         if isinstance(constant, type(code)):
             yield constant
             yield from _codes(constant)
-
-
-def _imported_packages(tree: ast.Module) -> set[str]:
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return found
 
 
 def _mark_outer_assignments(tree: ast.Module, scope: Scope) -> None:
@@ -157,7 +151,7 @@ class _Reader:
             return node.module or ""
         base = self.package.split(".")
         base = base[: len(base) - node.level + 1]
-        return ".".join([*base, *([node.module] if node.module else [])])
+        return ".".join([*base, *filter(None, [node.module])])
 
 
 def statements(body: list[ast.stmt], *, conditional: bool) -> Iterator[tuple[ast.stmt, bool]]:
@@ -185,15 +179,14 @@ def assigned(node: ast.stmt) -> Iterator[str]:
         targets = [] if isinstance(node, ast.AnnAssign) and node.value is None else [node.target]
     elif isinstance(node, (ast.With, ast.AsyncWith)):
         targets = [item.optional_vars for item in node.items if item.optional_vars]
-    for target in targets:
-        yield from (one.id for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+    for inner in chain.from_iterable(map(ast.walk, targets)):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            yield inner.id
     # `:=` binds too, wherever it stands in the statement.
     if not isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.With)):
-        yield from (
-            one.target.id
-            for one in ast.walk(node)
-            if isinstance(one, ast.NamedExpr) and isinstance(one.target, ast.Name)
-        )
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name):
+                yield inner.target.id
 
 
 def dotted(node: ast.expr) -> str:

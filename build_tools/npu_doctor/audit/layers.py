@@ -53,8 +53,9 @@ class Homes:
         code = code_of(value)
         if code is not None:
             file = os.path.realpath(code.co_filename) if os.path.isabs(code.co_filename) else ""  # noqa: PTH117
+            name = getattr(code, "co_qualname", None) or getattr(value, "__qualname__", code.co_name)
             module = self.modules.get(file, "" if file else str(getattr(value, "__module__", "") or ""))
-            return Home(module=module, file=file, line=code.co_firstlineno, name=_qualname(code, value))
+            return Home(module=module, file=file, line=code.co_firstlineno, name=str(name))
         kind = value if isinstance(value, type) else type(value)
         if isinstance(value, BuiltinFunctionType):
             return Home(module=str(value.__module__ or "builtins"), file="", line=0, name=value.__qualname__)
@@ -63,13 +64,10 @@ class Homes:
     def _of_class(self, kind: type) -> Home:
         module = str(getattr(kind, "__module__", "") or "")
         file = self.script if module == "__main__" else getattr(sys.modules.get(module), "__file__", None) or ""
-        lines = [code.co_firstlineno for one in vars(kind).values() if (code := code_of(bare(one))) is not None]
-        line = int(vars(kind).get("__firstlineno__", 0)) or (min(lines) if lines else 0)
+        codes = filter(None, map(code_of, map(bare, vars(kind).values())))
+        first = min((code.co_firstlineno for code in codes), default=0)
+        line = int(vars(kind).get("__firstlineno__", 0)) or first
         return Home(module=module, file=str(file), line=line, name=kind.__qualname__)
-
-
-def _qualname(code: CodeType, value: object) -> str:
-    return str(getattr(code, "co_qualname", None) or getattr(value, "__qualname__", code.co_name))
 
 
 def code_of(value: object) -> CodeType | None:
@@ -128,9 +126,9 @@ def _inside(value: object) -> Iterator[object]:
         yield from (value.func, *filter(callable, value.args))
     elif isinstance(value, FunctionType):
         yield from filter(None, [value.__dict__.get("__wrapped__")])
-        yield from (one for one in _cells(value) if _is_callable(one))
+        yield from filter(_is_callable, _cells(value))
     elif not isinstance(value, (type, ModuleType, BuiltinFunctionType)):
-        yield from (one for one in _attributes(value) if _is_callable(one))
+        yield from filter(_is_callable, _attributes(value))
 
 
 def _cells(function: FunctionType) -> Iterator[object]:

@@ -101,7 +101,8 @@ class Audit(Report):
             for one in found:
                 yield from _replacement_lines(one)
         yield from _failure_lines(self.failures)
-        yield from (f"error: {problem}" for problem in self.problems)
+        for problem in self.problems:
+            yield f"error: {problem}"
         if not (self.modules or self.failures or self.problems):
             yield "error: nothing that was imported belongs to a patched distribution"
         yield self._verdict()
@@ -118,9 +119,9 @@ def _failure_lines(failures: tuple[Failure, ...]) -> Iterator[str]:
     modules: dict[Failure, list[str]] = {}
     for failure in failures:
         # What was asked for by name is told by name.
-        reason = (
-            failure if failure.explicit else replace(failure, module="", error="" if failure.absent else failure.error)
-        )
+        reason = failure
+        if not failure.explicit:
+            reason = replace(failure, module="", error="" if failure.absent else failure.error)
         modules.setdefault(reason, []).append(failure.module)
     for reason, names in modules.items():
         needs = f", which {reason.required} requires" if reason.required else ""

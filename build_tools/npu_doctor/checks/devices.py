@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from npu_doctor import files
-from npu_doctor.ascend import Device, Process
+from npu_doctor.ascend import Device
 from npu_doctor.context import Context
 from npu_doctor.model import Level, Row
 
@@ -30,13 +30,18 @@ def nodes(context: Context) -> Iterator[Row]:
     if not (context.has("torch_npu") or context.ascend.home or context.ascend.driver):
         return
     numbered = _device_names(context)
-    wanted = [f"/dev/{name}" for name in (*numbered, *context.settings["devices"])]
-    missing = [] if numbered else ["/dev/davinci0…"]
-    missing += [path for path in wanted if not context.system.exists(path)]
+    missing, closed = [] if numbered else ["/dev/davinci0…"], []
+    for path in map("/dev/{}".format, (*numbered, *context.settings["devices"])):
+        if not context.system.exists(path):
+            missing.append(path)
+        elif not context.system.usable(path):
+            closed.append(path)
     missing += [path for path in context.settings["mounts"] if not _is_mounted(context, path)]
-    closed = [path for path in wanted if context.system.exists(path) and not context.system.usable(path)]
-    found = [f"missing: {', '.join(missing)}"] if missing else []
-    found += [f"not for this user: {', '.join(closed)}"] if closed else []
+    found = []
+    if missing:
+        found.append(f"missing: {', '.join(missing)}")
+    if closed:
+        found.append(f"not for this user: {', '.join(closed)}")
     told = "; ".join(found) or f"{len(numbered)} devices and the driver"
     fix = _MOUNTED if any(map(context.system.exists, _CONTAINER)) else f"{_INSTALLED}; in a container: {_MOUNTED}"
     yield context.judge(33, "devices and driver", not found, told, "all there", fix=fix)
@@ -83,8 +88,10 @@ def _holders(context: Context) -> list[str]:
 def _chips(context: Context) -> list[Device]:
     """Return the chips a run would take: all, or those that ASCEND_RT_VISIBLE_DEVICES names by their place."""
     chips, said = list(context.ascend.devices), context.system.value("ASCEND_RT_VISIBLE_DEVICES")
-    named = [re.fullmatch(r"([0-9]{1,3})(?:-([0-9]{1,3}))?", part.strip()) for part in said.split(",")]
-    wanted = {n for one in named if one for n in range(int(one[1]), int(one[2] or one[1]) + 1)}
+    wanted: set[int] = set()
+    for part in said.split(","):
+        if named := re.fullmatch(r"([0-9]{1,3})(?:-([0-9]{1,3}))?", part.strip()):
+            wanted.update(range(int(named[1]), int(named[2] or named[1]) + 1))
     return [chip for place, chip in enumerate(chips) if place in wanted] if wanted else chips
 
 
@@ -96,19 +103,14 @@ def processes(context: Context) -> Iterator[Row]:
     if used:
         shown = [f"NPU {one.npu}: {one.name} (pid {one.pid}) {one.memory} MB" for one in (heavy or running)[:4]]
         level: Level = "broken" if heavy else "compatible" if running else "matched"
-        fix = _fix(context, heavy or running)
+        # npu-smi tells the pids of the host, which a container does not have.
+        here = [one.pid for one in heavy or running if context.system.exists(f"/proc/{one.pid}")]
+        stop = (
+            f"stop it: kill {' '.join(here[:8])}" if here else "it is no process of this container: stop it on the host"
+        )
+        fix = f"{stop}, or leave the device out of ASCEND_RT_VISIBLE_DEVICES"
         found = "; ".join(shown) or "no processes"
         yield context.judge(25, "memory of the devices", level, found, "no other process", fix=fix)
-
-
-def _fix(context: Context, found: list[Process]) -> str:
-    """Return how to be rid of processes; npu-smi tells the pids of the host, which a container does not have."""
-    here = [one.pid for one in found if context.system.exists(f"/proc/{one.pid}")]
-    if here:
-        return f"stop it: kill {' '.join(here[:8])}, or leave the device out of ASCEND_RT_VISIBLE_DEVICES"
-    return (
-        "it is no process of this container: stop it on the host, or leave the device out of ASCEND_RT_VISIBLE_DEVICES"
-    )
 
 
 def unaccounted(context: Context) -> Iterator[Row]:
@@ -121,18 +123,21 @@ def unaccounted(context: Context) -> Iterator[Row]:
     if not used:
         return
     lost = [chip for chip in used if held[chip.npu, chip.chip] > max(_IDLE, chip.total * _SHARE // 100)]
-    shown = [f"NPU {chip.npu}: {held[chip.npu, chip.chip]} of {chip.total} MB" for chip in lost[:4]]
+    shown: list[str] = []
+    resets: list[str] = []
+    for chip in lost[:4]:
+        shown.append(f"NPU {chip.npu}: {held[chip.npu, chip.chip]} of {chip.total} MB")
+        resets.append(f"npu-smi set -t reset -i {chip.npu} -c {chip.chip}")
     found = "; ".join(shown) or f"at most {max(held.values())} MB"
-    fix = "stop what runs in other containers, or, where nothing does, reset the chip: "
-    fix += "; ".join(f"npu-smi set -t reset -i {chip.npu} -c {chip.chip}" for chip in lost[:4])
+    fix = f"stop what runs in other containers, or, where nothing does, reset the chip: {'; '.join(resets)}"
     expected = f"under {_IDLE} MB, what an idle chip shows"
     yield context.judge(25, "memory that no process accounts for", not lost, found, expected, fix=fix)
 
 
 def ray(context: Context) -> Iterator[Row]:
     """Yield how many devices Ray will see: it asks acl, and counts files where that fails."""
-    package = context.packages.locate("ray")
-    if package is None or not package.folder:
+    folder = context.folder("ray")
+    if not folder:
         return
     there, tried = len(_device_names(context)), context.imported.get("acl")
     wanted = len(_chips(context)) or there
@@ -141,7 +146,7 @@ def ray(context: Context) -> Iterator[Row]:
     if asked:
         seen, found = int(told or wanted), f"{told} through acl" if told else "acl is there, not tried"
     else:
-        seen = _device_count(package.folder, there)
+        seen = _device_count(folder, there)
         reason = tried.error or tried.facts.get("problem", "") if tried else "not on the path"
         found = f"{seen} of {there} in /dev, since acl cannot be asked: {reason}"
     level: Level = "broken" if seen < max(wanted, 1) else "matched" if asked else "compatible"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import compress
 
 from npu_doctor import files, versions
 from npu_doctor.context import Context
@@ -50,23 +51,23 @@ def nnal_version(context: Context) -> Iterator[Row]:
     """Yield whether NNAL is of the toolkit's version and made for torch's C++ ABI."""
     found, cann = context.ascend.nnal, context.ascend.cann
     if found and cann:
-        level: Level = "matched" if versions.same(found, cann) else "broken"
-        yield context.judge(13, "NNAL with CANN", level, found, cann)
+        yield context.judge(13, "NNAL with CANN", versions.same(found, cann), found, cann)
     libraries = context.system.value("LD_LIBRARY_PATH")
     chosen = _FOLDER_ABI.search(libraries) or _FOLDER_ABI.search(context.system.value("ATB_HOME_PATH"))
     torch = _torch_abi(context)
     if chosen and torch:
-        level = "matched" if chosen[1] == torch else "broken"
-        yield context.judge(13, "C++ ABI of NNAL", level, f"cxx_abi_{chosen[1]}", f"cxx_abi_{torch}, torch's")
+        same, expected = chosen[1] == torch, f"cxx_abi_{torch}, torch's"
+        yield context.judge(13, "C++ ABI of NNAL", same, f"cxx_abi_{chosen[1]}", expected)
 
 
 def _torch_abi(context: Context) -> str:
     """Return torch's C++ ABI, from its CMake file, else as torch itself said in the child process."""
-    located = context.packages.locate("torch")
-    config = f"{located.folder}/share/cmake/Torch/TorchConfig.cmake" if located else ""
-    found = _ABI.search(files.text(config) or "")
-    said = context.imported.get("torch") if not found else None
-    return found[1] if found else (said.facts.get("abi", "") if said else "")
+    folder = context.folder("torch")
+    config = f"{folder}/share/cmake/Torch/TorchConfig.cmake" if folder else ""
+    if found := _ABI.search(files.text(config) or ""):
+        return found[1]
+    imported = context.imported.get("torch")
+    return imported.facts.get("abi", "") if imported else ""
 
 
 def preload(context: Context) -> Iterator[Row]:
@@ -89,11 +90,8 @@ def preload(context: Context) -> Iterator[Row]:
 
 
 def _jemalloc(named: list[str], kinds: list[str]) -> Iterator[Row]:
-    allocators = [
-        path
-        for path, kind in zip(named, kinds, strict=True)
-        if kind in ("libjemalloc", "libtcmalloc", "libtcmalloc_minimal")
-    ]
+    replacing = [kind in ("libjemalloc", "libtcmalloc", "libtcmalloc_minimal") for kind in kinds]
+    allocators = list(compress(named, replacing))
     if len(allocators) > 1:
         yield Row(
             component="allocators in LD_PRELOAD",

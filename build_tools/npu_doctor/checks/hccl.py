@@ -22,23 +22,21 @@ def ports(context: Context) -> Iterator[Row]:
         return
     for name in (_HOST, _NPU):
         value = context.system.value(name)
-        level: Level = "matched" if value == "auto" or _has_room(value) else "broken" if value else "compatible"
+        room = value == "auto" or len(_port_set(value)) > 1  # for two processes
+        level: Level = "matched" if room else "broken" if value else "compatible"
         yield context.judge(28, name, level, value or "not set", "auto, or a range of ports")
-
-
-def _has_room(value: str) -> bool:
-    """Return whether a value has room for two processes."""
-    return len(_port_set(value)) > 1
 
 
 def _port_set(value: str) -> set[int]:
     """Return the ports of a list of ports and rising ranges of them; none where it is no such list."""
-    matches = [_PORTS.fullmatch(part.strip()) for part in value.split(",")]
-    found = [(int(match[1]), int(match[2] or match[1])) for match in matches if match]
-    rising = all(0 < low <= high <= _LAST_PORT for low, high in found)
-    if len(found) != len(matches) or not rising:
-        return set()
-    return {port for low, high in found for port in range(low, high + 1)}
+    found: set[int] = set()
+    for part in value.split(","):
+        match = _PORTS.fullmatch(part.strip())
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 0 < low <= high <= _LAST_PORT:
+            return set()
+        found.update(range(low, high + 1))
+    return found
 
 
 def ports_in_use(context: Context) -> Iterator[Row]:
@@ -46,7 +44,9 @@ def ports_in_use(context: Context) -> Iterator[Row]:
     listening = context.system.listening()
     if listening is None or not context.has("torch_npu"):
         return
-    for name, usual in ((_HOST, _usual_host_ports(context)), (_NPU, {_NPU_PORT})):
+    base = context.system.value(_BASE)
+    first = int(base) if re.fullmatch(r"[0-9]{1,5}", base) else _FIRST_HOST_PORT
+    for name, usual in ((_HOST, set(range(first, first + _HOST_PORTS))), (_NPU, {_NPU_PORT})):
         value = context.system.value(name)
         wanted = _port_set(value) or (set() if value == "auto" else usual)
         taken = sorted(wanted & listening)
@@ -57,12 +57,6 @@ def ports_in_use(context: Context) -> Iterator[Row]:
         shown = ", ".join(map(str, taken[:4])) or "none"
         fix = f"export {name}=auto, or stop who listens there: ss -ltnp 'sport = :{taken[0]}'" if taken else ""
         yield context.judge(28, f"ports of {name} in use", level, shown, "none of those HCCL takes", fix=fix)
-
-
-def _usual_host_ports(context: Context) -> set[int]:
-    said = context.system.value(_BASE)
-    first = int(said) if re.fullmatch(r"[0-9]{1,5}", said) else _FIRST_HOST_PORT
-    return set(range(first, first + _HOST_PORTS))
 
 
 def toolkit_parts(context: Context) -> Iterator[Row]:

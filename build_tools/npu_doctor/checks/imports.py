@@ -33,9 +33,12 @@ def triton(context: Context) -> Iterator[Row]:
     sample = f"{ours.root}/triton/__init__.py"
     changed = _differs(sample, ours.record.get("triton/__init__.py", ""))
     found = [f"triton-ascend {ours.version}"]
-    found += [f"triton {theirs.version} too"] if theirs else []
-    found += [f"{len(lost)} of its files are gone, {lost[0]} among them"] if lost else []
-    found += ["triton/__init__.py is not its own"] if changed else []
+    if theirs:
+        found.append(f"triton {theirs.version} too")
+    if lost:
+        found.append(f"{len(lost)} of its files are gone, {lost[0]} among them")
+    if changed:
+        found.append("triton/__init__.py is not its own")
     fill = {"triton_ascend": f"triton-ascend=={ours.version}"}
     yield context.judge(14, "triton", len(found) == 1, ", ".join(found), "triton-ascend alone, whole", **fill)
 
@@ -51,10 +54,10 @@ def _differs(path: str, recorded: str) -> bool:
 
 def cuda(context: Context) -> Iterator[Row]:
     """Yield whether torch could use a CUDA device, which torch_npu refuses to share with."""
-    located = context.packages.locate("torch")
-    if located is None or not located.folder:
+    folder = context.folder("torch")
+    if not folder:
         return
-    built = _CUDA.search(files.text(f"{located.folder}/version.py") or "")
+    built = _CUDA.search(files.text(f"{folder}/version.py") or "")
     device = any(re.fullmatch(r"nvidia[0-9]+", name) for name in context.system.names("/dev"))
     level: Level = "matched" if not built else "broken" if device else "compatible"
     found = f"built for CUDA {built[1]}, {'with' if device else 'without'} a CUDA device" if built else "no CUDA"

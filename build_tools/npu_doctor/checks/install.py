@@ -17,19 +17,19 @@ def cpu_torch(context: Context) -> Iterator[Row]:
     torch = context.version("torch")
     if not context.x86 or not (torch or context.version("torch_npu")):
         return
-    level: Level = "matched" if torch.partition("+")[2].startswith("cpu") else "broken"
-    yield context.judge(1, "torch on x86", level, torch or "not installed", f"{context.torch}+cpu")
+    built = torch.partition("+")[2].startswith("cpu")
+    yield context.judge(1, "torch on x86", built, torch or "not installed", f"{context.torch}+cpu")
 
 
 def engine_torch(context: Context) -> Iterator[Row]:
     """Yield whether torch is torch_npu's, and whether vllm is a build that lets it be."""
     torch, npu, vllm = (context.version(name) for name in ("torch", "torch_npu", "vllm"))
     if torch and npu:
-        level: Level = "matched" if versions.same(versions.public(torch), context.torch) else "broken"
-        yield context.judge(2, "torch for torch_npu", level, torch, f"{context.torch}, torch_npu's {npu}")
+        same = versions.same(versions.public(torch), context.torch)
+        yield context.judge(2, "torch for torch_npu", same, torch, f"{context.torch}, torch_npu's {npu}")
     if vllm:
-        located = context.packages.locate("vllm")
-        compiled = [name for name in files.names(located.folder if located else "") if re.match(r"_C\b.*\.so$", name)]
+        names = files.names(context.folder("vllm"))
+        compiled = [name for name in names if re.match(r"_C\b.*\.so$", name)]
         empty = "empty" in vllm.partition("+")[2] or not compiled
         built = "no CUDA code" if empty else f"CUDA code ({compiled[0]})"
         yield context.judge(2, "vllm build", empty, f"{vllm}, {built}", "a build for no device (+empty)")
@@ -55,9 +55,7 @@ def engine_version(context: Context) -> Iterator[Row]:
     paths = [path for path in files.python_files(plugin.folder) if not path.endswith("/utils.py")]
     compared = any(files.mentions(path, "vllm_version_is(") for path in paths)
     known = said or vllm
-    plain = bool(
-        _PLAIN.fullmatch(known) or re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+(rc[0-9]+|\.post[0-9]+|\.[0-9]+)?", known)
-    )
+    plain = re.fullmatch(rf"{_PLAIN.pattern}(rc[0-9]+|\.post[0-9]+|\.[0-9]+)?", known)
     level: Level = "matched" if plain else "broken" if compared or said else "compatible"
     release = _PLAIN.match(versions.public(vllm))
     found = f"VLLM_VERSION={said}" if said else f"{vllm}, VLLM_VERSION not set"
@@ -67,21 +65,18 @@ def engine_version(context: Context) -> Iterator[Row]:
 
 def chip(context: Context) -> Iterator[Row]:
     """Yield whether vllm-ascend was built for the chip of this machine."""
-    plugin = context.packages.locate("vllm_ascend")
-    built = build_record(plugin.folder if plugin else "", "__soc_version__")
+    built = build_record(context.folder("vllm_ascend"), "__soc_version__")
     names = sorted({device.name for device in context.ascend.devices})
     if not built or not names:
         return
-    level: Level = (
-        "matched" if all(built.upper() in {f"ASCEND{name.upper()}", name.upper()} for name in names) else "broken"
-    )
+    same = all(built.upper() in (f"ASCEND{name.upper()}", name.upper()) for name in names)
+    level: Level = "matched" if same else "broken"
     family = next((one for one in context.settings["chips"] if re.match(one["soc"], built, re.IGNORECASE)), None)
     if level == "broken" and family and all(re.match(family["names"], name) for name in names):
         level = "compatible"
     soc = f"ascend{names[0].lower().removeprefix('ascend')}"
-    yield context.judge(
-        9, "chip of vllm-ascend", level, f"built for {built}, npu-smi shows {', '.join(names)}", soc, soc=soc
-    )
+    found = f"built for {built}, npu-smi shows {', '.join(names)}"
+    yield context.judge(9, "chip of vllm-ascend", level, found, soc, soc=soc)
 
 
 def build_record(folder: str, name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from npu_doctor import files, syntax, versions
 from npu_doctor.context import Context
-from npu_doctor.model import Level, Row
+from npu_doctor.model import Row
 
 
 def submodules(context: Context) -> Iterator[Row]:
@@ -86,5 +86,5 @@ def flash_attention(context: Context) -> Iterator[Row]:
         found += ", no integrations/npu_flash_attention.py"
     elif silent:
         found += f", {', '.join(silent)} without the NPU"
-    level: Level = "matched" if there and not silent and not old else "broken"
-    yield context.judge(17, "flash attention on the NPU", level, found, ">=4.51 with its NPU branches")
+    well = there and not silent and not old
+    yield context.judge(17, "flash attention on the NPU", well, found, ">=4.51 with its NPU branches")

@@ -74,9 +74,12 @@ def allocator(context: Context) -> Iterator[Row]:
     known = _known_options(context)
     strange = [name for name in names if known is not None and name not in known]
     on = names.get(_OPTION, "").lower() in _TRUE
-    clash = [name for name in names if name in context.settings["allocator"]["exclusive"]] if on else []
-    problem = [f"torch_npu {context.version('torch_npu')} does not know {', '.join(strange)}"] if strange else []
-    problem += [f"{', '.join(clash)} with expandable_segments:True"] if clash else []
+    clash = [name for name in names if on and name in context.settings["allocator"]["exclusive"]]
+    problem: list[str] = []
+    if strange:
+        problem.append(f"torch_npu {context.version('torch_npu')} does not know {', '.join(strange)}")
+    if clash:
+        problem.append(f"{', '.join(clash)} with expandable_segments:True")
     level: Level = "broken" if problem else "unknown" if known is None else "matched"
     expected = f"options this torch_npu knows: {', '.join(sorted(known))}" if known else "options torch_npu knows"
     found = "; ".join(problem) or ",".join(names)
@@ -90,10 +93,11 @@ def _known_options(context: Context) -> set[str] | None:
     held = files.texts_in(f"{located.folder}/lib/libtorch_npu.so", rules["options"]) if located else None
     if held:
         return held
-    tabled = [
-        options for version, options in rules["known"].items() if versions.same(version, context.version("torch_npu"))
-    ]
-    return set(tabled[0]) if tabled else None
+    found = context.version("torch_npu")
+    for version, options in rules["known"].items():
+        if versions.same(version, found):
+            return set(options)
+    return None
 
 
 def sleep_mode(context: Context) -> Iterator[Row]:
@@ -106,8 +110,8 @@ def sleep_mode(context: Context) -> Iterator[Row]:
     fitting = [name for name in libraries if tag in name or ".abi3." in name or name == "vllm_ascend_C.so"]
     enabled = build_record(folder, "__sleep_mode_enabled__")
     found = f"__sleep_mode_enabled__ = {enabled or 'not recorded'}, {', '.join(libraries) or 'no vllm_ascend_C*.so'}"
-    level: Level = "matched" if fitting and enabled not in ("False", "0", "None") else "broken"
-    yield context.judge(22, "sleep mode of vllm-ascend", level, found, f"enabled, with a library for {tag}")
+    well = bool(fitting) and enabled not in ("False", "0", "None")
+    yield context.judge(22, "sleep mode of vllm-ascend", well, found, f"enabled, with a library for {tag}")
 
 
 def sleep_frees(context: Context) -> Iterator[Row]:

@@ -42,18 +42,16 @@ def order(context: Context) -> Iterator[Row]:
     verl = context.packages.locate("verl")
     if verl is None or not verl.folder or not context.has(_ADAPTOR):
         return
-    firsts = {path: match for path in files.python_files(verl.folder) if (match := _first_import(path))}
-    late = [path.removeprefix(f"{verl.entry}/") for path, match in firsts.items() if match != _ADAPTOR]
-    if firsts:
-        found = (
-            f"megatron first: {', '.join(late[:3])}" if late else f"{_ADAPTOR} first, in {len(firsts)} files of verl"
-        )
+    importing, late = 0, []
+    for path in files.python_files(verl.folder):
+        text = files.text(path) or ""
+        if _ADAPTOR in text and (first := _IMPORT.search(text)):
+            importing += 1
+            if first[1] != _ADAPTOR:
+                late.append(path.removeprefix(f"{verl.entry}/"))
+    if importing:
+        found = f"{_ADAPTOR} first, in {importing} files of verl"
+        if late:
+            found = f"megatron first: {', '.join(late[:3])}"
         expected = f"{_ADAPTOR} before megatron.core, in every process"
-        yield context.judge(35, "order of MindSpeed and Megatron", "broken" if late else "matched", found, expected)
-
-
-def _first_import(path: str) -> str:
-    """Return which of the two a file that imports MindSpeed's adaptor imports first; empty for any other file."""
-    text = files.text(path) or ""
-    match = _IMPORT.search(text) if _ADAPTOR in text else None
-    return match[1] if match else ""
+        yield context.judge(35, "order of MindSpeed and Megatron", not late, found, expected)

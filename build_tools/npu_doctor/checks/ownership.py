@@ -18,7 +18,11 @@ def stray(context: Context) -> Iterator[Row]:
     for name in context.settings["stray"]:
         # Most machines have no such folder; records hold a hundred thousand lines.
         beside = [one for one in context.packages.all if files.is_folder(f"{one.root}/{name}")]
-        owners = sorted(one.name for one in beside if any(path.startswith(f"{name}/") for path in one.record))
+        owners: list[str] = []
+        for one in beside:
+            if any(path.startswith(f"{name}/") for path in one.record):
+                owners.append(one.name)
+        owners.sort()
         if owners:
             yield Row(
                 component=f"top-level {name}",

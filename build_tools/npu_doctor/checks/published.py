@@ -29,11 +29,15 @@ def tables(context: Context) -> Iterator[Row]:
         key = context.version(table.key)
         if not key:
             continue
-        rows = [row for row in table.rows if _matches(row[table.columns.index(table.key)], key)]
-        if rows:
+        if rows := _rows_of(table, key):
             yield from _pair_rows(context, table, key, rows)
         elif table.complete and not _in_another(context, table, key):
-            yield _unlisted_row(context, table, key)
+            expected = f"a version of the table {table.name}"
+            if table.symptom:
+                yield context.judge(table.symptom, table.key, "unknown", key, expected, source=table.source)
+                continue
+            fix, see = "take one that is in the table, or add a row with --data FILE", (table.source,)
+            yield Row(component=table.key, level="unknown", found=key, expected=expected, fix=fix, see=see)
 
 
 def _in_another(context: Context, table: Table, key: str) -> bool:
@@ -41,20 +45,14 @@ def _in_another(context: Context, table: Table, key: str) -> bool:
     keys = {table.key: key}
     if f"{table.key}_commit" in context.settings["commit_components"]:
         keys[f"{table.key}_commit"] = context.version(f"{table.key}_commit")
-    return any(
-        _matches(row[other.columns.index(other.key)], keys[other.key])
-        for other in context.knowledge.tables
-        if other is not table and other.key in keys
-        for row in other.rows
-    )
+    others = [other for other in context.knowledge.tables if other is not table and other.key in keys]
+    return any(_rows_of(other, keys[other.key]) for other in others)
 
 
-def _unlisted_row(context: Context, table: Table, key: str) -> Row:
-    expected = f"a version of the table {table.name}"
-    fix = "take one that is in the table, or add a row with --data FILE"
-    if table.symptom:
-        return context.judge(table.symptom, table.key, "unknown", key, expected, source=table.source)
-    return Row(component=table.key, level="unknown", found=key, expected=expected, fix=fix, see=(table.source,))
+def _rows_of(table: Table, key: str) -> list[tuple[str, ...]]:
+    """Return the rows of a table for a version of its key."""
+    column = table.columns.index(table.key)
+    return [row for row in table.rows if _matches(row[column], key)]
 
 
 def _matches(cell: str, version: str) -> bool:
@@ -67,23 +65,20 @@ def _pair_rows(context: Context, table: Table, key: str, rows: list[tuple[str, .
     for column, name in enumerate(table.columns):
         found = context.version(name) if name not in {table.key, "branch"} else ""
         cells = [row[column] for row in rows if row[column]]
-        if found and cells:
-            yield _pair_row(context, table, (name, found), key, cells)
-
-
-def _pair_row(context: Context, table: Table, component: tuple[str, str], key: str, cells: list[str]) -> Row:
-    name, found = component
-    level, expected, source = _level(context, table, name, found, cells)
-    label = f"{name} with {table.key} {key[:40]}"
-    if table.symptom:
-        # The fix names the partner of the key as this machine should have it.
-        fill = {table.key: _partner(table, context.torch)}
-        return context.judge(table.symptom, label, level, found, expected, source=source, **fill)
-    row = Row(component=label, level=level, found=found, expected=expected, see=(source,))
-    if level == "matched":
-        return row
-    why = f"the table {table.name} puts {table.key} {key[:40]} with {expected}"
-    return Row(**{**vars(row), "why": why, "fix": fix_of(context, name, cells[0].split(" | ")[0])})
+        if not found or not cells:
+            continue
+        level, expected, source = _level(context, table, name, found, cells)
+        label = f"{name} with {table.key} {key[:40]}"
+        if table.symptom:
+            # The fix names the partner of the key as this machine should have it.
+            fill = {table.key: _partner(table, context.torch)}
+            yield context.judge(table.symptom, label, level, found, expected, source=source, **fill)
+            continue
+        why = fix = ""
+        if level != "matched":
+            why = f"the table {table.name} puts {table.key} {key[:40]} with {expected}"
+            fix = fix_of(context, name, cells[0].split(" | ")[0])
+        yield Row(component=label, level=level, found=found, expected=expected, why=why, fix=fix, see=(source,))
 
 
 def _partner(table: Table, torch: str) -> str:
@@ -108,9 +103,12 @@ def _level(context: Context, table: Table, name: str, found: str, cells: list[st
     return (outside if False in answers else "unknown"), expected, table.source
 
 
-def _holds(context: Context, when: object) -> bool:
-    conditions = dict(when) if isinstance(when, dict) else {}
-    return all(any(_matches(value, context.version(name)) for value in values) for name, values in conditions.items())
+def _holds(context: Context, when: Mapping[str, tuple[str, ...]]) -> bool:
+    for name, values in when.items():
+        found = context.version(name)
+        if not any(_matches(value, found) for value in values):
+            return False
+    return True
 
 
 def tables_that_allow(context: Context, name: str, found: str, pins: Mapping[str, str]) -> tuple[str, ...]:
@@ -122,21 +120,23 @@ def tables_that_allow(context: Context, name: str, found: str, pins: Mapping[str
         found: its version.
         pins: versions by component.
     """
-    published = {
-        table.name: choices
-        for table in context.knowledge.tables
-        if table.key in pins and (choices := _choices(table, name, pins[table.key]))
-    }
-    fits = all(any(versions.allows(choice, found) for choice in choices) for choices in published.values())
-    return tuple(published) if fits else ()
+    published: dict[str, list[str]] = {}
+    for table in context.knowledge.tables:
+        if table.key in pins and (choices := _choices(table, name, pins[table.key])):
+            published[table.name] = choices
+    for choices in published.values():
+        if not any(versions.allows(choice, found) for choice in choices):
+            return ()
+    return tuple(published)
 
 
 def _choices(table: Table, name: str, key: str) -> list[str]:
     """Return the versions and ranges of a component that a table puts with a version of its key."""
     if name not in table.columns:
         return []
-    cells = [row[table.columns.index(name)] for row in table.rows if _matches(row[table.columns.index(table.key)], key)]
-    return " | ".join(filter(None, cells)).split(" | ") if any(cells) else []
+    column = table.columns.index(name)
+    cells = [row[column] for row in _rows_of(table, key) if row[column]]
+    return " | ".join(cells).split(" | ") if cells else []
 
 
 def fix_of(context: Context, name: str, wanted: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
@@ -21,7 +22,7 @@ from npu_summary.verify.companions import suffix_of
 
 _INFERENCE = ("vllm", "sglang")
 _FEW_FILES = 100
-
+_Place = TypeVar("_Place", Bound, Parted)
 
 _LONGEST = 2000
 _OF_AN_EXTRA = re.compile(r";(?!.*\bor\b).*\bextra\s*==\s*[\"'][A-Za-z0-9]")
@@ -48,7 +49,10 @@ def required(context: Context) -> Iterator[Row]:
     """Yield what patched distributions require and nobody installed, as after ``--no-deps``, and what installs it."""
     absent: dict[str, dict[str, Requirement]] = {}
     lacking: dict[str, Distribution] = {}
-    for distribution in filter(_is_patched, context.packages.by_name.values()):
+    for distribution in context.packages.by_name.values():
+        summary = f"{distribution.root}/{distribution.name.replace('-', '_')}_summary"
+        if not files.is_file(f"{summary}/changes.json"):
+            continue
         for text, one in _absent(context, distribution):
             absent.setdefault(canonicalize_name(one.name), {})[text] = one
             lacking[distribution.name] = distribution
@@ -65,11 +69,6 @@ def required(context: Context) -> Iterator[Row]:
             fix=" ".join(["python -m pip install", *context.pip_options(ours=ours), *map(_joined, absent.values())]),
             see=tuple(one.info for one in lacking.values()),
         )
-
-
-def _is_patched(distribution: Distribution) -> bool:
-    package = f"{distribution.name.replace('-', '_')}_summary"
-    return files.is_file(f"{distribution.root}/{package}/changes.json")
 
 
 def _absent(context: Context, distribution: Distribution) -> Iterator[tuple[str, Requirement]]:
@@ -121,10 +120,8 @@ def _unmet_rows(context: Context, distribution: Distribution, names: set[str]) -
         # torch has to be torch_npu's, whatever an engine asks for.
         torch = name in TORCH and distribution.name in _INFERENCE
         level: Level = "compatible" if torch else "broken"
-        label, asked = (
-            f"{wanted.name} for {distribution.name}",
-            f"{specifier} ({distribution.name} {distribution.version})",
-        )
+        label = f"{wanted.name} for {distribution.name}"
+        asked = f"{specifier} ({distribution.name} {distribution.version})"
         if torch:
             yield context.judge(2, label, level, found, asked)
         else:
@@ -149,15 +146,20 @@ def bounds(context: Context) -> Iterator[Row]:
             yield from _asked_rows(context, distribution, ours)
 
 
+def _by_project(places: Iterable[_Place]) -> dict[tuple[str, bool], list[_Place]]:
+    """Return the places in code by the project concerned and by whether they raise an error."""
+    found: dict[tuple[str, bool], list[_Place]] = {}
+    for place in places:
+        found.setdefault((place.project, place.refuses), []).append(place)
+    return found
+
+
 def _compared_rows(
     context: Context, distribution: Distribution, paths: Sequence[str], ours: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Yield the comparisons in a distribution's code that the label decides, by whether an error comes of them."""
-    found: dict[tuple[str, bool], list[Bound]] = {}
+    """Yield a row for each project whose version a distribution compares so that the label decides the result."""
     releases = {name: versions.public(version) for name, version in ours.items()}
-    for bound in find_bounds(context.packages, paths, releases):
-        found.setdefault((bound.project, bound.refuses), []).append(bound)
-    for (project, refuses), places in found.items():
+    for (project, refuses), places in _by_project(find_bounds(context.packages, paths, releases)).items():
         release, operator = releases[project], places[0].operator
         holds = "holds" if operator in ("!=", ">", "not in") else "does not hold"
         otherwise = "refuses to go on" if refuses else "takes another branch"
@@ -176,10 +178,7 @@ def _parted_rows(
     context: Context, distribution: Distribution, paths: Sequence[str], ours: Mapping[str, str]
 ) -> Iterator[Row]:
     """Yield where a distribution's code takes a version apart and the label makes it raise."""
-    found: dict[tuple[str, bool], list[Parted]] = {}
-    for parted in find_parted(context.packages, paths, ours):
-        found.setdefault((parted.project, parted.refuses), []).append(parted)
-    for (project, refuses), places in found.items():
+    for (project, refuses), places in _by_project(find_parted(context.packages, paths, ours)).items():
         lines = [f"{one.path}:{one.line}" for one in places]
         yield Row(
             component=f"version of {project} in {distribution.name}",
@@ -228,17 +227,16 @@ def limits(context: Context) -> Iterator[Row]:
 
 
 def _is_lifted(context: Context, unless: Mapping[str, str]) -> bool:
-    """Return whether a component is at a version from which on a limit does not hold."""
-    return any(versions.allows(allow, _decisive(context, name)) for name, allow in unless.items())
-
-
-def _decisive(context: Context, component: str) -> str:
-    """Return the version of a component in the chosen stack, empty for a commit; the installed one if it names none."""
-    pins = {pin.partition("@")[0]: pin.partition("@")[2] for pin in context.stack.overlays} if context.stack else {}
-    if component in pins:
+    """Return whether a component, as the stack pins it or else as installed, is at a version that lifts a limit."""
+    overlays = context.stack.overlays if context.stack else ()
+    pins = {pin.partition("@")[0]: pin.partition("@")[2] for pin in overlays}
+    for name, allow in unless.items():
+        version = pins[name] if name in pins else versions.public(context.version(name))
         # A commit id of digits alone would be a version, and a high one.
-        return pins[component] if "." in pins[component] else ""
-    return versions.public(context.version(component))
+        is_commit = name in pins and "." not in version
+        if not is_commit and versions.allows(allow, version):
+            return True
+    return False
 
 
 def parse(text: str) -> Requirement | None:
@@ -269,14 +267,7 @@ def applies(requirement: Requirement, *, python: str, machine: str) -> bool:
         python: version of Python, ``3.10.13``.
         machine: the processor's name.
     """
-    try:
-        return requirement.marker is None or requirement.marker.evaluate(_environment(python, machine))
-    except (UndefinedComparison, UndefinedEnvironmentName):
-        return False
-
-
-def _environment(python: str, machine: str) -> dict[str, str]:
-    return {
+    environment = {
         "python_version": ".".join(python.split(".")[:2]),
         "python_full_version": python,
         "platform_machine": machine,
@@ -289,3 +280,7 @@ def _environment(python: str, machine: str) -> dict[str, str]:
         "platform_version": "",
         "extra": "",
     }
+    try:
+        return requirement.marker is None or requirement.marker.evaluate(environment)
+    except (UndefinedComparison, UndefinedEnvironmentName):
+        return False

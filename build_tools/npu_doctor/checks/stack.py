@@ -64,17 +64,16 @@ def _component_rows(context: Context, component: Component) -> Iterator[Row]:
     if component.group in context.settings["optional_groups"] and not _any_of(context, component.group):
         return
     if component.commit:
-        yield _row(
-            context,
-            component.name,
-            *_commit_level(context, component),
-            f"{component.version} at {component.commit}".strip(),
-        )
+        stands, at = _commit_level(context, component)
+        yield _row(context, component.name, stands, at, f"{component.version} at {component.commit}".strip())
     elif not wanted:
         level: Level = "matched" if context.has(component.name) else "broken"
         yield _row(context, component.name, level, "there" if level == "matched" else "not there", "to be there")
     elif found:
-        yield _row(context, component.name, _found_level(context, component, found), found, _expected(component))
+        stands = _pin_level(component, found)
+        if stands == "broken" and component.name == "hdk" and driver.named(context):
+            stands = "compatible"
+        yield _row(context, component.name, stands, found, _expected(component))
     elif not limit_only:
         # Containers often do not see the driver's file; everything else would be there.
         missing: Level = "unknown" if component.name in ("hdk", "nnal") else "broken"
@@ -87,17 +86,10 @@ def _any_of(context: Context, group: str) -> bool:
     return any(context.version(component.name) for component in pins if component.group == group)
 
 
-def _found_level(context: Context, component: Component, found: str) -> Level:
-    level = _pin_level(component, found)
-    return "compatible" if level == "broken" and component.name == "hdk" and driver.named(context) else level
-
-
 def _expected(component: Component) -> str:
-    wanted = [
-        component.version,
-        f"{component.allow} is allowed" if component.allow and component.version else component.allow,
-    ]
-    return "; ".join(filter(None, wanted)) or component.tag
+    if component.allow and component.version:
+        return f"{component.version}; {component.allow} is allowed"
+    return component.version or component.allow or component.tag
 
 
 def _pin_level(component: Component, found: str) -> Level:

@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 from npu_doctor.cluster.report import Node
@@ -139,17 +140,14 @@ def _submit(ray: Any, node: str, commands: Mapping[str, Sequence[str]], seconds:
 
 
 def _answer(ray: Any, task: Any, node: Mapping[str, Any], *, answered: bool, seconds: float) -> Node:
-    name, address = str(node["NodeManagerHostname"]), str(node["NodeManagerAddress"])
-    identity = str(node["NodeID"])
+    listed = _listed(node)
     if not answered:
         ray.cancel(task, force=True)
-        problem = f"no answer within {seconds:g} s"
-        return Node(name=name, address=address, identity=identity, problem=problem)
+        return replace(listed, problem=f"no answer within {seconds:g} s")
     try:
         answers = ray.get(task, timeout=_FETCH)
     except Exception as error:  # Ray has a dozen unrelated types for a node that goes away
-        problem = f"{type(error).__name__}: {_last_line(str(error))}"
-        return Node(name=name, address=address, identity=identity, problem=problem)
+        return replace(listed, problem=f"{type(error).__name__}: {_last_line(str(error))}")
     reports: dict[str, Any] = {}
     problems = []
     for asked, (code, out, err) in answers.items():
@@ -157,15 +155,19 @@ def _answer(ray: Any, task: Any, node: Mapping[str, Any], *, answered: bool, sec
             reports[asked] = {**json.loads(out), "exit": code}
         except ValueError:
             problems.append(_last_line(err) or f"{asked} ended with exit code {code}")
-    return Node(
-        name=name,
-        address=address,
-        identity=identity,
+    return replace(
+        listed,
         verify=reports.get("verify"),
         doctor=reports.get("doctor"),
         problem="; ".join(problems),
         npus=node.get("Resources", {}).get("NPU", 0.0),
     )
+
+
+def _listed(node: Mapping[str, Any]) -> Node:
+    """Return a node that Ray lists, without its answers."""
+    name, address = str(node["NodeManagerHostname"]), str(node["NodeManagerAddress"])
+    return Node(name=name, address=address, identity=str(node["NodeID"]))
 
 
 def _last_line(text: str) -> str:
@@ -176,9 +178,5 @@ def _dead_nodes(listed: Sequence[Mapping[str, Any]], answering: set[str]) -> Ite
     """Yield nodes that Ray calls dead, unless a new one has taken the same address since."""
     for one in listed:
         if not one["Alive"] and one["NodeManagerAddress"] not in answering:
-            yield Node(
-                name=str(one["NodeManagerHostname"]),
-                address=str(one["NodeManagerAddress"]),
-                identity=str(one["NodeID"]),
-                problem=f"dead: {one.get('DeathReasonMessage') or 'Ray has lost it'}".splitlines()[0],
-            )
+            reason = f"dead: {one.get('DeathReasonMessage') or 'Ray has lost it'}".splitlines()[0]
+            yield replace(_listed(one), problem=reason)

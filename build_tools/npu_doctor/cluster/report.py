@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from npu_summary.reports import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     Doctor = dict[str, Any] | None
 
 
 SCHEMA = 1
 _SHOWN = 5
-
 
 # Facts that may well differ from machine to machine.
 _OWN = {"cpus", "cann_home"}
@@ -66,7 +66,16 @@ class Node:
         for one in (self.doctor or {}).get("rows", ()):
             if one["level"] in ("broken", "unknown"):
                 yield f"doctor: {one['level']}: {one['component']}: {one['found']}"
-        yield from _devices(self.doctor, self.npus)
+        if lacking := self.missing_devices:
+            yield f"doctor: broken: {lacking}: source set_env.sh in the shell before `ray start`"
+
+    @property
+    def missing_devices(self) -> str:
+        """How many NPUs Ray offers of how many; empty where it offers all, or either number is not known."""
+        chips = list(filter(None, (self.doctor or {}).get("facts", {}).get("chips", "").split(", ")))
+        if self.npus is None or self.npus >= len(chips):
+            return ""
+        return f"Ray offers {self.npus:g} NPUs, npu-smi shows {len(chips)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +96,17 @@ class Cluster(Report):
 
     @property
     def disagreements(self) -> list[str]:
-        """What the doctor read on the nodes and should be the same on all of them, a line each."""
-        return list(_disagreements([(_label(node), node.doctor) for node in self.nodes]))
+        """The facts that nodes disagree on, a line each; a node without a fact, as a head without NPUs, agrees."""
+        nodes: dict[str, dict[str, list[str]]] = {}
+        for node in self.nodes:
+            for name, value in _facts(node.doctor).items():
+                nodes.setdefault(name, {}).setdefault(value, []).append(_label(node))
+        found = []
+        for name, by_value in sorted(nodes.items()):
+            if len(by_value) > 1:
+                values = "; ".join(f"{value} on {', '.join(labels)}" for value, labels in by_value.items())
+                found.append(f"{name} differs: {values}{_CONSEQUENCES.get(name, '')}")
+        return found
 
     @property
     def exit_code(self) -> int:
@@ -96,15 +114,17 @@ class Cluster(Report):
         codes: set[int] = set()
         for node in self.nodes:
             codes.update(report["exit"] for report in (node.verify, node.doctor) if report is not None)
-            codes.update(1 for _ in _devices(node.doctor, node.npus))  # there are more than Ray offers
-            codes.update({2} if node.problem else ())
+            if node.missing_devices:
+                codes.add(1)
+            if node.problem:
+                codes.add(2)
         if 1 in codes or len(self.groups) > 1 or self.disagreements:
             return 1
         return 2 if any(codes) or self.problems or not self.nodes else 0
 
     def value(self) -> dict[str, Any]:
         """Return what `to_json` renders."""
-        groups = [[node.identity for node in group] for group in self.groups]
+        groups = [list(map(attrgetter("identity"), group)) for group in self.groups]
         nodes = [{"state": node.state, **asdict(node)} for node in self.nodes]
         return {
             "schema": SCHEMA,
@@ -130,7 +150,8 @@ class Cluster(Report):
         for node in self.nodes:
             if node.problem:
                 yield f"{_label(node)}: {node.problem}"
-        yield from (f"error: {problem}" for problem in self.problems)
+        for problem in self.problems:
+            yield f"error: {problem}"
         if not self.nodes:
             return
         silent = sum(node.verify is None for node in self.nodes)
@@ -142,14 +163,14 @@ class Cluster(Report):
 def _table(nodes: tuple[Node, ...]) -> Iterator[str]:
     if not nodes:
         return
-    names = sorted(set[str]().union(*(node.versions() for node in nodes)), reverse=True)
+    names = sorted(set[str]().union(*map(Node.versions, nodes)), reverse=True)
     rows = [["node", "address", *names, "state"]]
-    rows += [
-        [node.name, node.address, *(node.versions().get(name, "-") for name in names), node.state] for node in nodes
-    ]
+    for node in nodes:
+        versions = node.versions()
+        rows.append([node.name, node.address, *(versions.get(name, "-") for name in names), node.state])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield "  ".join(map(str.ljust, row, widths)).rstrip()
 
 
 def _comparison_lines(node: Node, usual: Node) -> Iterator[str]:
@@ -164,8 +185,10 @@ def _comparison_lines(node: Node, usual: Node) -> Iterator[str]:
 
 
 def _difference_lines(node: Node) -> Iterator[str]:
-    yield from (f"  {line}" for line in node.differences())
-    yield from (f"  repair: {command}" for command in (node.verify or {}).get("repairs", ()))
+    for line in node.differences():
+        yield f"  {line}"
+    for command in (node.verify or {}).get("repairs", ()):
+        yield f"  repair: {command}"
 
 
 def _label(node: Node) -> str:
@@ -178,23 +201,6 @@ def _without_roots(text: str, report: dict[str, Any]) -> str:
     return text
 
 
-def _disagreements(nodes: Sequence[tuple[str, Doctor]]) -> Iterator[str]:
-    """Yield each fact that nodes disagree on; one that a node does not have, as a head without NPUs, is none.
-
-    Args:
-        nodes: what each is called, and its doctor's report.
-    """
-    found = [(called, _facts(doctor)) for called, doctor in nodes]
-    for name in sorted(set[str]().union(*(facts for _, facts in found))):
-        values: dict[str, list[str]] = {}
-        for called, facts in found:
-            if name in facts:
-                values.setdefault(facts[name], []).append(called)
-        if len(values) > 1:
-            told = "; ".join(f"{value} on {', '.join(called)}" for value, called in values.items())
-            yield f"{name} differs: {told}{_CONSEQUENCES.get(name, '')}"
-
-
 def _facts(doctor: Doctor) -> dict[str, str]:
     """Return versions and machine data by name, and each package with its commit and the digest of its files."""
     report = doctor or {}
@@ -204,11 +210,3 @@ def _facts(doctor: Doctor) -> dict[str, str]:
         parts = [one["version"], f"at {commit}" if commit else "", f"(sha256 {digest})" if digest else ""]
         found[one["package"]] = " ".join(filter(None, parts))
     return {name: value for name, value in found.items() if value}
-
-
-def _devices(doctor: Doctor, npus: float | None) -> Iterator[str]:
-    """Yield whether Ray offers fewer NPUs of a node than there are."""
-    chips = [chip for chip in (doctor or {}).get("facts", {}).get("chips", "").split(", ") if chip]
-    if npus is not None and npus < len(chips):
-        there = f"Ray offers {npus:g} NPUs, npu-smi shows {len(chips)}"
-        yield f"doctor: broken: {there}: source set_env.sh in the shell before `ray start`"

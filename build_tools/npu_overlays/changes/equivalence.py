@@ -100,8 +100,11 @@ def owners(module: Module, scope: str) -> list[ast.Module | ast.ClassDef]:
     """Return the module itself, or every definition of one of its classes."""
     if not scope:
         return [module.tree]
-    nodes = (definition.node for definition in module.definitions.get(scope, []))
-    return [node for node in nodes if isinstance(node, ast.ClassDef)]
+    found: list[ast.Module | ast.ClassDef] = []
+    for definition in module.definitions.get(scope, []):
+        if isinstance(definition.node, ast.ClassDef):
+            found.append(definition.node)
+    return found
 
 
 def order(module: Module, scope: str) -> list[tuple[str, int]]:

@@ -9,69 +9,59 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from npu_overlays.changes.module_comparison import SymbolChange
-from npu_overlays.errors import MergeError, Problem
+from npu_overlays.changes.module_comparison import SymbolChange, parsed
+from npu_overlays.changes.patch_series import Remaining, SymbolPlace
+from npu_overlays.errors import Problem
 from npu_overlays.merge.results import Applied, Declared, PatchedFile
-from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 
-_ONE = "write it with one of the two"
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-def lost_changes(applied: Applied, patched: Sequence[tuple[PatchedFile, SymbolChange]]) -> Iterator[Problem]:
+def lost_changes(applied: Applied, left: Sequence[Remaining]) -> Iterator[Problem]:
     """Yield a problem for every change of a patch that an operation or a substitution undoes.
 
     Args:
         applied: what was applied, and the tree it left.
-        patched: each patch or substitution with each change it makes that stands behind the last patch.
+        left: what remains of each patch or substitution behind the last patch, at the place where it was made.
     """
-    for number, (one, change) in enumerate(patched):
-        rival = _overwriting(applied.declared, one, change)
-        if not rival and change.symbol and _is_lost(one, change, applied):
-            later = [_declared(other, same) for other, same in patched[number + 1 :] if not other.patch]
-            suspects = (other for other in (*later, *applied.declared) if _same_place(other, one, change))
-            rival = next(suspects, None)
+    for number, one in enumerate(left):
+        patched, change = one.effect.one, one.effect.change
+        rival = _overwriting(applied.declared, one.place)
+        if not rival and change.symbol and _is_lost(patched, change, applied):
+            later = [other.declared for other in left[number + 1 :] if not other.effect.one.patch]
+            rival = _suspect([*later, *applied.declared], one)
         if rival:
-            yield _problem(one, change, rival)
+            name = f"`{change.symbol}` of {patched.path}"
+            if change.symbol == patched.path.rpartition("/")[2]:
+                name = patched.path
+            what = f"what {_label(one.declared)} changes in {name} is lost: {_label(rival)} says otherwise"
+            yield Problem(where=rival.where or patched.where, what=what, fix="write it with one of the two")
 
 
-def _overwriting(declared: Iterable[Declared], one: PatchedFile, change: SymbolChange) -> Declared | None:
-    """Return the operation that replaces or deletes what a patch changed; None where there is none."""
+def _overwriting(declared: Iterable[Declared], place: SymbolPlace) -> Declared | None:
+    """Return the operation that replaces or deletes a symbol or what is around it; None where there is none."""
     for entry in declared:
-        around = f"{change.symbol}.".startswith(f"{entry.symbol}.")
-        if around and entry.path == one.path and entry.operation in ("replaced", "deleted"):
+        around = f"{place.symbol}.".startswith(f"{entry.symbol}.")
+        if around and entry.path == place.path and entry.operation in ("replaced", "deleted"):
             return entry
     return None
 
 
-def _same_place(entry: Declared, one: PatchedFile, change: SymbolChange) -> bool:
-    """Return whether a declaration may have undone what a patch changed; of a wrapped symbol, the original is kept.
+def _suspect(declared: Iterable[Declared], lost: Remaining) -> Declared | None:
+    """Return the first declaration that may have undone a change; None where there is none.
 
-    Comments belong to no symbol: any other declaration of the file may have.
+    A wrapped symbol keeps the original. Comments belong to no symbol: any declaration of the file may have.
     """
-    same = change.kind == "text" or entry.symbol == change.symbol
-    return same and entry.path == one.path and entry.operation != "wrapped"
+    path, symbol = lost.place
+    for entry in declared:
+        same = entry.symbol == symbol or lost.effect.change.kind == "text"
+        if same and entry.path == path and entry.operation != "wrapped":
+            return entry
+    return None
 
 
-def _declared(one: PatchedFile, change: SymbolChange) -> Declared:
-    return Declared(
-        path=one.path,
-        symbol=change.symbol,
-        operation=one.operation,
-        reason=one.reason,
-        layer=one.layer,
-        where=one.where,
-    )
-
-
-def _problem(one: PatchedFile, change: SymbolChange, rival: Declared) -> Problem:
-    name = f"`{change.symbol}` of {one.path}" if change.symbol != one.path.rpartition("/")[2] else one.path
-    what = f"what {_label(one)} changes in {name} is lost: {_label(rival)} says otherwise"
-    return Problem(where=rival.where or one.where, what=what, fix=_ONE)
-
-
-def _label(one: Declared | PatchedFile) -> str:
+def _label(one: Declared) -> str:
     return f"the {one.operation} ({one.where})" if one.where else f"the {one.operation}"
 
 
@@ -90,10 +80,13 @@ def _is_gone(one: PatchedFile, change: SymbolChange, source: bytes | None, now: 
 
     Comments and layout are compared by lines: their words are everywhere.
     """
-    texts = [_words(content, one.path, change) for content in (one.before, one.after, source, now)]
-    if any(text is None for text in texts):
-        return False
-    before, after, upstream, left = (text or Counter() for text in texts)
+    texts: list[Counter[str]] = []
+    for content in (one.before, one.after, source, now):
+        words = _words(content, one.path, change)
+        if words is None:
+            return False
+        texts.append(words)
+    before, after, upstream, left = texts
     put_in, taken_out = after - before, before - after
     kept = put_in & (left - upstream) if put_in else taken_out & (upstream - left)
     return bool(put_in or taken_out) and not kept
@@ -107,14 +100,11 @@ def _words(content: bytes | None, path: str, change: SymbolChange) -> Counter[st
         return Counter(content.decode(errors="replace").splitlines())
     if change.symbol == path.rpartition("/")[2]:
         return Counter(_WORD.findall(content.decode(errors="replace")))
-    try:
-        module = Module(path, content)
-    except MergeError:
-        return None
-    known = chosen(module, change.symbol)
-    if not known:
+    module = parsed(path, content)
+    if module is None:
         return None
     words: Counter[str] = Counter()
+    known = chosen(module, change.symbol)
     for one in known:
         words.update(_WORD.findall(module.text(one.node)))
-    return words
+    return words if known else None

@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
 from npu_overlays.changes.equivalence import bases, decorators, meaning, order, owners, statements
+from npu_overlays.errors import MergeError
 from npu_overlays.model.definitions import Definition, SymbolKind
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import symbols_of
@@ -52,6 +53,20 @@ class ChangedClass:
     name: str
     line: int | None = None
     changes: tuple[SymbolChange, ...] = ()
+
+    def as_a_whole(self) -> SymbolChange:
+        """Return the change of the class itself."""
+        return SymbolChange(action=self.action, kind="class", symbol=self.name, line=self.line)
+
+
+def parsed(path: str, content: bytes | None) -> Module | None:
+    """Return a Python module; None for no file, for another file, and for one that Python cannot parse."""
+    if content is None or not path.endswith(".py"):
+        return None
+    try:
+        return Module(path, content)
+    except MergeError:
+        return None
 
 
 def compare_modules(
@@ -159,9 +174,7 @@ class _Comparison:
         before, after = self._before.definitions, self._after.definitions
         lines = {name: _line(after.get(name, [])) for name in self._classes}
         for name in sorted(self._classes, key=lambda name: (lines[name] is None, lines[name] or 0, name)):
-            action: ChangeAction = "updated" if name in before else "added"
-            if name not in after:
-                action = "deleted"
+            action: ChangeAction = "deleted" if name not in after else "updated" if name in before else "added"
             yield ChangedClass(action=action, name=name, line=lines[name], changes=tuple(self._classes[name]))
 
 
@@ -195,9 +208,11 @@ def _paired(name: str, old: list[_Named], new: list[_Named]) -> Iterator[SymbolC
     elif len(dict(old).keys() & dict(new).keys()) < min(len(old), len(new)):
         yield _of_name(name, old, new)
         return
-    for symbol in dict.fromkeys([*dict(old), *dict(new)]):
-        before = [one for one in old if one.symbol == symbol]
-        after = [one for one in new if one.symbol == symbol]
+    sides: dict[str, tuple[list[_Named], list[_Named]]] = {}
+    for side, named in enumerate((old, new)):
+        for one in named:
+            sides.setdefault(one.symbol, ([], []))[side].append(one)
+    for symbol, (before, after) in sides.items():
         if _meaning(before) != _meaning(after):
             yield _of_name(symbol, before, after)
 
@@ -212,7 +227,8 @@ def _of_name(name: str, old: list[_Named], new: list[_Named]) -> SymbolChange:
 
 def _surplus(mine: list[tuple[str, int, str]], other: list[tuple[str, int, str]]) -> Iterator[tuple[str, int, str]]:
     """Yield the statements that another list lacks, or has fewer times."""
-    surplus = Counter(text for text, _, _ in mine) - Counter(text for text, _, _ in other)
+    surplus = Counter(one[0] for one in mine)
+    surplus.subtract(one[0] for one in other)
     for statement in mine:
         if surplus[statement[0]] > 0:
             surplus[statement[0]] -= 1
@@ -226,9 +242,8 @@ def _classes_in(scope: str, definitions: Iterable[Definition]) -> list[Definitio
 def _class_names(*modules: Module) -> list[str]:
     names: set[str] = set()
     for module in modules:
-        for name, known in module.definitions.items():
-            if any(definition.kind == "class" for definition in known):
-                names.add(name)
+        for known in module.definitions.values():
+            names.update(one.name for one in known if one.kind == "class")
     return sorted(names)
 
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
-from npu_overlays.changes.module_comparison import SymbolChange
+from npu_overlays.changes.module_comparison import SymbolChange, parsed
 from npu_overlays.changes.tree_comparison import ChangedFile, compare_file
-from npu_overlays.errors import MergeError
 from npu_overlays.merge.results import Declared, PatchedFile
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.likeness import ENOUGH, TokenPairs, likeness, token_pairs
@@ -120,14 +119,17 @@ class _Series:
     def _append(self, effects: Sequence[Effect]) -> None:
         """Put the effects of one patch on all of its files behind the earlier ones at their places."""
         gone = [one for one in effects if one.change.action == "deleted" and self._effects.get(one.place)]
-        added = [one for one in effects if gone and one.change.action == "added"]
-        moved = {one.place: self._moved_to(one, gone) for one in added}
+        moved: dict[SymbolPlace, tuple[Effect, ...]] = {}
+        for one in effects:
+            if gone and one.change.action == "added":
+                moved[one.place] = self._moved_to(one, gone)
         for one in effects:
             earlier = _by_number([*moved.get(one.place, ()), *self._effects.get(one.place, ())])
             together = [*earlier.values(), one]
             kept = self._without_reverted(together)
             self._effects[one.place] = kept
-            self._reverted.setdefault(one.place.path, {}).update(_by_number(e for e in together if e not in kept))
+            reverted = self._reverted.setdefault(one.place.path, {})
+            reverted.update(_by_number(other for other in together if other not in kept))
 
     def _moved_to(self, new: Effect, gone: Sequence[Effect]) -> tuple[Effect, ...]:
         """Return the earlier effects at the place that a patch renames or moves to a new one; none if it does not.
@@ -181,8 +183,8 @@ class _Series:
     def _has_lines(self, effect: Effect) -> bool:
         """Return whether lines that a patch added to a file remain; if it added none, whether lines are gone."""
         files = self._files[effect.one.path]
-        texts = (effect.one.before, effect.one.after, files[0].before, files[-1].after)
-        before, after, upstream, now = (Counter((text or b"").splitlines()) for text in texts)
+        before, after = _lines(effect.one.before), _lines(effect.one.after)
+        upstream, now = _lines(files[0].before), _lines(files[-1].after)
         added, deleted = after - before, before - after
         return bool(added & (now - upstream) if added else deleted & (upstream - now))
 
@@ -224,9 +226,12 @@ def _by_symbol(difference: ChangedFile) -> dict[str, tuple[SymbolChange, bool]]:
         found[change.symbol] = (replace(change, action="replaced") if mixed else change, False)
     for entry in difference.class_changes:
         if entry.changes and entry.action != "updated":
-            whole = SymbolChange(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
-            found[entry.name] = (whole, True)
+            found[entry.name] = (entry.as_a_whole(), True)
     return found
+
+
+def _lines(content: _Content) -> Counter[bytes]:
+    return Counter((content or b"").splitlines())
 
 
 def _by_number(effects: Iterable[Effect]) -> dict[int, Effect]:
@@ -251,12 +256,12 @@ class _Texts:
     """The text of places in contents of files; each content is parsed once."""
 
     def __init__(self) -> None:
-        self._modules: dict[tuple[str, bytes], Module | None] = {}
+        self._modules: dict[tuple[str, _Content], Module | None] = {}
         self._shapes: dict[tuple[_Content, SymbolPlace], TokenPairs] = {}
 
     def edits(self, effect: Effect) -> list[_Edit]:
         """Return how an effect changes the text of its place, or of the file if that has no definition."""
-        old, new = (self._text(content, effect.place) for content in (effect.one.before, effect.one.after))
+        old, new = self._text(effect.one.before, effect.place), self._text(effect.one.after, effect.place)
         around = ["", *old, ""]
         edits = []
         for tag, start, end, first, behind in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -267,7 +272,7 @@ class _Texts:
 
     def is_back_renamed(self, first: Effect, last: Effect) -> bool:
         """Return whether a place has after one effect, but for its name, the text of another before an effect there."""
-        old, new = (one.place.symbol.rpartition(".")[2] for one in (first, last))
+        old, new = first.place.symbol.rpartition(".")[2], last.place.symbol.rpartition(".")[2]
         named = re.compile(rf"(?<!\w){re.escape(new)}(?!\w)")
         after = self._text(last.one.after, last.place)
         return self._text(first.one.before, first.place) == [named.sub(lambda _: old, line) for line in after]
@@ -289,14 +294,9 @@ class _Texts:
 
     def _definitions(self, content: _Content, place: SymbolPlace) -> tuple[Module | None, list[Definition]]:
         """Return a module and the definitions at a place of it; None for what is no module, or cannot be parsed."""
-        if content is None or not place.path.endswith(".py"):
-            return None, []
         key = (place.path, content)
         if key not in self._modules:
-            try:
-                self._modules[key] = Module(place.path, content)
-            except MergeError:
-                self._modules[key] = None
+            self._modules[key] = parsed(place.path, content)
         module = self._modules[key]
         return module, module.definitions.get(place.symbol, []) if module else []
 

@@ -65,8 +65,8 @@ def declarations(applied: Applied) -> tuple[Declared, ...]:
             undoes it.
     """
     left = remaining(applied.patched)
-    unmoved = [one.effect for one in left if one.place == one.effect.place and not one.effect.whole]
-    if problems := list(lost_changes(applied, [(effect.one, effect.change) for effect in unmoved])):
+    unmoved = [one for one in left if one.place == one.effect.place and not one.effect.whole]
+    if problems := list(lost_changes(applied, unmoved)):
         raise MergeError(problems)
     return (*(one.declared for one in left), *applied.declared)
 
@@ -94,9 +94,10 @@ class _Ledger:
     def __init__(self, declared: tuple[Declared, ...]) -> None:
         self._declared = declared
         self._by_place: dict[tuple[str, str], list[Declared]] = {}
+        self._private: set[tuple[str, str]] = set()
         for entry in declared:
             self._by_place.setdefault((entry.path, entry.symbol), []).append(entry)
-        self._private = {(entry.path, name) for entry in declared for name in _kept(entry)}
+            self._private.update((entry.path, name) for name in _kept(entry))
         self._seen: set[int] = set()
         self._unexplained: list[tuple[str, SymbolChange]] = []
 
@@ -112,9 +113,13 @@ class _Ledger:
 
     def _where(self, path: str, symbol: str) -> str:
         """Return where something is declared for a file, in the same class if anything is; empty where nothing is."""
-        found = [entry for entry in self._declared if entry.path == path and entry.where]
-        near = [entry for entry in found if entry.symbol.partition(".")[0] == symbol.partition(".")[0]]
-        return (near or found)[0].where if found else ""
+        in_file = ""
+        for entry in self._declared:
+            if entry.path == path and entry.where:
+                if entry.symbol.partition(".")[0] == symbol.partition(".")[0]:
+                    return entry.where
+                in_file = in_file or entry.where
+        return in_file
 
     def explain_all(self, path: str, changes: Iterable[SymbolChange]) -> tuple[Explained, ...]:
         """Return the declared changes of a module or class, without the originals that wrapped symbols keep."""
@@ -141,9 +146,9 @@ class _Ledger:
 
     def _fitting(self, path: str, place: str, change: SymbolChange) -> list[Declared]:
         """Return the declarations for a place that a change there can come from."""
-        places = dict.fromkeys([place, *(change.parts if place == change.symbol else ())])
+        parts = change.parts if place == change.symbol else ()
         entries: list[Declared] = []
-        for one in places:
+        for one in dict.fromkeys((place, *parts)):
             entries += self._by_place.get((path, one), [])
         # What a patch adds may be edited further, and is added then.
         patched = change.action == "added" and any(entry.operation == "patch" for entry in entries)
@@ -194,8 +199,7 @@ def _explain_file(ledger: _Ledger, file: ChangedFile) -> ExplainedFile:
         explained = ledger.explain_all(file.path, entry.changes)
         whole = None
         if entry.action != "updated":
-            change = SymbolChange(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
-            whole = ledger.explain(file.path, change)
+            whole = ledger.explain(file.path, entry.as_a_whole())
         classes.append(ExplainedClass(entry=entry, changes=explained, whole=whole))
     module = ledger.explain_all(file.path, [*file.module_changes, *ledger.formatting(file)])
     return ExplainedFile(file=file, class_changes=tuple(classes), module_changes=module)

@@ -10,9 +10,14 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from npu_overlays.changes.module_comparison import ChangeAction, ChangedClass, ChangeKind, SymbolChange, compare_modules
-from npu_overlays.errors import MergeError
-from npu_overlays.model.module import Module
+from npu_overlays.changes.module_comparison import (
+    ChangeAction,
+    ChangedClass,
+    ChangeKind,
+    SymbolChange,
+    compare_modules,
+    parsed,
+)
 from npu_overlays.sources.tree import PatchedTree
 
 
@@ -33,14 +38,14 @@ class ChangedFile:
             if entry.changes:
                 yield from entry.changes
             else:
-                yield SymbolChange(action=entry.action, kind="class", symbol=entry.name, line=entry.line)
+                yield entry.as_a_whole()
         yield from self.module_changes
 
 
 def compare_trees(tree: PatchedTree) -> tuple[ChangedFile, ...]:
     """Return what differs between upstream and the patched tree, by path."""
-    found = (compare_file(path, tree.before(path), tree.after(path)) for path in sorted(tree.changed))
-    return tuple(change for change in found if change is not None)
+    found = [compare_file(path, tree.before(path), tree.after(path)) for path in sorted(tree.changed)]
+    return tuple(filter(None, found))
 
 
 def compare_file(path: str, before: bytes | None, after: bytes | None) -> ChangedFile | None:
@@ -50,12 +55,12 @@ def compare_file(path: str, before: bytes | None, after: bytes | None) -> Change
     action: ChangeAction = "added" if before is None else "deleted" if after is None else "updated"
     classes: tuple[ChangedClass, ...] = ()
     module: tuple[SymbolChange, ...] = ()
-    modules = [_parsed(path, before or b""), _parsed(path, after or b"")]
-    if modules[0] and modules[1]:
-        classes, module = compare_modules(modules[0], modules[1], code=action == "updated")
+    old, new = parsed(path, before or b""), parsed(path, after or b"")
+    if old and new:
+        classes, module = compare_modules(old, new, code=action == "updated")
     if not classes and not module:
         name = path.rpartition("/")[2]
-        kind: ChangeKind = "text" if all(modules) and action == "updated" else "file"
+        kind: ChangeKind = "text" if old and new and action == "updated" else "file"
         module = (SymbolChange(action="replaced" if action == "updated" else action, kind=kind, symbol=name),)
     return ChangedFile(
         path=path,
@@ -65,14 +70,6 @@ def compare_file(path: str, before: bytes | None, after: bytes | None) -> Change
         class_changes=classes,
         module_changes=module,
     )
-
-
-def _parsed(path: str, content: bytes) -> Module | None:
-    """Return a Python module; None for another file and for one that Python cannot read, which has no symbols."""
-    try:
-        return Module(path, content) if path.endswith(".py") else None
-    except MergeError:
-        return None
 
 
 def _sha256(content: bytes | None) -> str | None:

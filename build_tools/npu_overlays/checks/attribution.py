@@ -26,6 +26,11 @@ class Culprit:
         return f"{self.file}:{min(self.lines)}" if self.lines else self.file
 
 
+def culprit_of(operation: Operation) -> Culprit:
+    """Return an operation as what is to be mended."""
+    return Culprit(file=operation.file, lines=(operation.line,))
+
+
 class Attribution:
     """Finds culprits.
 
@@ -79,7 +84,7 @@ class Attribution:
                 if lines := {one.line for one in operation.imports if name == f"import {one.imported}"}:
                     return Culprit(file=operation.file, lines=tuple(lines))
         for operation in own:
-            return Culprit(file=operation.file, lines=(operation.line,))
+            return culprit_of(operation)
         return _all_of(operations) if operations else Culprit(file=where or f"{self.overlay}: {path}")
 
     def operations_at(self, path: str, offset: int) -> list[Operation]:
@@ -93,7 +98,7 @@ class Attribution:
         wanted = [*(f"{symbol}.{name}" for name in names), symbol]
         for operation in self._operations.get(path, []):
             if operation.name in wanted:
-                return Culprit(file=operation.file, lines=(operation.line,))
+                return culprit_of(operation)
         return self.taker(path, names[0])
 
     def taker(self, path: str, name: str) -> Culprit:
@@ -102,13 +107,12 @@ class Attribution:
         for symbol in _around(name):
             for operation in operations:
                 if operation.name == symbol:
-                    return Culprit(file=operation.file, lines=(operation.line,))
+                    return culprit_of(operation)
         wheres = {stretch.where for stretch in self._authorship[path].stretches} if path in self._authorship else set()
-        patches = sorted(wheres & self._patches) or [
-            one.file for one in self._content.patches if path in read_patch(one).paths
-        ]
-        if operations and not wheres & self._patches:
+        patches = sorted(wheres & self._patches)
+        if operations and not patches:
             return _all_of(operations)
+        patches = patches or [one.file for one in self._content.patches if path in read_patch(one).paths]
         if patches:
             return self._patch(patches[0], path, [name])
         return Culprit(file=min(filter(None, wheres), default=f"{self.overlay}: {path}"), kind="patch")

@@ -44,17 +44,19 @@ def collision_problems(context: CheckContext) -> list[Problem]:
         sharing.setdefault(place(path), []).append(path)
     found: list[tuple[str, str, str]] = []
     for path in new:
-        others = [other for other in sharing[place(path)] if other != path]
-        found += [(path, f"would lie in the wheel where {other} lies", _ANOTHER_NAME) for other in others]
+        for other in sharing[place(path)]:
+            if other != path:
+                found.append((path, f"would lie in the wheel where {other} lies", _ANOTHER_NAME))
     named = {place(path): path for path in new}
     reserved = [context.content.overlay.summary_package]
     for one in collisions(map(place, paths), named, reserved=reserved):
         found.append((named[one.place], one.what, one.fix))
     labels = {file.path: file.file for file in context.content.files}
-    return [
-        Problem(where=labels.get(path) or context.attribution.taker(path, "").where, what=what, fix=fix)
-        for path, what, fix in found
-    ]
+    problems: list[Problem] = []
+    for path, what, fix in found:
+        where = labels.get(path) or context.attribution.taker(path, "").where
+        problems.append(Problem(where=where, what=what, fix=fix))
+    return problems
 
 
 def collisions(places: Iterable[str], new: Iterable[str], *, reserved: Iterable[str] = ()) -> list[Collision]:
@@ -87,7 +89,9 @@ def _unholdable(place: str, reserved: frozenset[str]) -> Iterator[Collision]:
         f"`{parts[0]}` in the wheel is the tool's own": _folded(parts[0]) in reserved
         or parts[0].endswith((".dist-info", ".data")),
     }
-    yield from (Collision(place=place, what=what, fix=_ANOTHER_NAME) for what, true in reasons.items() if true)
+    for what, applies in reasons.items():
+        if applies:
+            yield Collision(place=place, what=what, fix=_ANOTHER_NAME)
 
 
 def _not_on_windows(part: str) -> bool:

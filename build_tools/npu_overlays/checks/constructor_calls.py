@@ -6,21 +6,22 @@ That is so where a constructor comes, goes or gets other parameters, by whicheve
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
-from npu_overlays.checks.member_access import unsure_nodes
+from npu_overlays.checks.member_access import nodes_mentioning, unsure_nodes
+from npu_overlays.checks.references import any_word
 from npu_overlays.errors import listing
 from npu_overlays.model import Symbol, Target
-from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
+from npu_overlays.model.class_graph import ClassGraph, class_around
 from npu_overlays.model.constructors import constructor, super_constructor
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.model.dynamic_members import may_have_dynamic_member
 from npu_overlays.model.local_names import is_local
 from npu_overlays.model.signatures import Parameter, call_mismatch, parameters, replacement_mismatch, signature_text
+from npu_overlays.model.syntax import is_name
 
 _INIT = "__init__"
 _KEEP = "keep what they give, or change those places too"
@@ -50,15 +51,12 @@ class _ConstructorChanges:
 def report_refused_calls(context: CheckContext, report: ProblemReport) -> None:
     """Report classes whose constructor refuses calls of the shipped modules that upstream's accepts."""
     before, after = context.before.classes, context.after.classes
-    for path in sorted(context.tree.changed):
-        if context.tree.before(path) is None or not path.endswith(".py"):
+    for symbol in context.changed_classes():
+        if before.node(symbol) is None or _stated(before, symbol) == _stated(after, symbol):
             continue
-        for symbol in after.classes(path):
-            if before.node(symbol) is None or _stated(before, symbol) == _stated(after, symbol):
-                continue
-            if places := list(_refused(after, _constructor_changes(before, after, symbol))):
-                what = f"`{symbol.name}` of {path} cannot be made any more as in {listing(places)}"
-                report.add(context.attribution.changer(symbol, [_INIT]), what, _KEEP)
+        if places := list(_refused(after, _constructor_changes(before, after, symbol))):
+            what = f"`{symbol.name}` of {symbol.path} cannot be made any more as in {listing(places)}"
+            report.add(context.attribution.changer(symbol, [_INIT]), what, _KEEP)
 
 
 def _stated(graph: ClassGraph, symbol: Symbol) -> tuple[list[str], tuple[Target, ...]]:
@@ -95,20 +93,16 @@ def _narrowed(
 
 def _refused(graph: ClassGraph, changes: _ConstructorChanges) -> Iterator[str]:
     """Yield the calls that fail, as ``path:line (call)``, except where the code expects that they may."""
-    names = {re.escape(one.name.rpartition(".")[2].encode()) for one in (*changes.made, *changes.behind)}
+    names = {one.name.rpartition(".")[2] for one in (*changes.made, *changes.behind)}
     if not names:
         return
-    word = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names)))
-    for path, content in graph.texts.items():
-        module = graph.module(path) if word.search(content) else None
-        if module is None:
-            continue
-        around = enclosing(module)
+    for path, around in nodes_mentioning(graph, any_word(names)):
         unsure = unsure_nodes(around, _INIT)
         calls = [node for node in around if isinstance(node, ast.Call) and node not in unsure]
         found = [one for one in calls if _is_refused(graph, path, one, around[one], changes)]
         found.sort(key=lambda one: (one.lineno, one.col_offset))
-        yield from (f"{path}:{one.lineno} ({ast.unparse(one).splitlines()[0]})" for one in found)
+        for one in found:
+            yield f"{path}:{one.lineno} ({ast.unparse(one).splitlines()[0]})"
 
 
 def _is_refused(
@@ -116,7 +110,7 @@ def _is_refused(
 ) -> bool:
     called, bound = call.func, True
     if isinstance(called, ast.Attribute) and called.attr == _INIT:
-        if isinstance(called.value, ast.Call) and getattr(called.value.func, "id", "") == "super":
+        if isinstance(called.value, ast.Call) and is_name(called.value.func, "super"):
             owner = class_around(path, outer)
             change = changes.behind.get(owner) if owner else None
             return change is not None and change.refuses(call, bound=True)

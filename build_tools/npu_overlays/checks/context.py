@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from npu_overlays.checks.attribution import Attribution
 from npu_overlays.merge.authorship import Authorship, kept
 from npu_overlays.merge.results import Applied
-from npu_overlays.model import Model
+from npu_overlays.model import Model, Symbol
 from npu_overlays.model.exports import may_import_all
 from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.shipped_modules import module_name
@@ -65,6 +66,12 @@ class CheckContext:
         return TextPrescan(
             stars=frozenset(stars), structs=structs or any(_STRUCTS in one.after for one in self.modules)
         )
+
+    def changed_classes(self) -> Iterator[Symbol]:
+        """Yield the patched tree's classes of all modules of upstream's that were changed."""
+        for path in sorted(self.tree.changed):
+            if self.tree.before(path) is not None and path.endswith(".py"):
+                yield from self.after.classes.classes(path)
 
     def sets_elsewhere(self, name: str) -> bool:
         """Return whether a shipped module gives a name to something that is not itself: perhaps to what is asked."""

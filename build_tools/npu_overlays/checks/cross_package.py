@@ -5,15 +5,15 @@ What upstream's own code needs of another upstream that has it not is listed apa
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 
-from npu_overlays.checks.attribution import Attribution, Culprit, ProblemReport
+from npu_overlays.checks.attribution import Attribution, Culprit, ProblemReport, culprit_of
 from npu_overlays.checks.package_needs import PackageNeed, package_needs
+from npu_overlays.checks.references import nearest
 from npu_overlays.errors import Problem, by_cause
 from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of_files
@@ -197,7 +197,7 @@ class _Pair:
         symbol = ".".join(need.names)
         for operation in self.provider.content.operations:
             if symbol and operation.name in (symbol, f"{symbol}.__init__", *need.names[:1]):
-                return Culprit(file=operation.file, lines=(operation.line,))
+                return culprit_of(operation)
         place = self.before.modules.paths.get(need.module, "")
         return self.provider.attribution.taker(self.provider.path_of(place), symbol)
 
@@ -213,5 +213,5 @@ class _Pair:
         modules = self.after.modules
         known = modules.surface(need.module).bound if need.names else modules.paths
         wanted = need.names[-1] if need.names else need.module
-        close = [] if need.keyword else difflib.get_close_matches(wanted, known, n=1)
-        return f"nearest: `{close[0]}`" if close else "correct it, or have it there"
+        hint = "" if need.keyword else nearest(wanted, known)
+        return hint or "correct it, or have it there"

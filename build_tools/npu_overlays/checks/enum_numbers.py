@@ -16,22 +16,22 @@ _FLAGS = frozenset({"enum.Flag", "enum.IntFlag"})
 def report_enum_numbers(context: CheckContext, report: ProblemReport) -> None:
     """Report members that keep their name and get another number: what was stored or sent then means another one."""
     before, after = context.before.classes, context.after.classes
-    for path in sorted(context.tree.changed):
-        if b"auto(" not in (context.tree.before(path) or b"") or not path.endswith(".py"):
+    for symbol in context.changed_classes():
+        if b"auto(" not in (context.tree.before(symbol.path) or b""):
             continue
-        for symbol in after.classes(path):
-            old, new = _numbers(before, symbol), _numbers(after, symbol)
-            moved = [name for name in old if name in new and new[name] != old[name]]
-            if moved:
-                other, cause = _cause(before, after, symbol, moved[0])
-                what = f"`{symbol.name}.{moved[0]}` gets another number from `auto()`: {cause}"
-                fix = "put new members last, and leave a number where a member goes: give the next one its value"
-                report.add(context.attribution.taker(path, f"{symbol.name}.{other}"), what, fix)
+        old, new = _numbers(before, symbol), _numbers(after, symbol)
+        moved = [name for name in old if name in new and new[name] != old[name]]
+        if moved:
+            other, cause = _cause(before, after, symbol, moved[0])
+            what = f"`{symbol.name}.{moved[0]}` gets another number from `auto()`: {cause}"
+            fix = "put new members last, and leave a number where a member goes: give the next one its value"
+            report.add(context.attribution.taker(symbol.path, f"{symbol.name}.{other}"), what, fix)
 
 
 def _cause(before: ClassGraph, after: ClassGraph, symbol: Symbol, member: str) -> tuple[str, str]:
     """Return the first member that came or went in front of one, and that as a clause; the member itself for none."""
-    old, new = ([name for name, _ in _members(graph, symbol)] for graph in (before, after))
+    old = [name for name, _ in _members(before, symbol)]
+    new = [name for name, _ in _members(after, symbol)]
     for name in new[: new.index(member)]:
         if name not in old:
             return name, f"`{name}` comes in front of it"

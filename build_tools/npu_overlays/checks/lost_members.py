@@ -7,23 +7,30 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
-from npu_overlays.checks.member_access import OPERATORS, is_operator, of_class, receivers, unsure_nodes
+from npu_overlays.checks.member_access import (
+    OPERATORS,
+    Around,
+    is_operator,
+    nodes_mentioning,
+    of_class,
+    receivers,
+    unsure_nodes,
+)
+from npu_overlays.checks.references import any_word
 from npu_overlays.errors import listing
 from npu_overlays.model import Symbol
-from npu_overlays.model.class_graph import ClassGraph, class_around, enclosing
+from npu_overlays.model.class_graph import ClassGraph, class_around
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.dynamic_members import may_have_dynamic_member
 from npu_overlays.model.local_names import class_of_local, is_local, is_self
+from npu_overlays.model.syntax import called, is_name
 
 _KEEP = "keep it, or change those places too"
-# By node the statements around it.
-_Around: TypeAlias = Mapping[ast.AST, tuple[ast.stmt, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +93,7 @@ def _losses(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> list[_Loss
 
 def _askers(graph: ClassGraph, loss: _Loss) -> Iterator[str]:
     """Yield the places that ask for a lost member, as ``path:line (expression)``."""
-    word = _mention_of(loss)
-    for path, content in graph.texts.items():
-        module = graph.module(path) if word.search(content) else None
-        if module is None:
-            continue
-        around = enclosing(module)
+    for path, around in nodes_mentioning(graph, _mention_of(loss)):
         found: list[tuple[int, int, str]] = []
         for node in around.keys() - unsure_nodes(around, loss.name):
             operator = is_operator(node, loss.name)
@@ -100,19 +102,19 @@ def _askers(graph: ClassGraph, loss: _Loss) -> Iterator[str]:
                 if of_object and _is_without(graph, path, of_class(asked), around, loss):
                     shown = ast.unparse(node).strip().splitlines()[0].rstrip(":")
                     found.append((asked.lineno, asked.col_offset, shown))
-        yield from (f"{path}:{line} ({shown})" for line, _, shown in sorted(found))
+        for line, _, shown in sorted(found):
+            yield f"{path}:{line} ({shown})"
 
 
 def _mention_of(loss: _Loss) -> re.Pattern[bytes]:
-    """Return what a module's text holds that may ask for a lost member: parsing all modules takes long."""
+    """Return what the text of a module holds that may ask for a lost member."""
+    if loss.name in OPERATORS:
+        return any_word(one.name.rpartition(".")[2] for one in loss.without)
     name = re.escape(loss.name.encode())
-    if loss.name not in OPERATORS:
-        return re.compile(rb"\.\s*%s\b|getattr\([^()]*%s" % (name, name))
-    classes = sorted({re.escape(one.name.rpartition(".")[2].encode()) for one in loss.without})
-    return re.compile(rb"\b(?:%s)\b" % b"|".join(classes))
+    return re.compile(rb"\.\s*%s\b|getattr\([^()]*%s" % (name, name))
 
 
-def _is_class(graph: ClassGraph, path: str, asked: ast.expr, around: _Around) -> bool:
+def _is_class(graph: ClassGraph, path: str, asked: ast.expr, around: Around) -> bool:
     """Return whether an expression is a class, which Python does not ask for the operators that its objects have."""
     root = ast.unparse(asked).partition(".")[0]
     return (
@@ -122,16 +124,16 @@ def _is_class(graph: ClassGraph, path: str, asked: ast.expr, around: _Around) ->
     )
 
 
-def _is_without(graph: ClassGraph, path: str, asked: ast.expr, around: _Around, loss: _Loss) -> bool:
+def _is_without(graph: ClassGraph, path: str, asked: ast.expr, around: Around, loss: _Loss) -> bool:
     """Return whether an expression is an object of a class that has lost the member, or such a class."""
     outer = around[asked]
     owner = class_around(path, outer)
-    if isinstance(asked, ast.Call) and getattr(asked.func, "id", "") == "super":
+    if isinstance(asked, ast.Call) and is_name(asked.func, "super"):
         return owner is not None and _is_above(graph, owner, loss)
     if owner and isinstance(asked, ast.Name) and is_self(asked, outer):
         method = next(one.name for one in outer if isinstance(one, FUNCTIONS))
         return any(owner in graph.line(one) and graph.owner(one, method) == owner for one in loss.without)
-    named = asked.func if isinstance(asked, ast.Call) else asked
+    named = called(asked)
     if is_local(ast.unparse(named).partition(".")[0], outer):
         given = class_of_local(asked.id, outer) if isinstance(asked, ast.Name) else None
         return given is not None and graph.resolved_class(path, given) in loss.without

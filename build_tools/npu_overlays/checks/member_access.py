@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from npu_overlays.checks.references import guarded_parts
+from npu_overlays.model.class_graph import ClassGraph, enclosing
 from npu_overlays.model.definitions import FUNCTIONS, blocks
+from npu_overlays.model.syntax import all_of, is_name
 
+# By node the statements around it.
+Around: TypeAlias = Mapping[ast.AST, tuple[ast.stmt, ...]]
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 # What Python asks an object for where a call, a `with`, a `for` and the like are evaluated.
 OPERATORS = frozenset(
@@ -24,7 +30,7 @@ def receivers(node: ast.AST, name: str) -> list[ast.expr]:
         return [node.value]
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute) and node.target.attr == name:
         return [node.target.value]
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr" and len(node.args) == 2:  # noqa: PLR2004  # without a default
+    if isinstance(node, ast.Call) and is_name(node.func, "getattr") and len(node.args) == 2:  # noqa: PLR2004  # without a default
         return node.args[:1] if getattr(node.args[1], "value", None) == name else []
     return []
 
@@ -37,7 +43,7 @@ def is_operator(node: ast.AST, name: str) -> bool:
 def _operands(node: ast.AST, name: str) -> list[ast.expr]:
     """Return what Python asks for ``__call__`` and the like where a node is evaluated."""
     if isinstance(node, ast.Call):
-        measured = name == "__len__" and getattr(node.func, "id", "") == "len"
+        measured = name == "__len__" and is_name(node.func, "len")
         return [node.func] if name == "__call__" else node.args[:1] if measured else []
     if isinstance(node, (ast.With, ast.AsyncWith)):
         wanted = {"__aenter__", "__aexit__"} if isinstance(node, ast.AsyncWith) else {"__enter__", "__exit__"}
@@ -49,9 +55,17 @@ def _operands(node: ast.AST, name: str) -> list[ast.expr]:
 
 def of_class(asked: ast.expr) -> ast.expr:
     """Return the object whose class is asked, for ``type(x)`` and ``x.__class__``."""
-    if isinstance(asked, ast.Call) and getattr(asked.func, "id", "") == "type" and len(asked.args) == 1:
+    if isinstance(asked, ast.Call) and is_name(asked.func, "type") and len(asked.args) == 1:
         return asked.args[0]
     return asked.value if isinstance(asked, ast.Attribute) and asked.attr == "__class__" else asked
+
+
+def nodes_mentioning(graph: ClassGraph, word: re.Pattern[bytes]) -> Iterator[tuple[str, Around]]:
+    """Yield the path and the nodes of every module whose text holds a word: parsing all modules takes long."""
+    for path, content in graph.texts.items():
+        module = graph.module(path) if word.search(content) else None
+        if module is not None:
+            yield path, enclosing(module)
 
 
 def unsure_nodes(nodes: Iterable[ast.AST], name: str) -> set[ast.AST]:
@@ -77,5 +91,8 @@ def _behind_guards(node: ast.AST, name: str) -> Iterator[ast.AST]:
 
 def _asks_whether(test: ast.AST, name: str) -> bool:
     """Return whether a test asks something whether it has a member."""
-    calls = (one for one in ast.walk(test) if isinstance(one, ast.Call) and getattr(one.func, "id", "") in _WHETHER)
-    return any(getattr(call.args[1], "value", None) == name for call in calls if len(call.args) > 1)
+    for call in all_of(test, ast.Call):
+        asks = getattr(call.func, "id", "") in _WHETHER and len(call.args) > 1
+        if asks and getattr(call.args[1], "value", None) == name:
+            return True
+    return False

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
-from npu_overlays.checks.references import Reference, references
+from npu_overlays.checks.references import Reference, any_word, nearest, references
 from npu_overlays.errors import listing
+from npu_overlays.merge.authorship import line_at
 from npu_overlays.model.lazy_exports import entries, has, looks_lazy, may_hand_on
 from npu_overlays.model.shipped_modules import ShippedModules
 
@@ -42,7 +42,8 @@ def _needs(context: CheckContext, path: str, content: bytes) -> Iterator[Referen
     yield from references(tree, name, modules)
     if b"__all__" in content:
         listed = context.parsed.surface(content).listed or {}
-        yield from (Reference(module=name, name=one, node=node, text="__all__") for one, node in listed.items())
+        for one, node in listed.items():
+            yield Reference(module=name, name=one, node=node, text="__all__")
     if looks_lazy(content):
         for home, entry in entries(modules, name):
             if modules.owns(home):
@@ -66,17 +67,12 @@ def _complaint(modules: ShippedModules, reference: Reference) -> tuple[str, str]
         return f"`{reference.text}` leads out of the package", "count its dots"
     if not modules.exists(module):
         what = f"`{reference.text}`: no module {module} is shipped"
-        return what, _nearest(module, modules.paths) or "correct the import, or add the module under tree/"
+        return what, nearest(module, modules.paths) or "correct the import, or add the module under tree/"
     surface = modules.surface(module)
     what = f"`{reference.text}`: {module} has no `{name}`"
     if name in surface.typing_only:
         return f"{what} at run time, only under `if TYPE_CHECKING:`", "import it from where it is defined"
-    return what, _nearest(name, surface.bound) or "correct the name, or define it there"
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, [*known], n=1, cutoff=0.6)
-    return f"nearest: `{close[0]}`" if close else ""
+    return what, nearest(name, surface.bound) or "correct the name, or define it there"
 
 
 def report_lost_names(context: CheckContext, report: ProblemReport) -> None:
@@ -132,8 +128,11 @@ def _only_adding(context: CheckContext) -> set[str]:
     for operation in context.content.operations:
         action = "edited" if operation.symbol == "__all__" else operation.action
         actions.setdefault(operation.path, set()).add(action)
-    patched = {path for path in context.tree.changed if context.attribution.is_patched(path)}
-    return {path for path, those in actions.items() if not those & {"deleted", "edited"}} - patched
+    found: set[str] = set()
+    for path, those in actions.items():
+        if not those & {"deleted", "edited"} and not context.attribution.is_patched(path):
+            found.add(path)
+    return found
 
 
 def _affected_modules(context: CheckContext, lost: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
@@ -142,7 +141,7 @@ def _affected_modules(context: CheckContext, lost: Mapping[str, str]) -> Iterato
     They mention it, and besides the module that had it, or one that exports it again by ``import *`` or lazily.
     """
     modules = context.after.modules
-    homes, word = set(lost.values()), _word_of(lost)
+    homes, word = set(lost.values()), any_word(lost)
     for path in lost.values():
         package = context.name(path)
         while package := package.rpartition(".")[0]:
@@ -163,11 +162,7 @@ def _mentions_one_of(context: CheckContext, paths: set[str], content: bytes) -> 
     names = {context.name(path) for path in paths}
     if any(context.before.modules.is_package(name) for name in names) and _DOTS_ONLY.search(content):
         return True
-    return bool(_word_of(name.rpartition(".")[2] for name in names).search(content))
-
-
-def _word_of(words: Iterable[str]) -> re.Pattern[bytes]:
-    return re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(set(words))))
+    return bool(any_word(name.rpartition(".")[2] for name in names).search(content))
 
 
 def _is_lost(context: CheckContext, reference: Reference) -> bool:
@@ -208,5 +203,4 @@ def _named_in_settings(context: CheckContext, lost: Mapping[str, str]) -> Iterat
             full = module if module.rpartition(".")[2] == word else f"{module}.{word}"
             match = re.search(rb"(?<![\w.])%s(?!\w)" % re.escape(full.encode()), content)
             if match:
-                line = content.count(b"\n", 0, match.start()) + 1
-                yield word, f"{path}:{line} ({full})"
+                yield word, f"{path}:{line_at(content, match.start())} ({full})"

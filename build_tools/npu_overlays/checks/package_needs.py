@@ -13,7 +13,7 @@ from npu_overlays.model.exports import unevaluated
 from npu_overlays.model.lazy_exports import has
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
-from npu_overlays.model.syntax import nodes_of
+from npu_overlays.model.syntax import all_of, last_name, nodes_of
 
 _BY_NAME = "import_module"
 # They pass keywords on to their first argument.
@@ -126,7 +126,7 @@ class _Reader:
 
     def _keywords(self, call: ast.Call) -> Iterator[PackageNeed]:
         # Keywords of ``partial(f, …)`` are the function's.
-        called = call.args[0] if _leaf(call.func) in _PASSING and call.args else call.func
+        called = call.args[0] if last_name(call.func) in _PASSING and call.args else call.func
         meant = self._meant(called)
         if not meant or not meant[1] or meant in self._exchanged:
             return
@@ -137,7 +137,7 @@ class _Reader:
 
     def _dynamic(self, node: ast.AST) -> str:
         """Return the foreign module that ``importlib.import_module("…")`` gives; empty for anything else."""
-        if not isinstance(node, ast.Call) or _leaf(node.func) != _BY_NAME or len(node.args) != 1:
+        if not isinstance(node, ast.Call) or last_name(node.func) != _BY_NAME or len(node.args) != 1:
             return ""
         given = node.args[0]
         text = given.value if isinstance(given, ast.Constant) else self._texts.get(getattr(given, "id", ""), "")
@@ -174,7 +174,9 @@ def _unsure_nodes(tree: ast.Module) -> set[ast.AST]:
     conditions: set[str] = set()
     answers = [node for node in nodes if isinstance(node, ast.Assign) and _is_answer(node.value)]
     for _ in range(_RENAMES):
-        named = [target for node in answers if _is_condition(node.value, conditions) for target in node.targets]
+        named: list[ast.expr] = []
+        for answer in answers:
+            named += answer.targets if _is_condition(answer.value, conditions) else []
         conditions |= {one.id for one in named if isinstance(one, ast.Name)}
     found = set(unevaluated(tree))
     for node in nodes:
@@ -186,17 +188,16 @@ def _unsure_nodes(tree: ast.Module) -> set[ast.AST]:
 def _is_answer(value: ast.expr) -> bool:
     """Return whether a value may be the answer to such a question, and is not only made with one."""
     if isinstance(value, ast.Call):
-        return _leaf(value.func) in _ASKING or "version" in _leaf(value.func).lower()
+        return last_name(value.func) in _ASKING or "version" in last_name(value.func).lower()
     return isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Name))
 
 
 def _is_condition(test: ast.AST, conditions: set[str]) -> bool:
     """Return whether a test asks for a version, or whether something is there."""
-    names = {*map(_leaf, ast.walk(test))}
+    names = {*map(last_name, ast.walk(test))}
     if names & conditions or any("version" in name.lower() for name in names):
         return True
-    asked = (one for one in ast.walk(test) if isinstance(one, ast.Call) and _leaf(one.func) in _ASKING)
-    return any(not _asks_itself(one) for one in asked)
+    return any(last_name(one.func) in _ASKING and not _asks_itself(one) for one in all_of(test, ast.Call))
 
 
 def _asks_itself(call: ast.Call) -> bool:
@@ -206,7 +207,7 @@ def _asks_itself(call: ast.Call) -> bool:
 
 def _conditional_parts(node: ast.AST, conditions: set[str]) -> Iterator[ast.AST]:
     """Yield what below a node is for another version, or for when something else is not there."""
-    if isinstance(node, ast.ExceptHandler) and node.type and _MISSING & {*map(_leaf, ast.walk(node.type))}:
+    if isinstance(node, ast.ExceptHandler) and node.type and _MISSING & {*map(last_name, ast.walk(node.type))}:
         yield from node.body
     elif isinstance(node, ast.If) and _is_condition(node.test, conditions):
         yield from (*node.body, *node.orelse)
@@ -222,7 +223,3 @@ def _conditional_parts(node: ast.AST, conditions: set[str]) -> Iterator[ast.AST]
             if isinstance(one, ast.If) and isinstance(one.body[-1], _LEAVING) and _is_condition(one.test, conditions):
                 yield from node.body[number:]
                 return
-
-
-def _leaf(node: ast.AST) -> str:
-    return str(getattr(node, "id", getattr(node, "attr", "")))

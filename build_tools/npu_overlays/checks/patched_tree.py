@@ -19,6 +19,7 @@ from npu_overlays.checks.undefined_names import report_undefined_names
 from npu_overlays.checks.unmasked_names import report_unmasked_names
 from npu_overlays.errors import MergeError, by_cause
 from npu_overlays.merge.apply import merge_overlay
+from npu_overlays.merge.authorship import line_at
 from npu_overlays.merge.results import Applied
 from npu_overlays.model import Model
 from npu_overlays.model.encodings import encoding_of
@@ -78,7 +79,7 @@ def _report_markers(context: CheckContext, report: ProblemReport) -> None:
     for module in context.modules:
         if MARKERS_MODULE.encode() in module.after or imports_tool(module.after):
             offset = max(module.after.find(TOOL.encode()), 0)
-            line = module.after.count(b"\n", 0, offset) + 1
+            line = line_at(module.after, offset)
             culprit = context.attribution.author(module.path, offset, line, [MARKERS_MODULE])
             report.add(culprit, f"the patched module imports {MARKERS_MODULE}", "leave markers to merge modules")
 

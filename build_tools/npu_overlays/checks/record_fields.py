@@ -13,32 +13,30 @@ from npu_overlays.model.record_classes import RecordClasses
 def report_record_fields(context: CheckContext, report: ProblemReport) -> None:
     """Report fields of a record that move those of its heirs, and those that make a named tuple longer."""
     graph = context.after.classes
-    graphs = (context.before.classes, graph)
-    before, after = (RecordClasses(one, lambda: context.prescan.structs) for one in graphs)
-    for path in sorted(context.tree.changed):
-        if context.tree.before(path) is None or not path.endswith(".py"):
-            continue
-        for symbol in graph.classes(path):
-            gained = _gained(before, after, symbol)
-            if gained and after.is_named_tuple(symbol):
-                what = f"`{symbol.name}` is a NamedTuple: with `{gained[0]}` it has another length for who unpacks it"
-                report.add(context.attribution.changer(symbol, gained), what, "add a property, or a class of your own")
-            elif gained and (shifted := _shifted(before, after, symbol)):
-                what = f"`{symbol.name}` takes `{shifted[0]}` in another place:"
-                what = f"{what} who gives it by position gives another field"
-                fix = "keep upstream's fields in their places, and put new ones behind them"
-                report.add(context.attribution.changer(symbol, [*gained, *shifted]), what, fix)
-            elif gained and (moved := _moved(graph, before, after, symbol)):
-                what = f"the field `{gained[0]}` of `{symbol.name}` moves the positional arguments of {listing(moved)}"
-                fix = f"make it one that is given by name: `{gained[0]}: … = field(default=…, kw_only=True)`"
-                report.add(context.attribution.changer(symbol, gained), what, fix)
+    before = RecordClasses(context.before.classes, lambda: context.prescan.structs)
+    after = RecordClasses(graph, lambda: context.prescan.structs)
+    for symbol in context.changed_classes():
+        gained = _gained(before, after, symbol)
+        if gained and after.is_named_tuple(symbol):
+            what = f"`{symbol.name}` is a NamedTuple: with `{gained[0]}` it has another length for who unpacks it"
+            report.add(context.attribution.changer(symbol, gained), what, "add a property, or a class of your own")
+        elif gained and (shifted := _shifted(before, after, symbol)):
+            what = f"`{symbol.name}` takes `{shifted[0]}` in another place:"
+            what = f"{what} who gives it by position gives another field"
+            fix = "keep upstream's fields in their places, and put new ones behind them"
+            report.add(context.attribution.changer(symbol, [*gained, *shifted]), what, fix)
+        elif gained and (moved := _moved(graph, before, after, symbol)):
+            what = f"the field `{gained[0]}` of `{symbol.name}` moves the positional arguments of {listing(moved)}"
+            fix = f"make it one that is given by name: `{gained[0]}: … = field(default=…, kw_only=True)`"
+            report.add(context.attribution.changer(symbol, gained), what, fix)
 
 
 def _gained(before: RecordClasses, after: RecordClasses, symbol: Symbol) -> list[str]:
     """Return the fields of a class of upstream's that are not where upstream has them, new ones first."""
     if before.graph.node(symbol) is None:
         return []
-    old, new = ([one.name for one in records.fields(symbol) if one.kind == "|"] for records in (before, after))
+    old = [one.name for one in before.fields(symbol) if one.kind == "|"]
+    new = [one.name for one in after.fields(symbol) if one.kind == "|"]
     added = [name for name in new if name not in old]
     removed = [name for name in old if name not in new]
     return [*added, *removed, *(name for name in new if name in old and new.index(name) != old.index(name))]

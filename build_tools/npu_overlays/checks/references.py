@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterator
+import difflib
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from npu_overlays.model.exports import typing_block, unevaluated
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbols import Imported
-from npu_overlays.model.syntax import nodes_of
+from npu_overlays.model.syntax import last_name, nodes_of
 
 # Code that catches one of these expects that the module or the name may be missing.
 _EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
@@ -54,11 +56,25 @@ def references(tree: ast.Module, module: str, modules: ShippedModules) -> Iterat
     guarded: set[ast.AST] = set()
     for outer in nodes:
         guarded.update(*map(nodes_of, guarded_parts(outer)))
-    yield from (one for one in needed if one.node not in guarded)
+    for one in needed:
+        if one.node not in guarded:
+            yield one
     known = modules.sole_imports(module, nodes, guarded, lambda one: _is_module(one, modules))
     found = list(_attributes(nodes, guarded, {name: one.full for name, one in known.items()}, modules))
     never = unevaluated(tree) if found else set()
-    yield from (dataclasses.replace(one, runs=one.node not in never) for one in found)
+    for one in found:
+        yield dataclasses.replace(one, runs=one.node not in never)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the name most like one that is missing, as an error hints at it; empty where none is like it."""
+    close = difflib.get_close_matches(name, [*known], n=1)
+    return f"nearest: `{close[0]}`" if close else ""
+
+
+def any_word(words: Iterable[str]) -> re.Pattern[bytes]:
+    """Return the pattern that finds one of some words in a text: parsing all modules takes long."""
+    return re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(set(words))))
 
 
 def guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
@@ -82,7 +98,7 @@ def guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
 def _names(*nodes: ast.AST) -> set[str]:
     found: set[str] = set()
     for node in nodes:
-        found |= {str(getattr(one, "id", getattr(one, "attr", ""))) for one in nodes_of(node)}
+        found.update(map(last_name, nodes_of(node)))
     return found
 
 

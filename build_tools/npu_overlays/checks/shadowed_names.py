@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from npu_overlays.checks.attribution import Culprit, ProblemReport
+from npu_overlays.checks.attribution import Culprit, ProblemReport, culprit_of
 from npu_overlays.checks.context import CheckContext
 from npu_overlays.errors import listing
 
@@ -118,8 +118,8 @@ def _culprit(context: CheckContext, path: str, name: str) -> Culprit:
     operations = [operation for operation in context.content.operations if operation.path == path]
     for operation in operations:
         if name == operation.name or name in {one.name for one in operation.imports}:
-            return Culprit(file=operation.file, lines=(operation.line,))
+            return culprit_of(operation)
     for operation in operations:
         if operation.symbol == "__all__":
-            return Culprit(file=operation.file, lines=(operation.line,))
+            return culprit_of(operation)
     return context.attribution.taker(path, name)

@@ -123,15 +123,12 @@ def _named_by_ruff(
 
 
 def _is_excused(one: UndefinedName, parsed: ParsedModules) -> bool:
-    """Return whether nothing ever reads the name there, or a function around binds it."""
-    return _is_local_annotation(one, parsed) or _is_closed_over(one, parsed)
-
-
-def _is_local_annotation(one: UndefinedName, parsed: ParsedModules) -> bool:
-    """Return whether a name stands in the annotation of a local variable."""
-    module = parsed.module(one.module.after)
-    spans = [module.span(node.annotation) for node in local_annotations(module.tree)] if module else []
-    return any(start <= one.offset < end for start, end in spans)
+    """Return whether a name stands in the annotation of a local variable, which nothing reads, or is closed over."""
+    if module := parsed.module(one.module.after):
+        for node in local_annotations(module.tree):
+            if one.offset in range(*module.span(node.annotation)):
+                return True
+    return _is_closed_over(one, parsed)
 
 
 def _is_closed_over(one: UndefinedName, parsed: ParsedModules) -> bool:
@@ -168,9 +165,10 @@ def _conditional_reads(content: bytes, parsed: ParsedModules) -> dict[tuple[Cond
     never = unevaluated(tree) if names else set()
     found: dict[tuple[ConditionalKind, str], list[_Place]] = {}
     for kind, name in names:
-        loads = [one.at for one in scopes.global_loads.get(name, []) if one.at not in never]
-        runs = [at for at in loads if not isinstance(at, ast.Constant)]
-        found[kind, name] = [(parsed.offset(content, at), at.lineno) for at in runs]
+        places = found.setdefault((kind, name), [])
+        for load in scopes.global_loads.get(name, []):
+            if load.at not in never and not isinstance(load.at, ast.Constant):
+                places.append((parsed.offset(content, load.at), load.at.lineno))
     return found
 
 
@@ -211,9 +209,8 @@ def _is_left_by_upstream(context: CheckContext, one: UndefinedName, counts: Coun
             spans = _taken_over(context.parsed.module(one.module.after), operation)
             allowed = any(start <= one.offset < end for start, end in spans)
         else:
-            spans = _changed_spans(context.parsed.module(before), operation)
             places = 0
-            for start, end in spans:
+            for start, end in _changed_spans(context.parsed.module(before), operation):
                 places += sum(start <= offset < end for offset in one.upstreams)
             counts[operation.where, one.name] += 1
             allowed = bool(places) and (one.kind != "undefined" or counts[operation.where, one.name] <= places)

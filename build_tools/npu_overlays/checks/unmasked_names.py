@@ -10,7 +10,7 @@ import builtins
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext, PatchedModule
 from npu_overlays.errors import listing
-from npu_overlays.merge.remaining_text import redirected_reads
+from npu_overlays.merge.remaining_text import bindings_of, redirected_reads
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Load, Scope
 
@@ -40,11 +40,10 @@ def _taken(one: PatchedModule, before: Module) -> set[str]:
         if part.origin is not None:
             kept.append(range(part.origin, part.origin + part.end - part.start))
     found: set[str] = set()
-    for scope in before.scopes.all:
-        for name, bindings in scope.bindings.items():
-            for offset in (before.span(binding.node)[0] for binding in bindings):
-                if not any(offset in stretch for stretch in kept):
-                    found.add(name)
+    for _, name, binding in bindings_of(before):
+        offset = before.span(binding.node)[0]
+        if not any(offset in stretch for stretch in kept):
+            found.add(name)
     return found
 
 

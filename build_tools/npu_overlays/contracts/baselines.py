@@ -28,9 +28,7 @@ class Baseline:
     """What operations were written for: the contracts of another pin."""
 
     name: str  # what it is called in messages
-    version: (
-        Version | None
-    )  # upstream's; None for the lock of an earlier pin in the same folder: all was written for it
+    version: Version | None  # upstream's; None for an earlier pin's lock in the same folder: all was written for it
     lock: Lock
 
     def holds(self, bounds: Bounds) -> bool:

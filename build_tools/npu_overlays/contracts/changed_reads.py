@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from npu_overlays.contracts.contracts import exchanged
 from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
 from npu_overlays.contracts.reads import Read
 from npu_overlays.contracts.symbol_descriptions import described
 from npu_overlays.model.attribute_chains import chains
 from npu_overlays.model.selectors import plain
 from npu_overlays.model.symbol_lookup import SymbolLookup
+from npu_overlays.model.syntax import names_import
 from npu_overlays.overlay.content import Content
 
 _TEXTS = ("kind", "signature", "called", "decorators", "returns", "value")
@@ -70,18 +72,19 @@ def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Conte
 
 
 def _changed(before: Read, now: Read | None, places: list[ReaderPlace]) -> Iterator[ChangedRead]:
-    """Yield a change with the places that it matters to; to a wrapper of the symbol itself, only what that returns."""
-    own = [one for one in places if plain(one.reader).endswith(f" {before.path}:{before.symbol}")]
-    others = [one for one in places if one not in own]
-    for those, of_itself in ((own, True), (others, False)):
-        told = tuple(_differences(before, now, of_itself=of_itself))
-        if those and told:
-            yield ChangedRead(before=before, now=now, differences=told, places=tuple(those))
+    """Yield a change with the places that depend on it; a wrapper of the symbol depends only on what that returns."""
+    sides: dict[bool, list[ReaderPlace]] = {True: [], False: []}
+    for one in places:
+        sides[plain(one.reader).endswith(f" {before.path}:{before.symbol}")].append(one)
+    for of_itself, those in sides.items():
+        differences = tuple(_differences(before, now, of_itself=of_itself))
+        if those and differences:
+            yield ChangedRead(before=before, now=now, differences=differences, places=tuple(those))
 
 
 def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator[str]:
     if now is None:
-        if not of_itself:  # which is told of the operation
+        if not of_itself:  # a wrapper's own contract says it
             yield "it is gone"
         return
     parts = ("returns",) if of_itself else _TEXTS
@@ -98,19 +101,22 @@ def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator
 
 
 def _of_entries(before: Read, now: Read) -> Iterator[str]:
-    """Yield the entries of a dictionary that changed or are gone; one more is nothing to who reads the others."""
-    known = dict(entry.partition(": ")[::2] for entry in now.entries)
-    for key, old in (entry.partition(": ")[::2] for entry in before.entries):
+    """Yield the entries of a dictionary that changed or are gone; no reader of others depends on a new one."""
+    known = dict(map(_key_and_value, now.entries))
+    for key, old in map(_key_and_value, before.entries):
         if known.get(key) != old:
             yield f"its entry {key}{_exchanged(old, known.get(key, ''))}"
 
 
+def _key_and_value(entry: str) -> tuple[str, str]:
+    key, _, value = entry.partition(": ")
+    return key, value
+
+
 def _exchanged(old: str, new: str) -> str:
     """Return two texts side by side; of what is long, a digest says nothing to a reader."""
-    old, new = (_DIGEST.sub("…", text) for text in (old, new))
-    if old == new:
-        return ""
-    return f" (`{old}` → `{new}`)" if old and new else f" (`{old}` is gone)" if old else f" (`{new}` is new)"
+    old, new = _DIGEST.sub("…", old), _DIGEST.sub("…", new)
+    return f" ({exchanged(old, new)})" if old != new else ""
 
 
 def _place(entry: str, codes: dict[str, CodePiece]) -> ReaderPlace | None:
@@ -129,6 +135,5 @@ def _written(code: CodePiece, written: str) -> Iterator[str]:
         if chain[: len(names)] == names:
             yield code.where(node)
     for other in ast.walk(code.tree):
-        aliases = other.names if isinstance(other, (ast.Import, ast.ImportFrom)) else []
-        if getattr(other, "name", "") == names[-1] or any(names[-1] in (one.asname, one.name) for one in aliases):
+        if getattr(other, "name", "") == names[-1] or names_import(other, names[-1]):
             yield code.where(other)

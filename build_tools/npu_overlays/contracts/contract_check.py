@@ -45,14 +45,14 @@ def check_contracts(
             what = f"upstream's {hard} of `{entry.symbol}` in {entry.path} is not what this was written for"
             problems.append(Problem(where=at, what=what, fix=f"adapt the operation, then {again}"))
         else:
-            notices += [f"{at}: {notice}" for notice in _told(known, entry, again)]
+            notices += [f"{at}: {notice}" for notice in _harmless(known, entry, again)]
     problems += list(_superfluous(locked, now, overlay, again))
     if problems:
         raise MergeError(problems)
     return notices
 
 
-def _told(locked: Contract, now: Contract, again: str) -> Iterator[str]:
+def _harmless(locked: Contract, now: Contract, again: str) -> Iterator[str]:
     """Yield what changed without harm: of upstream's, and of how the operation is written."""
     named = f"the {now.operation} `{now.symbol}`"
     if soft := _differing_parts(locked, now, hard=False):
@@ -89,8 +89,11 @@ def _places(operations: Iterable[Operation]) -> dict[ContractPlace, str]:
 def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
     """Return the parts that differ and the operation cannot do without, or the other ones."""
     hard_parts = needed(now)
-    found = (one.part for one in differences(locked, now) if one.part not in FAR and one.part not in OWN)
-    return ", ".join(part for part in found if (part in hard_parts) is hard)
+    found: list[str] = []
+    for one in differences(locked, now):
+        if one.part not in {*FAR, *OWN} and (one.part in hard_parts) is hard:
+            found.append(one.part)
+    return ", ".join(found)
 
 
 def _superfluous(

@@ -1,7 +1,7 @@
 """Contract drift: what operations were written for in the lock they come from, against what they meet on this pin.
 
-What is told of that stands in the lock too, as `Lock.told`, so that whoever reviews a lock reviews it; a build or check
-tells only what is not there.
+A lock holds these notices too, as `Lock.told`, so that whoever reviews a lock reviews them. A build or check shows only
+those that it does not hold.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ def drift_notices(
 
 
 def standing_notices(content: Content, lock: Lock, upstream: SymbolLookup) -> list[str]:
-    """Return what `carried_over` tells each time: not of a pin changed in place or locked for the first time."""
-    return [*map(without_lines, _notices_of(content, lock, upstream, baselines_of(content.overlay, lock, None)))]
+    """Return the notices that any build shows: not those of a pin changed in place or locked for the first time."""
+    written = baselines_of(content.overlay, lock, None)
+    return list(map(without_lines, _notices_of(content, lock, upstream, written)))
 
 
 def without_lines(notice: str) -> str:
@@ -90,7 +91,7 @@ def _notices_of(content: Content, lock: Lock, upstream: SymbolLookup, written: B
 
 
 def _of_reads(content: Content, upstream: SymbolLookup, written: Baselines) -> Iterator[str]:
-    """Yield what is not the same of all that is read, each by what was read where it was written."""
+    """Yield each symbol that differs from what its readers were written for."""
     groups: dict[str, tuple[Baseline, list[str]]] = {}
     for reader, (layer, bounds) in readers(content).items():
         for pin in written.at(layer, bounds)[:1]:
@@ -123,7 +124,7 @@ def _compared(overlay: Overlay, entry: Contract, pins: list[Baseline], *, expect
 
 
 def _of_emptied(overlay: Overlay, lock: Lock, written: Baselines, emptying: Iterable[Operation]) -> Iterator[str]:
-    """Yield, for each module that is emptied, what has come into it since it was written that it be."""
+    """Yield, for each emptied module, the symbols that upstream has added to it since."""
     known = {(entry.path, entry.symbol): entry for entry in lock.contracts}
     new: dict[tuple[str, str], list[str]] = {}
     for one in emptying:

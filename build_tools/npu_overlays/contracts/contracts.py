@@ -58,13 +58,10 @@ class Contract:
         return self.path, self.symbol, self.patch, self.find
 
     def __str__(self) -> str:
-        return f"the {self.operation} `{self.path}{f':{self.symbol}' if self.symbol else ''}`{self._found}"
-
-    @property
-    def _found(self) -> str:
         first, *more = self.find.strip().splitlines() or [""]
-        shown = f"{first[:_SHOWN]}…" if more or len(first) > _SHOWN else first
-        return f" of `{shown}`" if shown else ""
+        found = f"{first[:_SHOWN]}…" if more or len(first) > _SHOWN else first
+        symbol = f":{self.symbol}" if self.symbol else ""
+        return f"the {self.operation} `{self.path}{symbol}`" + (f" of `{found}`" if found else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +76,14 @@ class ContractDifference:
         name = _SAID.get(self.part, self.part)
         if self.part in _FINGERPRINTS:
             return name
-        if self.before and self.after:
-            return f"{name} (`{self.before}` → `{self.after}`)"
-        return f"{name} (`{self.before}` is gone)" if self.before else f"{name} (`{self.after}` is new)"
+        return f"{name} ({exchanged(self.before, self.after)})"
+
+
+def exchanged(before: str, after: str) -> str:
+    """Return in words that a text took the place of another one, or that one is gone or new."""
+    if before and after:
+        return f"`{before}` → `{after}`"
+    return f"`{before}` is gone" if before else f"`{after}` is new"
 
 
 _SHOWN = 40
@@ -195,13 +197,13 @@ def contracts(content: Content, tree: SourceTree, classes: ClassGraph) -> list[C
         tree: upstream.
         classes: those of the tree.
     """
-    found = [_of_edit(one.path, tree.read(one.path), one.edit.find) for one in content.edits if one.path in tree]
+    found: list[Contract] = []
+    for one in content.edits:
+        if one.path in tree:
+            context = substitution_context(one.path, tree.read(one.path), one.edit.find)
+            found.append(Contract(path=one.path, operation="edit", find=one.edit.find, **context))
     for operation in content.operations:
         module = classes.module(operation.path)
         with suppress(MergeError):
             found += [contract(module, operation, classes)] if module else []
     return found
-
-
-def _of_edit(path: str, content: bytes, find: str) -> Contract:
-    return Contract(path=path, operation="edit", find=find, **substitution_context(path, content, find))

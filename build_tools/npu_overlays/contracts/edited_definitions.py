@@ -64,13 +64,17 @@ def _found(module: Module, authorship: Authorship, symbol: str) -> Iterator[ast.
 
 def _gone(authorship: Authorship, size: int) -> Iterator[tuple[int, int]]:
     """Yield from where to where bytes of upstream's module are gone, given how many it has."""
-    kept = [(one.origin, one.origin + one.end - one.start) for one in authorship.stretches if one.origin is not None]
-    yield from zip((0, *(end for _, end in kept)), (*(start for start, _ in kept), size), strict=True)
+    start = 0
+    for kept in authorship.stretches:
+        if kept.origin is not None:
+            yield start, kept.origin
+            start = kept.origin + kept.end - kept.start
+    yield start, size
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Hand:
-    """Tells what one operation wrote in a module, and does not only repeat from where it wrote it."""
+    """The bytes of a module that one operation wrote; what its text only repeats of upstream's does not count."""
 
     module: Module
     authorship: Authorship  # of the module's bytes

@@ -28,7 +28,7 @@ class Locked:
 
     @cached_property
     def lock(self) -> Lock:
-        """All of it, of which only who merges makes use; raises `ConfigError`."""
+        """All of it, which only a merge needs; raises `ConfigError`."""
         from npu_overlays.contracts.lockfile import lock_in  # noqa: PLC0415  # a seventh of a build that changes nothing
 
         return lock_in(self.overlay, self.content)

@@ -185,7 +185,10 @@ def _beginnings(text: str) -> Iterator[str]:
 
 def _definition(code: CodePiece | None, name: str) -> ast.AST | None:
     body = code.tree.body if code else []
-    return next((node for node in body if getattr(node, "name", "") == name), None)
+    for node in body:
+        if getattr(node, "name", "") == name:
+            return node
+    return None
 
 
 def _of_file(file: OverlayFile, pin: Pin) -> CodePiece | None:
@@ -213,7 +216,7 @@ def _of_operation(operation: Operation, pin: Pin, merged: MergedModules | None) 
         return None
     edited = merged.edited(operation) if merged and operation.action == "edited" else None
     tree = edited.tree if edited else tree
-    header = next((getattr(node, "lineno", 1) for node in tree.body), 1)
+    header = tree.body[0].lineno if tree.body else 1
     return CodePiece(
         reader=reader_of(operation),
         path=operation.path,

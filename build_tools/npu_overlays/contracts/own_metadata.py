@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Sequence
 
 from packaging.utils import canonicalize_name
 
 from npu_overlays.model import Model
 from npu_overlays.model.shipped_modules import ShippedModules
-from npu_overlays.model.syntax import nodes_of
+from npu_overlays.model.syntax import call_arguments, nodes_of, text_of
 from npu_overlays.overlay.project import Overlay
 
 _METADATA = re.compile(r"importlib[._]metadata\.(?=\w+(\.from_name)?$)")
@@ -55,37 +55,50 @@ def _reads_own_metadata(modules: ShippedModules, path: str, project: str) -> boo
     nodes, name = nodes_of(tree), modules.name(path)
     imported: dict[str, str] = {}
     for node in nodes:
-        imported |= {one.local: one.full for one in modules.imported(name, node)}
+        for one in modules.imported(name, node):
+            imported[one.local] = one.full
     texts = _texts(nodes, name, package=modules.is_package(name))
-    calls = [one for one in nodes if isinstance(one, ast.Call) and project in _named(one, texts)]
-    if any(_function(one, imported) == "files" for one in calls):
-        return True
-    distributions = {one for one in calls if _function(one, imported) in _DISTRIBUTION}
+    distributions: set[ast.AST] = set()
+    for call in nodes:
+        if isinstance(call, ast.Call) and project in _named(call, texts):
+            function = _function(call, imported)
+            if function == "files":
+                return True
+            if function in _DISTRIBUTION:
+                distributions.add(call)
+    return _ask_for_files(nodes, distributions)
+
+
+def _ask_for_files(nodes: Sequence[ast.AST], distributions: Container[ast.AST]) -> bool:
+    """Return whether code asks one of some distributions for its files, or a variable that is given one."""
     variables: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Assign) and node.value in distributions:
-            variables |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    read = (one.value for one in nodes if isinstance(one, ast.Attribute) and one.attr in _OF_FILES)
-    return any(one in distributions or (isinstance(one, ast.Name) and one.id in variables) for one in read)
+            variables.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    for node in nodes:
+        if not isinstance(node, ast.Attribute) or node.attr not in _OF_FILES:
+            continue
+        if node.value in distributions or getattr(node.value, "id", "") in variables:
+            return True
+    return False
 
 
-def _texts(nodes: Iterable[ast.AST], name: str, *, package: bool) -> dict[str, set[str]]:
+def _texts(nodes: Sequence[ast.AST], name: str, *, package: bool) -> dict[str, set[str]]:
     """Return the texts that each name of a module may be given."""
     texts = {"__name__": {name}, "__package__": {name if package else name.rpartition(".")[0]}}
     for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if isinstance(node, ast.Assign) and (text := text_of(node.value)):
             for target in node.targets:
                 if isinstance(target, ast.Name):
-                    texts.setdefault(target.id, set()).add(node.value.value)
+                    texts.setdefault(target.id, set()).add(text)
     return texts
 
 
 def _named(call: ast.Call, texts: dict[str, set[str]]) -> set[str]:
     """Return the normalised names that the first argument of a call may be."""
-    first = next(iter([*call.args, *(one.value for one in call.keywords)]), None)
-    if isinstance(first, ast.Constant):
-        return {canonicalize_name(first.value)} if isinstance(first.value, str) else set()
-    return set(map(canonicalize_name, texts.get(first.id, ()))) if isinstance(first, ast.Name) else set()
+    first = next(iter(call_arguments(call)), None)
+    named = texts.get(first.id, set()) if isinstance(first, ast.Name) else {text_of(first)}
+    return set(map(canonicalize_name, filter(None, named)))
 
 
 def _function(call: ast.Call, imported: dict[str, str]) -> str:

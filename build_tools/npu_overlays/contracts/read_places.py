@@ -12,7 +12,7 @@ from npu_overlays.model.attribute_chains import SUPER, Chain, chains, root_of
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, methods, stored_names
 from npu_overlays.model.functions import first_parameter
 from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
-from npu_overlays.model.syntax import all_of, is_name, nodes_of
+from npu_overlays.model.syntax import all_of, is_name, names_import, nodes_of
 
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
@@ -132,7 +132,7 @@ class PieceReads:
         inside = all_of(self.code.tree, (ast.Import, ast.ImportFrom))
         above = {one.name for one in self.code.operation.imports} if self.code.operation else set()
         for name in self.code.imports:
-            node = next((one for one in inside if _binds(one, name)), self.code.tree)
+            node = next((one for one in inside if names_import(one, name)), self.code.tree)
             if (name in above or self.code.says(node)) and (found := self._resolved((name,))):
                 yield self.root((name,), node, found)
 
@@ -164,11 +164,6 @@ def _inherited(node: ast.ClassDef) -> dict[str, ast.AST]:
             if first and names[0] in (first, SUPER) and len(names) > 1 and names[1] not in own:
                 found.setdefault(names[1], at)
     return found
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    aliases = node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else []
-    return any(name in (alias.asname, alias.name) for alias in aliases)
 
 
 def _looked_up(tree: ast.AST) -> set[ast.AST]:

@@ -32,12 +32,12 @@ class Read:
     @property
     def readers(self) -> frozenset[str]:
         """Who reads it: `by` without how it is written."""
-        return frozenset(entry.rpartition(" ")[0] for entry in self.by)
+        return frozenset(map(_reader, self.by))
 
     def read_by(self, readers: Iterable[str]) -> Read:
         """Return it as only some read it."""
         known = frozenset(readers)
-        return replace(self, by=tuple(entry for entry in self.by if entry.rpartition(" ")[0] in known))
+        return replace(self, by=tuple(entry for entry in self.by if _reader(entry) in known))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def recorded(readings: Iterable[ReadOccurrence]) -> tuple[Read, ...]:
 def kept(
     now: Iterable[Read], earlier: Iterable[Read], readers: Iterable[str], absent: frozenset[str]
 ) -> tuple[Read, ...]:
-    """Return reads with those of an earlier lock of which a source at hand can say nothing.
+    """Return reads, and those of an earlier lock that the source at hand can neither confirm nor deny.
 
     Args:
         now: what was found out.
@@ -78,7 +78,11 @@ def kept(
         if unseen:
             there = found.get(read.key, replace(read, by=()))
             found[read.key] = replace(there, by=tuple(sorted({*there.by, *read.read_by(unseen).by})))
-    return tuple(found[key] for key in sorted(found))
+    return tuple(sorted(found.values(), key=lambda read: read.key))
+
+
+def _reader(entry: str) -> str:
+    return entry.rpartition(" ")[0]
 
 
 def _path(reader: str) -> str:

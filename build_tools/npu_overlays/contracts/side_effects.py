@@ -20,7 +20,7 @@ from npu_overlays.model.selectors import leaf_of, owner_of, plain
 from npu_overlays.model.signatures import replacement_mismatch
 from npu_overlays.model.syntax import nodes_of
 
-# What Python asks for by itself: with it, code that nobody operates on does something else.
+# What Python looks up by itself: a class that has it changes code that no operation names.
 _MAKING = "how every object of it is made"
 _TEXTS = "its texts, also in logs"
 _PICKLES = "how it is pickled and copied"
@@ -102,7 +102,7 @@ def with_side_effects(
 
 
 def _affected(classes: ClassGraph, entry: Contract) -> Iterator[str]:
-    """Yield what an addition or a deletion changes for code that nobody operates on."""
+    """Yield what an addition or a deletion changes for code that no operation names."""
     owner, leaf = owner_of(entry.symbol), leaf_of(entry.symbol)
     place = Symbol(entry.path, owner)
     if owner:
@@ -177,7 +177,7 @@ def _overwritten(classes: ClassGraph, path: str, owner: ast.expr, name: str, wan
 
 
 def constructor_changes(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> Iterator[str]:
-    """Yield how a class does not take what upstream's callers give, as the rest of a sentence.
+    """Yield how a class refuses calls that upstream's accepts, as the rest of a sentence.
 
     Args:
         before: upstream's classes.
@@ -185,8 +185,9 @@ def constructor_changes(before: ClassGraph, after: ClassGraph, symbol: Symbol) -
         symbol: the class.
     """
     theirs, own = constructor_signature(before, symbol), constructor_signature(after, symbol)
-    both = all(any(getattr(one, "name", "") == "__init__" for one in _body(graph, symbol)) for graph in (before, after))
-    if both or theirs in (own, _UNKNOWN):  # of two functions their contract says it
+    if _has_init(before, symbol) and _has_init(after, symbol):  # the contract of the two functions says it
+        return
+    if theirs in (own, _UNKNOWN):
         return
     if own == _UNKNOWN:
         yield f"has nothing that says what it is called with, upstream's is called with `{theirs}`"
@@ -215,6 +216,7 @@ def _arguments(text: str) -> ast.arguments | None:
     return arguments
 
 
-def _body(graph: ClassGraph, symbol: Symbol) -> list[ast.stmt]:
+def _has_init(graph: ClassGraph, symbol: Symbol) -> bool:
     node = graph.node(symbol)
-    return node.body if node else []
+    body = node.body if node else []
+    return any(getattr(one, "name", "") == "__init__" for one in body)

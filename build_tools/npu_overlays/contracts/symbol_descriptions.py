@@ -13,7 +13,7 @@ from npu_overlays.model.fingerprint import brief, fingerprint_of_all
 from npu_overlays.model.functions import own_nodes
 from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 
-# A dictionary of more entries is a table of data, of which a digest says enough.
+# A dictionary of more entries is a table of data: a digest of it is enough.
 _MANY = 64
 _PARTS = ("kind", "signature", "decorators")
 
@@ -55,13 +55,13 @@ def _described(found: ResolvedSymbol, upstream: SymbolLookup, *, whole: bool) ->
 
 def _parts(found: ResolvedSymbol) -> dict[str, str]:
     """Return what definitions show of themselves; of branches all that differs."""
-    told: dict[str, dict[str, None]] = {}
+    shown: dict[str, dict[str, None]] = {}
     for node in found.nodes:
         fields = definition_fields(Definition(name=found.symbol, kind="attribute", node=node))
         for name in _PARTS:
             if name in fields:
-                told.setdefault(name, {})[fields[name]] = None
-    return {name: " or ".join(texts) for name, texts in told.items()}
+                shown.setdefault(name, {})[fields[name]] = None
+    return {name: " or ".join(texts) for name, texts in shown.items()}
 
 
 def _entries(found: ResolvedSymbol) -> tuple[str, ...]:

@@ -111,9 +111,12 @@ def _walk(content: Content, upstream: SourceTree, before: Model, *, notices: boo
 
 def _of_files(content: Content) -> Iterator[Callable[[MergeContext], Step]]:
     """Yield what is to be done to files, in order."""
-    yield from (partial(patch_step, file=file) for file in content.patches)
-    yield from (partial(edit_step, sourced=edit) for edit in content.edits)
-    yield from (partial(file_step, file=file) for file in content.files)
+    for patch in content.patches:
+        yield partial(patch_step, file=patch)
+    for edit in content.edits:
+        yield partial(edit_step, sourced=edit)
+    for file in content.files:
+        yield partial(file_step, file=file)
 
 
 def _of_operations(content: Content) -> Iterator[Callable[[MergeContext], Step]]:

@@ -71,18 +71,27 @@ def spliced(content: bytes, splices: Iterable[Splice], *, newline: str) -> Autho
         found.append(Stretch(start=made, end=made + length, origin=None, where=change.where))
         made, position = made + length, change.end
     found.append(Stretch(start=made, end=made + len(content) - position, origin=position))
-    return Authorship(tuple(stretch for stretch in found if stretch.end > stretch.start))
+    return _without_empty(found)
 
 
 def by_lines(before: bytes, after: bytes, where: str) -> Authorship:
     """Return the authorship of a file that a patch changed: lines that are not upstream's are the patch's."""
-    old, new = (as_utf8(content).splitlines(keepends=True) for content in (before, after))
-    old_starts, new_starts = (line_starts(lines) for lines in (old, new))
+    old, new = as_utf8(before).splitlines(keepends=True), as_utf8(after).splitlines(keepends=True)
+    old_starts, new_starts = line_starts(old), line_starts(new)
     found: list[Stretch] = []
     for tag, first, _, start, end in difflib.SequenceMatcher(None, old, new).get_opcodes():
         origin = old_starts[first] if tag == "equal" else None
         found.append(Stretch(start=new_starts[start], end=new_starts[end], origin=origin, where=where))
-    return Authorship(tuple(stretch for stretch in found if stretch.end > stretch.start))
+    return _without_empty(found)
+
+
+def _without_empty(stretches: Iterable[Stretch]) -> Authorship:
+    return Authorship(tuple(one for one in stretches if one.end > one.start))
+
+
+def line_at(content: bytes, offset: int) -> int:
+    """Return the 1-based line of a text on which a byte stands."""
+    return content.count(b"\n", 0, offset) + 1
 
 
 def _stretches_behind(stretch: Stretch, earlier: Authorship) -> Iterator[Stretch]:

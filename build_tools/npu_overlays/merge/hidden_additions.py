@@ -6,14 +6,12 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from npu_overlays.errors import Problem
-from npu_overlays.merge.authorship import Authorship
+from npu_overlays.merge.authorship import Authorship, line_at
 from npu_overlays.merge.results import AppliedOperation
 from npu_overlays.merge.targets import problem
 from npu_overlays.model import Model, Symbol
-from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.instance_attributes import hiding_assignments
 from npu_overlays.model.module import Module
-from npu_overlays.overlay.operations import Operation
 
 
 def hidden_additions(
@@ -35,7 +33,8 @@ def hidden_additions(
     edits = {one.where for one in listed if one.action == "edited"}
     classes = model.with_module(before.path, after.file).classes if added else model.classes
     for operation in added:
-        for path, node in _hiding(classes, operation):
+        owner, always = Symbol(operation.path, operation.owner), operation.kind != "attribute"
+        for path, node in hiding_assignments(classes, owner, operation.leaf, always=always):
             stretch = authorship.at(after.span(node)[0]) if path == before.path else None
             if stretch is None or stretch.origin is not None or stretch.where in edits:
                 line = _line(before, after, authorship, node) if stretch else f"line {node.lineno} of {path}"
@@ -45,15 +44,7 @@ def hidden_additions(
                 break
 
 
-def _hiding(classes: ClassGraph, operation: Operation) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
-    owner = Symbol(operation.path, operation.owner)
-    return hiding_assignments(classes, owner, operation.leaf, always=operation.kind != "attribute")
-
-
 def _line(before: Module, after: Module, authorship: Authorship, node: ast.expr | ast.stmt) -> str:
     """Return the line of upstream's on which something stands, or that an edit wrote it."""
     origin = authorship.origin(after.span(node)[0])
-    if origin is None:
-        return "as edited"
-    number = before.content[:origin].count(b"\n") + 1
-    return f"line {number}"
+    return "as edited" if origin is None else f"line {line_at(before.content, origin)}"

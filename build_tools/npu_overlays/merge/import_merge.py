@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Reversible, Sequence
 from itertools import chain
 
 from npu_overlays.errors import MergeError, Problem
@@ -12,6 +12,7 @@ from npu_overlays.model.definitions import bound_name
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Binding
 from npu_overlays.model.splices import Splice
+from npu_overlays.model.syntax import targets
 from npu_overlays.overlay.operations import ImportedName, Operation
 
 RENAME = "import it under another name"
@@ -42,6 +43,14 @@ def missing_imports(module: Module, operations: Sequence[Operation]) -> tuple[li
             elif not _is_present(module, imported):
                 others.append(imported)
     return list(chain.from_iterable(wanted.values())), problems
+
+
+def first_users(operations: Reversible[Operation]) -> dict[ImportedName, Operation]:
+    """Return the imports that operations bring, each with the first operation that does."""
+    users: dict[ImportedName, Operation] = {}
+    for operation in reversed(operations):
+        users |= dict.fromkeys(operation.imports, operation)
+    return users
 
 
 def import_splice(module: Module, imports: Sequence[ImportedName], *, limit: int, where: str) -> Splice:
@@ -86,11 +95,10 @@ def imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[ImportedName]:
 def _bound_otherwise(module: Module, imported: ImportedName) -> tuple[str, str] | None:
     """Return (what binds the name, what to do) where upstream does not surely mean by it what the import means."""
     known = module.scopes.bound(imported.name)
-    other = next((binding for binding in known if not binds_the_same(binding, imported)), None)
-    if other:
-        fix = RENAME if all(binding.typing_only for binding in known) else _EITHER
-        return f"{module.path} already defines otherwise (line {other.line})", fix
     running = [binding for binding in known if not binding.typing_only]
+    for binding in known:
+        if not binds_the_same(binding, imported):
+            return f"{module.path} already defines otherwise (line {binding.line})", _EITHER if running else RENAME
     if running and not any(binding.direct for binding in running):
         return f"{module.path} imports under a condition only (line {running[0].line})", _EITHER
     return None
@@ -135,7 +143,8 @@ def _acts(module: Module, node: ast.AST) -> bool:
     """
     if isinstance(node, _DEFINITIONS):
         return False
-    if isinstance(node, (ast.Assign, ast.AnnAssign)) and _names_a_value(node):
+    given = targets(node) if isinstance(node, (ast.Assign, ast.AnnAssign)) else []
+    if given and all(isinstance(one, ast.Name) and one.id.strip("_") for one in given):
         return False
     changed: list[ast.expr] = [node] if isinstance(node, ast.Call) else []
     if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
@@ -143,12 +152,6 @@ def _acts(module: Module, node: ast.AST) -> bool:
     if any(_is_imported(module, _root(one)) for one in changed):
         return True
     return any(_acts(module, inner) for inner in ast.iter_child_nodes(node))
-
-
-def _names_a_value(node: ast.Assign | ast.AnnAssign) -> bool:
-    """Return whether an assignment gives a value of its own to names that may be read."""
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return all(isinstance(one, ast.Name) and one.id.strip("_") for one in targets)
 
 
 def _is_imported(module: Module, name: str, depth: int = 3) -> bool:

@@ -10,7 +10,7 @@ from itertools import chain, starmap
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merge.authorship import spliced
-from npu_overlays.merge.import_merge import RENAME, binds_the_same
+from npu_overlays.merge.import_merge import RENAME, binds_the_same, first_users
 from npu_overlays.merge.results import AppliedOperation
 from npu_overlays.merge.targets import problem
 from npu_overlays.merge.upstream.early_calls import running_early
@@ -46,11 +46,12 @@ class MergedText:
         for change in changes:
             splices += change.splices
             owners |= dict.fromkeys(map(id, change.splices), change.operation)
-        spans = [(start, end, owners.get(id(one))) for start, end, one in placed(splices, newline=module.newline)]
-        self._spans = [span for span in spans if span[0] < span[1]]
+        self._spans: list[tuple[int, int, Operation | None]] = []
+        for start, end, one in placed(splices, newline=module.newline):
+            if start < end:
+                self._spans.append((start, end, owners.get(id(one))))
         self._starts = [start for start, _, _ in self._spans]
         self._upstream = module
-        self._path = module.path
         self.content = splice(module.content, splices, newline=module.newline)
         self.authorship = spliced(module.content, splices, newline=module.newline)
 
@@ -65,7 +66,7 @@ class MergedText:
     @cached_property
     def module(self) -> Module:
         """The merged text, parsed; raises `MergeError` where it does not parse."""
-        return Module(self._path, as_declared(self.content, self._upstream.file))
+        return Module(self._upstream.path, as_declared(self.content, self._upstream.file))
 
     @cached_property
     def _order(self) -> ImportOrder:
@@ -73,7 +74,7 @@ class MergedText:
 
     def late_imports(self) -> list[ImportedName]:
         """Return the imports upstream has too far down for the definitions that need them."""
-        wanted = set(chain.from_iterable(one.imports for one in self._operations)) - set(self.imports)
+        wanted = first_users(self._operations).keys() - set(self.imports)
         late = [one for one in wanted if self._is_late(one.name, wary=True)]
         return sorted(late, key=lambda one: one.statement)
 
@@ -104,10 +105,9 @@ class MergedText:
 
     def _bound_builtins(self, added: Mapping[str, Operation]) -> dict[str, Operation]:
         """Return the names of builtins that operations give the module, each with the operation."""
-        users: dict[ImportedName, Operation] = {}
-        for operation in reversed(self._operations):
-            users |= dict.fromkeys(operation.imports, operation)
-        bound = {**added, **{imported.name: users[imported] for imported in self.imports}}
+        bound, users = dict(added), first_users(self._operations)
+        for imported in self.imports:
+            bound[imported.name] = users[imported]
         return {name: operation for name, operation in bound.items() if hasattr(builtins, name)}
 
     def _operation(self, load: Load) -> Operation | None:
@@ -161,8 +161,7 @@ class MergedText:
 
     def _another_files(self, load: Load, operation: Operation, other: Operation) -> Iterator[Problem]:
         """Yield a problem where what is a builtin to one overlay file is bound by another."""
-        file, others = (one.where.rpartition(":")[0] for one in (operation, other))
-        if file != others and load.name not in {one.name for one in operation.imports}:
+        if operation.file != other.file and load.name not in {one.name for one in operation.imports}:
             what = f"`{load.name}` is Python's own here, but {other.where} binds it in {operation.path}"
             yield Problem(where=operation.where, what=what, fix="give that another name")
 

@@ -15,7 +15,7 @@ from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merge.actions import additions, deletions, replacements, wraps
 from npu_overlays.merge.edits import substitutions
 from npu_overlays.merge.hidden_additions import hidden_additions
-from npu_overlays.merge.import_merge import import_splice, missing_imports
+from npu_overlays.merge.import_merge import first_users, import_splice, missing_imports
 from npu_overlays.merge.merged_text import MergedText
 from npu_overlays.merge.remaining_text import bound_otherwise, read_otherwise, seen_by_upstream
 from npu_overlays.merge.results import AppliedOperation, Declared, MergedModule
@@ -70,7 +70,7 @@ def merged_module(  # noqa: PLR0913  # the module, what is done to it and what i
     Raises:
         MergeError: with every operation that does not fit, and why.
     """
-    module = _read(path, content, next((one.where for one in operations), path))
+    module = _read(path, content, operations[0].where if operations else path)
     model = model or model_of_module(path, content)
     operations, problems = _one_for_each_symbol(operations)
     imports, conflicts = missing_imports(module, operations)
@@ -143,8 +143,10 @@ def _with_imports(module: Module, imports: list[ImportedName], changes: list[App
     for change in changes:
         if change.operation.action != "deleted":
             limit = min([limit, *(one.start for one in change.splices)])
-    users = [change.operation for change in changes if imports and imports[0] in change.operation.imports]
-    inserted = [import_splice(module, imports, limit=limit, where=users[0].where)] if imports else []
+    inserted: list[Splice] = []
+    if imports:
+        user = first_users([change.operation for change in changes])[imports[0]]
+        inserted.append(import_splice(module, imports, limit=limit, where=user.where))
     return MergedText(module, imports, changes, inserted)
 
 
@@ -189,7 +191,14 @@ def _declarations(
     yield from (replace(one, symbol="") for one in emptied[:1])
     for imported in merged.imports:
         users = [operation for operation in operations if imported in operation.imports]
-        yield _import_declaration(module.path, imported.name, users)
+        yield Declared(
+            path=module.path,
+            symbol=imported.name,
+            operation="import",
+            reason=Reason(why=f"needed by {', '.join(dict.fromkeys(user.symbol for user in users))}"),
+            layer=users[0].layer,
+            where=users[0].where,
+        )
 
 
 def _declaration(operation: Operation, before: Module, after: Module, classes: ClassGraph) -> Declared:
@@ -205,12 +214,6 @@ def _declaration(operation: Operation, before: Module, after: Module, classes: C
         private=wraps.private_name(classes, module, known) if known and operation.action == "wrapped" else "",
         where=operation.where,
     )
-
-
-def _import_declaration(path: str, name: str, users: Sequence[Operation]) -> Declared:
-    reason = Reason(why=f"needed by {', '.join(dict.fromkeys(user.symbol for user in users))}")
-    first = users[0]
-    return Declared(path=path, symbol=name, operation="import", reason=reason, layer=first.layer, where=first.where)
 
 
 def _one_for_each_symbol(operations: Iterable[Operation]) -> tuple[list[Operation], list[Problem]]:
@@ -231,7 +234,8 @@ def _overlapping(changes: Sequence[AppliedOperation]) -> Iterator[Problem]:
     listed = list(chain.from_iterable(change.splices for change in changes))
     numbers = {change.operation.where: number for number, change in enumerate(changes)}
     for pair in overlapping(listed):
-        first, second = (changes[number].operation for number in sorted(numbers[one.where] for one in pair))
+        earlier, later = sorted(numbers[one.where] for one in pair)
+        first, second = changes[earlier].operation, changes[later].operation
         what = f"changes the same lines as {first.where}"
         yield Problem(where=second.where, what=what, fix=_one_of(first, second))
 

@@ -62,11 +62,15 @@ def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[
                 (root / path).chmod(0o755 if tree.is_executable(path) else 0o644)
         excluded = [f"--exclude={path}" for path in patch.paths if path in absent]
         _git_apply(patch, root, excluded, tree)
-        after = {path: (root / path).read_bytes() if (root / path).is_file() else None for path in paths}
-        there = (path for path, content in after.items() if content is not None)
-        is_executable = {path: bool((root / path).stat().st_mode & 0o100) for path in there}
-    changed = {path: content for path, content in after.items() if content != before[path]}
-    modes = {path: now for path, now in is_executable.items() if now != tree.is_executable(path)}
+        changed: dict[str, bytes | None] = {}
+        modes: dict[str, bool] = {}
+        for path in paths:
+            file = root / path
+            content = file.read_bytes() if file.is_file() else None
+            if content != before[path]:
+                changed[path] = content
+            if content is not None and (executable := bool(file.stat().st_mode & 0o100)) != tree.is_executable(path):
+                modes[path] = executable
     if not (changed or modes) and len(absent & set(patch.paths)) < len(patch.paths):
         raise MergeError(Problem(where=patch.source.file, what="changes nothing", fix="delete it"))
     return AppliedPatch(changed=changed, modes=modes)
@@ -78,10 +82,12 @@ def _upstreams_modes(patch: PatchFile, tree: PatchedTree) -> Iterator[Problem]:
     line = above.count(b"\n") + 1
     for section in listed:
         paths = {path.decode("utf-8", errors="replace") for path in section.paths(patch.strip)}
-        changed = (number for number, one in enumerate(section.lines) if _NEW_MODE.match(one))
-        if (at := next(changed, None)) is not None and any(path in tree.upstream for path in paths):
-            what = "changes whether a file of upstream's is executable, which no overlay can say"
-            yield Problem(where=patch.source.at(line + at), what=what, fix="take the lines with its modes out")
+        is_upstreams = any(path in tree.upstream for path in paths)
+        for number, text in enumerate(section.lines, start=line):
+            if is_upstreams and _NEW_MODE.match(text):
+                what = "changes whether a file of upstream's is executable, which no overlay can say"
+                yield Problem(where=patch.source.at(number), what=what, fix="take the lines with its modes out")
+                break
         line += len(section.lines)
 
 
@@ -90,8 +96,9 @@ def ambiguities(patch: PatchFile, tree: PatchedTree) -> Iterator[Problem]:
     for hunk in patch.hunks:
         places = _places(hunk.before, _lines(tree, hunk.path), hunk)
         if len(places) > 1:
-            listed = ", ".join(str(place + 1) for place in places)
-            what = f"the hunk at line {hunk.line} fits in {len(places)} places of {hunk.path} (lines {listed})"
+            listed = [place + 1 for place in places]
+            what = f"the hunk at line {hunk.line} fits in {len(places)} places of {hunk.path}"
+            what = f"{what} (lines {', '.join(map(str, listed))})"
             fix = "make the patch with more lines of context, so that it can fit in one only: git diff -U20"
             yield Problem(where=_at(patch, hunk.path, hunk.line), what=what, fix=fix)
 
@@ -101,8 +108,10 @@ def placed_otherwise(patch: PatchFile, tree: PatchedTree, made: AppliedPatch) ->
 
     For git a hunk belongs near its line, for GNU patch as far from it as the hunk before.
     """
-    for path in dict.fromkeys(hunk.path for hunk in patch.hunks):
-        hunks = [hunk for hunk in patch.hunks if hunk.path == path]
+    by_path: dict[str, list[Hunk]] = {}
+    for hunk in patch.hunks:
+        by_path.setdefault(hunk.path, []).append(hunk)
+    for path, hunks in by_path.items():
         if made.changed.get(path) and made.changed[path] != _as_gnu_patch_does(hunks, _lines(tree, path)):
             what = f"has hunks that fit in several places of {path}, and GNU patch takes other places than git"
             fix = "make it with more lines of context, so that each can fit in one only: git diff -U20"
@@ -123,20 +132,17 @@ def _as_gnu_patch_does(hunks: Sequence[Hunk], lines: Sequence[bytes]) -> bytes:
 
 
 def _lines(tree: PatchedTree, path: str) -> list[bytes]:
-    return [line for line in re.split(rb"(?<=\n)", tree.after(path) or b"") if line]
+    return list(filter(None, re.split(rb"(?<=\n)", tree.after(path) or b"")))
 
 
 def _places(before: Sequence[bytes], lines: Sequence[bytes], hunk: Hunk) -> list[int]:
     """Return the 0-based lines at which git could apply a hunk that has to find some lines there."""
-    size = len(before)
-    at_start, at_end = hunk.line <= 1, not hunk.trailing
-    return [
-        place
-        for place in range(len(lines) - size + 1)
-        if (not at_start or place == 0)
-        and (not at_end or place + size == len(lines))
-        and lines[place : place + size] == list(before)
-    ]
+    wanted = list(before)
+    size, last = len(wanted), len(lines) - len(wanted)
+    first = 0 if hunk.trailing else last
+    if hunk.line <= 1:
+        last = min(last, 0)
+    return [place for place in range(max(first, 0), last + 1) if lines[place : place + size] == wanted]
 
 
 def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedTree) -> None:
@@ -146,7 +152,7 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedT
     except ProcessError as error:
         what, fix = f"does not apply: {error.output}", "refresh it on the pinned commit (npu-overlays show names it)"
         unfit = list(filter(None, (_unfit(hunk, _lines(tree, hunk.path)) for hunk in patch.hunks)))
-        if other := _other_line_ends(patch, {path: tree.after(path) for path in patch.paths}):
+        if other := _other_line_ends(patch, tree):
             fix = f"{other} has other line ends (CRLF, LF) than the patch: export it again, and let nothing convert it"
         elif _is_done(content, root, options):
             ours = tree.changed.keys() & set(patch.paths)
@@ -180,7 +186,7 @@ def _unfit(hunk: Hunk, lines: Sequence[bytes]) -> str:
         return ""
     named = f"the hunk at line {hunk.line} of {hunk.path}"
     for fuzz in range(1, _FUZZ + 1):
-        above, below = (min(fuzz, count) for count in hunk.context)
+        above, below = min(fuzz, hunk.context[0]), min(fuzz, hunk.context[1])
         inner = hunk.before[above : len(hunk.before) - below]
         places = _places(inner, lines, replace(hunk, line=2, context=(1, 1))) if inner else []
         if places:
@@ -196,10 +202,10 @@ def _shown(line: bytes) -> str:
     return line.decode(errors="replace").strip()
 
 
-def _other_line_ends(patch: PatchFile, before: Mapping[str, bytes | None]) -> str:
+def _other_line_ends(patch: PatchFile, tree: PatchedTree) -> str:
     """Return the first file whose lines the patch has with other line ends; empty where there is none."""
     for hunk in patch.hunks:
-        lines, found = b"".join(hunk.before), before.get(hunk.path) or b""
+        lines, found = b"".join(hunk.before), tree.after(hunk.path) or b""
         bare = lines.replace(b"\r\n", b"\n")
         if lines and lines not in found and bare in found.replace(b"\r\n", b"\n"):
             return hunk.path

@@ -11,12 +11,12 @@ from itertools import chain
 from typing import NamedTuple
 
 from npu_overlays.errors import Problem
-from npu_overlays.merge.authorship import Authorship
-from npu_overlays.merge.import_merge import RENAME, imported_names
+from npu_overlays.merge.authorship import Authorship, line_at
+from npu_overlays.merge.import_merge import RENAME, first_users, imported_names
 from npu_overlays.merge.results import AppliedOperation
 from npu_overlays.merge.targets import problem
 from npu_overlays.model.module import Module
-from npu_overlays.model.scopes import Load, Scope
+from npu_overlays.model.scopes import Binding, Load, Scope
 from npu_overlays.model.selectors import leaf_of, owner_of
 from npu_overlays.overlay.operations import ImportedName, Operation
 
@@ -54,9 +54,9 @@ def redirected_reads(
     was = {(before.span(load.at)[0], load.name): _reach(scope, load) for scope, load in _loads(before, names)}
     for scope, load in _loads(after, names):
         origin = authorship.origin(after.span(load.at)[0])
-        earlier = was.get((origin, load.name)) if origin is not None else None
-        if earlier and not _reach(scope, load).is_like(earlier):
-            yield scope, load, before.content[:origin].count(b"\n") + 1
+        earlier = None if origin is None else was.get((origin, load.name))
+        if origin is not None and earlier and not _reach(scope, load).is_like(earlier):
+            yield scope, load, line_at(before.content, origin)
 
 
 def _reach(scope: Scope, load: Load) -> Reach:
@@ -74,16 +74,18 @@ def _reach(scope: Scope, load: Load) -> Reach:
 def _loads(module: Module, names: Container[str]) -> Iterator[tuple[Scope, Load]]:
     """Yield the reads of some names, each with the scope in which it stands."""
     for scope in module.scopes.all:
-        yield from ((scope, load) for load in scope.loads if load.name in names)
+        for load in scope.loads:
+            if load.name in names:
+                yield scope, load
 
 
 def _imports(scope: Scope, name: str) -> frozenset[str]:
     """Return the import statements that bind a name in a scope; none where something else binds it too."""
     found: set[str] = set()
-    for node in (one.node for one in scope.bindings.get(name, [])):
-        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+    for binding in scope.bindings.get(name, []):
+        if not isinstance(binding.node, (ast.Import, ast.ImportFrom)):
             return frozenset()
-        found |= {one.statement for one in imported_names(node) if one.name == name}
+        found |= {one.statement for one in imported_names(binding.node) if one.name == name}
     return frozenset(found)
 
 
@@ -97,17 +99,16 @@ def seen_by_upstream(
 
     Such a name is a builtin's, or comes by a star import, or is in ``__all__`` for another reason.
     """
-    gone = [(start, end) for start, end, _ in _gone(changes)]
-    users: dict[ImportedName, Operation] = {}
-    for operation in reversed(operations):
-        users |= dict.fromkeys(operation.imports, operation)
+    gone = _gone(changes)
+    users = first_users(operations)
     for imported in imports:
         lines = _remaining(module, imported.name, gone)
         if lines and not module.scopes.bound(imported.name):
             what = f"`{imported.statement}` would change what upstream's own code reads as `{imported.name}` ({lines})"
             yield problem(users[imported], what, RENAME)
-    for operation in (one for one in operations if one.action == "added" and not one.is_further):
-        lines = _remaining(module, operation.symbol, gone)
+    for operation in operations:
+        is_new = operation.action == "added" and not operation.is_further
+        lines = _remaining(module, operation.symbol, gone) if is_new else ""
         if lines:
             what = f"the added `{operation.symbol}` would change what upstream's own code reads by that name ({lines})"
             yield problem(operation, what, _RENAME_ADDED)
@@ -161,10 +162,8 @@ def bound_otherwise(
         word = re.compile(rb"\b%s\b" % re.escape(name.encode()))
         takers = [one.operation for one in edits if _cuts_out(one, before, word)]
         taker = takers[0] if takers else edits[0].operation
-        line = before.content[:origin].count(b"\n") + 1
-        what = (
-            f"upstream's own text would bind `{name}` (line {line}) in its function alone, for what the edit takes out"
-        )
+        place = f"`{name}` (line {line_at(before.content, origin)})"
+        what = f"upstream's own text would bind {place} in its function alone, for what the edit takes out"
         yield Problem(where=taker.where, what=what, fix=f"keep `{name}` declared, or change that text too")
 
 
@@ -175,31 +174,34 @@ def _cuts_out(change: AppliedOperation, before: Module, word: re.Pattern[bytes])
 
 def _declared(module: Module) -> Iterator[tuple[ast.AST, str, bool]]:
     """Yield what binds a name, the name, and whether it is declared ``global`` or ``nonlocal`` there."""
+    for scope, name, one in bindings_of(module):
+        yield one.node, name, one.how == "global" or name in scope.outer
+
+
+def bindings_of(module: Module) -> Iterator[tuple[Scope, str, Binding]]:
+    """Yield every binding of a module, with its scope and the name that it binds."""
     for scope in module.scopes.all:
         for name, bindings in scope.bindings.items():
-            yield from ((one.node, name, one.how == "global" or name in scope.outer) for one in bindings)
+            for binding in bindings:
+                yield scope, name, binding
 
 
 def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], set[str]]:
-    """Return by scope and name who wrote what binds it; nobody's name for upstream."""
+    """Return who wrote the bindings of each name of a scope; an empty text stands for upstream."""
     found: dict[tuple[Scope, str], set[str]] = {}
-    for scope in module.scopes.all:
-        for name, bindings in scope.bindings.items():
-            found[scope, name] = {authorship.at(module.span(one.node)[0]).where for one in bindings}
+    for scope, name, one in bindings_of(module):
+        found.setdefault((scope, name), set()).add(authorship.at(module.span(one.node)[0]).where)
     return found
 
 
 def _taken(module: Module, changes: Sequence[AppliedOperation]) -> dict[str, Operation]:
     """Return the names that lose a binding of upstream's, each with the operation that takes it out."""
     gone = _gone(changes)
-    spans = [(start, end) for start, end, _ in gone]
     found: dict[str, Operation] = {}
-    for scope in module.scopes.all:
-        for name, bindings in scope.bindings.items():
-            for offset in (module.span(one.node)[0] for one in bindings):
-                if _within(offset, spans):
-                    number = bisect_right(spans, (offset, float("inf"))) - 1
-                    found.setdefault(name, changes[gone[number][2]].operation)
+    for _, name, binding in bindings_of(module):
+        number = _taker(module.span(binding.node)[0], gone)
+        if number is not None:
+            found.setdefault(name, changes[number].operation)
     return found
 
 
@@ -211,16 +213,15 @@ def _gone(changes: Iterable[AppliedOperation]) -> list[tuple[int, int, int]]:
     return sorted(found)
 
 
-def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int]]) -> str:
+def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int, int]]) -> str:
     """Return the lines on which upstream's text, less what is taken out, reads a name of the module or of a class."""
     parent, leaf = owner_of(symbol), leaf_of(symbol)
     loads = module.scopes.global_loads.get(leaf, [])
     if parent:
         # What is added to a class stands at its end; its annotations may be evaluated later, with the class's names.
-        scopes = module.scopes.classes.get(parent, [])
-        known = chain.from_iterable(scope.loads for scope in scopes)
+        known = chain.from_iterable(scope.loads for scope in module.scopes.classes.get(parent, []))
         loads = [one for one in known if one.name == leaf and one.annotation]
-    return _listed({one.at.lineno for one in loads if not _within(module.span(one.at)[0], gone)})
+    return _listed({one.at.lineno for one in loads if _taker(module.span(one.at)[0], gone) is None})
 
 
 def _listed(lines: Collection[int]) -> str:
@@ -228,6 +229,7 @@ def _listed(lines: Collection[int]) -> str:
     return f"line{'s' if len(lines) > 1 else ''} {listed}" if lines else ""
 
 
-def _within(offset: int, spans: Sequence[tuple[int, int]]) -> bool:
-    number = bisect_right(spans, (offset, float("inf"))) - 1
-    return number >= 0 and spans[number][0] <= offset < spans[number][1]
+def _taker(offset: int, gone: Sequence[tuple[int, int, int]]) -> int | None:
+    """Return the number of the operation that takes out a byte; None where none does."""
+    place = bisect_right(gone, (offset, float("inf"))) - 1
+    return gone[place][2] if place >= 0 and offset < gone[place][1] else None

@@ -30,12 +30,15 @@ class Companions:
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._first: dict[str, Operation] = {}
         self._symbols: dict[Action, set[str]] = {}
-        listed = list(operations)
-        self._replaced = {one.symbol: one for one in listed if one.action == "replaced"}
-        self._emptying = next((operation for operation in listed if operation.emptying), None)
-        for operation in listed:
+        self._replaced: dict[str, Operation] = {}
+        self._emptying: Operation | None = None
+        for operation in operations:
             self._first.setdefault(operation.owner, operation)
             self._symbols.setdefault(operation.action, set()).add(operation.symbol)
+            if operation.action == "replaced":
+                self._replaced[operation.symbol] = operation
+            if operation.emptying and self._emptying is None:
+                self._emptying = operation
 
     def symbols(self, action: Action) -> Set[str]:
         """Return the symbols to which one thing is done."""

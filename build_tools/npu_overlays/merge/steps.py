@@ -60,15 +60,11 @@ class MergeContext:
         """Return a file of the tree; raises `MergeError`, which says `what`, where there is none."""
         content = self.tree.after(path)
         if content is None:
-            raise MergeError(Problem(where=where, what=what, fix=self._nearest(path)))
+            known, leaf = list(self.tree.upstream.entries), path.rpartition("/")[2]
+            same = [other for other in known if other.rpartition("/")[2] == leaf]
+            close = difflib.get_close_matches(path, same or known, n=1, cutoff=0.4)
+            raise MergeError(Problem(where=where, what=what, fix=f"nearest: {close[0]}" if close else ""))
         return content
-
-    def _nearest(self, path: str) -> str:
-        known = list(self.tree.upstream.entries)
-        leaf = path.rpartition("/")[2]
-        same = [other for other in known if other.rpartition("/")[2] == leaf]
-        close = difflib.get_close_matches(path, same or known, n=1, cutoff=0.4)
-        return f"nearest: {close[0]}" if close else ""
 
 
 def patch_step(ground: MergeContext, file: OverlayFile) -> Step:
@@ -76,33 +72,33 @@ def patch_step(ground: MergeContext, file: OverlayFile) -> Step:
     patch = read_patch(file)
     ground.check_shipped(patch.paths, file.file, file)
     made = apply_patch(patch, ground.tree, absent=ground.absent)
-    before = {path: ground.tree.after(path) for path in made.changed}
-    patched = tuple(
-        PatchedFile(
-            patch=file.path,
-            path=path,
-            before=before[path],
-            after=after,
-            reason=patch.reason,
-            layer=file.layer,
-            where=file.file,
-            accept=patch.accept,
+    authorship: dict[str, Authorship] = {}
+    patched: list[PatchedFile] = []
+    for path, after in made.changed.items():
+        before = ground.tree.after(path)
+        if after is not None:
+            authorship[path] = by_lines(before or b"", after, file.file)
+        patched.append(
+            PatchedFile(
+                patch=file.path,
+                path=path,
+                before=before,
+                after=after,
+                reason=patch.reason,
+                layer=file.layer,
+                where=file.file,
+                accept=patch.accept,
+            )
         )
-        for path, after in made.changed.items()
-    )
+    lost: list[NotApplied] = []
+    for path in sorted(ground.absent & set(patch.paths)):
+        lost.append(NotApplied(path=path, symbol="", operation="patch", why=patch.reason.why))
     return Step(
         changed=made.changed,
         modes=made.modes,
-        authorship={
-            path: by_lines(before[path] or b"", after, file.file)
-            for path, after in made.changed.items()
-            if after is not None
-        },
-        patched=patched,
-        not_applied=tuple(
-            NotApplied(path=path, symbol="", operation="patch", why=patch.reason.why)
-            for path in sorted(ground.absent & set(patch.paths))
-        ),
+        authorship=authorship,
+        patched=tuple(patched),
+        not_applied=tuple(lost),
     )
 
 
@@ -140,8 +136,9 @@ def edit_step(ground: MergeContext, sourced: SourcedEdit) -> Step:
 
 def _check_keys(path: str, before: bytes, after: bytes, where: str) -> None:
     """Refuse a key that YAML then has twice: of two, the last one counts, or none can be read."""
-    texts = (content.decode(errors="replace") for content in (before, after))
-    if path.endswith(ENDINGS) and (repeated := repeated_keys(*texts)):
+    if not path.endswith(ENDINGS):
+        return
+    if repeated := repeated_keys(before.decode(errors="replace"), after.decode(errors="replace")):
         what = f"{path} would have {listing(f'`{key}`' for key in repeated)} twice"
         raise MergeError(Problem(where=where, what=what, fix="upstream has it now, or another substitution adds it"))
 
@@ -176,9 +173,9 @@ def merge_step(ground: MergeContext, path: str, operations: Sequence[Operation])
     where = operations[0].where
     ground.check_shipped([path], where)
     if path in ground.absent:
-        lost = (
-            NotApplied(path=path, symbol=one.symbol, operation=one.action, why=one.reason.why) for one in operations
-        )
+        lost: list[NotApplied] = []
+        for one in operations:
+            lost.append(NotApplied(path=path, symbol=one.symbol, operation=one.action, why=one.reason.why))
         return Step(not_applied=tuple(lost))
     before = ground.read(path, where, f"upstream has no {path}")
     overlay = ground.content.overlay

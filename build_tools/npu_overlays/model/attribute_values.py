@@ -12,7 +12,7 @@ from npu_overlays.model.fingerprint import brief
 from npu_overlays.model.free_names import FreeNames
 from npu_overlays.model.functions import first_parameter, own_nodes
 from npu_overlays.model.signatures import parameters
-from npu_overlays.model.syntax import all_of, is_name, last_name, nodes_of, targets
+from npu_overlays.model.syntax import all_of, call_arguments, is_name, last_name, nodes_of, targets
 
 # What gives an object an attribute by its name: of Python, and of torch.nn.Module.
 _SETTING = frozenset({"setattr", "__setattr__"})
@@ -95,7 +95,7 @@ def _beside(node: ast.expr, local: Mapping[str, list[ast.expr]]) -> Iterator[tup
 
 
 def _always_given(body: Sequence[ast.stmt], first: str) -> set[str]:
-    """Return the attributes that statements give to a parameter whichever way they go."""
+    """Return the attributes that statements give to a parameter in every branch."""
     found: set[str] = set()
     for node in body:
         branches = [block for _, block in blocks(node)]
@@ -142,7 +142,7 @@ def _bound(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def _set_by_name(call: ast.Call, first: str) -> Iterator[tuple[str, ast.expr]]:
     """Yield the attribute that a call gives to an object by its name, with its value."""
-    given = [*call.args, *(one.value for one in call.keywords)]
+    given = call_arguments(call)
     if isinstance(call.func, ast.Attribute) and call.func.attr in _REGISTERING:
         given.insert(0, call.func.value)
     if last_name(call.func) in _SETTING | _REGISTERING and len(given) > _VALUE and is_name(given[0], first):

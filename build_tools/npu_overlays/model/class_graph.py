@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from npu_overlays.model.definitions import FUNCTIONS, Definition, methods
 from npu_overlays.model.external_classes import external_has
@@ -53,8 +53,9 @@ class ClassGraph:
 
     def node(self, symbol: Symbol) -> ast.ClassDef | None:
         """Return a class; None where there is none, or several of the name."""
-        known = [one.node for one in self.definitions(symbol)]
-        return known[0] if len(known) == 1 and isinstance(known[0], ast.ClassDef) else None
+        known = self.definitions(symbol)
+        node = known[0].node if len(known) == 1 else None
+        return node if isinstance(node, ast.ClassDef) else None
 
     def text(self, symbol: Symbol) -> bytes:
         """Return the source of a class, decorators included; empty where there is none, or several of the name."""
@@ -126,10 +127,13 @@ class ClassGraph:
 
     def owner(self, symbol: Symbol, name: str) -> Symbol | None:
         """Return the first class of a line that has a member."""
-        return next((one for one in self.line(symbol) if name in self.members(one)), None)
+        for one in self.line(symbol):
+            if name in self.members(one):
+                return one
+        return None
 
     def has(self, symbol: Symbol, name: str) -> bool | None:
-        """Return whether the objects of a class have an attribute; None where that cannot be told."""
+        """Return whether the objects of a class have an attribute; None where that is unknown."""
         if self.owner(symbol, name):
             return True
         answers: set[bool | None] = set() if self.mro(symbol).known else {None}
@@ -137,10 +141,11 @@ class ClassGraph:
             node = self.node(one)
             if node and any(attribute.attr == name for attribute in _assigned_attributes(node)):
                 return True
-            answers |= {None} if _ANSWERING & self.members(one) else set()
+            if _ANSWERING & self.members(one):
+                answers.add(None)
         if None not in answers:
-            answers = {self.foreign(one, name) for one in self.line(symbol)}
-        return True if True in answers else None if None in answers else False
+            answers.update(self.foreign(one, name) for one in self.line(symbol))
+        return _any(answers)
 
     def foreign(self, symbol: Symbol, name: str) -> bool | None:
         """Return whether a direct base of a class that is none of this tree has a member; None for one not known."""
@@ -148,16 +153,14 @@ class ClassGraph:
         answers: set[bool | None] = {name in dir(object)}
         if not bases.known:
             answers.add(None)
-        for base in bases.stated:
-            if isinstance(base, str):
-                answers.add(external_has(base, name))
-        return True if True in answers else None if None in answers else False
+        answers.update(external_has(base, name) for base in bases.external)
+        return _any(answers)
 
     def outside(self, symbol: Symbol) -> set[str]:
         """Return the dotted names of what is none of this tree among the bases that a class and its bases state."""
         found: set[str] = set()
         for one in self.line(symbol):
-            found.update(base for base in self.bases(one).stated if isinstance(base, str))
+            found.update(self.bases(one).external)
         return found
 
     def closed_kind(self, symbol: Symbol) -> str:
@@ -167,8 +170,8 @@ class ClassGraph:
         """
         if self.resolver.inheritance.is_typed_dict(symbol):
             return "TypedDict"
-        leaves = {base.rpartition(".")[2] for base in self.bases(symbol).stated if isinstance(base, str)}
-        return next((kind for kind in ("NamedTuple", "Protocol") if kind in leaves), "")
+        leaves = {base.rpartition(".")[2] for base in self.bases(symbol).external}
+        return "NamedTuple" if "NamedTuple" in leaves else "Protocol" if "Protocol" in leaves else ""
 
     def heirs(self, symbol: Symbol) -> Iterator[Symbol]:
         """Yield the classes that derive from a class; looking at all modules takes long."""
@@ -205,7 +208,7 @@ class ClassGraph:
                 yield path, content
 
     def dotted(self, target: Target) -> str:
-        """Return the dotted name of what something stands for; empty where that cannot be told."""
+        """Return the dotted name of what something stands for; empty where that is unknown."""
         if isinstance(target, Symbol):
             return f"{self.resolver.modules.name(target.path)}.{target.name}"
         return target or ""
@@ -237,6 +240,11 @@ class ClassGraph:
             if isinstance(one, str) and one in self.resolver.modules.paths:
                 return self.resolver.modules.paths[one]
         return ""
+
+
+def _any(answers: Container[bool | None]) -> bool | None:
+    """Return whether one of several answers is yes; None where one is not known, and none is yes."""
+    return True if True in answers else None if None in answers else False
 
 
 def _only_annotates(definition: Definition) -> bool:

@@ -9,7 +9,7 @@ from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, methods
 from npu_overlays.model.functions import first_parameter
 from npu_overlays.model.symbols import Symbol
-from npu_overlays.model.syntax import all_of, called, is_name
+from npu_overlays.model.syntax import all_of, call_arguments, called, is_name
 
 _SETTING = re.compile(r"\bsetattr\(|__setattr__\(|\bvars\(|\.__dict__\b")
 _BINDING = re.compile(r"\b(?:locals|vars|exec)\(")
@@ -86,7 +86,7 @@ def _method_sets(graph: ClassGraph, path: str, method: FunctionNode, name: str) 
     """Return whether a method hands its object to a function of the tree that sets attributes, or a name to any."""
     own = first_parameter(method)
     for call in all_of(method, ast.Call):
-        arguments = [*call.args, *(one.value for one in call.keywords)]
+        arguments = call_arguments(call)
         is_named = any(isinstance(one, ast.Constant) and one.value == name for one in arguments)
         if is_named and ast.unparse(call.func).rpartition(".")[2] not in _ASKING:
             return True

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
+from npu_overlays.model.syntax import call_arguments
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 
 FragmentKind = Literal["values", "named", "statements", "none"]
@@ -88,7 +89,7 @@ def _side_by_side(node: ast.expr) -> tuple[list[ast.AST], bool]:
     if isinstance(node, ast.Tuple):
         return list(node.elts), False
     if isinstance(node, ast.Call):
-        return [*node.args, *(keyword.value for keyword in node.keywords)], bool(node.keywords)
+        return [*call_arguments(node)], bool(node.keywords)
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
         return list(filter(None, chain.from_iterable(pairs))), True

@@ -23,7 +23,9 @@ class ImportOrder:
 
     def __init__(self, module: Module, early: Iterable[ast.stmt]) -> None:
         body = module.tree.body
-        self._early = {id(node) for function in early for node in ast.walk(function)}
+        self._early: set[int] = set()
+        for function in early:
+            self._early.update(map(id, ast.walk(function)))
         self._starts = [(first_line(node), 0 if _is_decorated(node) else node.col_offset) for node in body]
         self._decorated = {number for number, node in enumerate(body) if _is_decorated(node)}
         self._reads: list[set[str]] = [set() for _ in body]

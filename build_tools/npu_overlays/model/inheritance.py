@@ -30,14 +30,19 @@ class Bases(NamedTuple):
 
     stated: tuple[Target, ...]  # as they are written
     actual: tuple[Class, ...]  # as Python has them
-    known: bool  # False where some cannot be told
+    known: bool  # False where some are unknown
+
+    @property
+    def external(self) -> list[str]:
+        """The dotted names of those as they are written that are not of the tree."""
+        return [base for base in self.stated if isinstance(base, str)]
 
 
 class Mro(NamedTuple):
     """A class and its bases in the order in which Python asks them, without `object`."""
 
     order: tuple[Class, ...]  # those of another distribution by name, with their own bases where these are known
-    known: bool  # False where this is only the likeliest order: a base cannot be told, or Python refuses the bases
+    known: bool  # False where this is only the likeliest order: a base is unknown, or Python refuses the bases
 
     @property
     def line(self) -> tuple[Symbol, ...]:
@@ -275,7 +280,9 @@ def linearized(lines: Sequence[Line], bases: Line, is_opaque: Callable[[Class], 
         first = (free or heads)[0]
         sure = sure and bool(free) and not _hangs(first, pending[:-1], is_opaque)
         found.append(first)
-        pending = [[one for one in line if one != first] for line in pending]
+        for line in pending:
+            while first in line:
+                line.remove(first)
     return found, sure
 
 

@@ -26,7 +26,7 @@ _TEXT = re.compile(rb"\w+")
 
 
 def has(modules: ShippedModules, module: str, name: str, seen: frozenset[str] = frozenset()) -> bool | None:
-    """Return whether a module has a name, lazy packages followed; None where that cannot be told."""
+    """Return whether a module has a name, lazy packages followed; None where that is unknown."""
     known = modules.offers(module, name)
     if known is not None or module in seen:
         return known
@@ -57,7 +57,7 @@ def origins(
     """Yield the modules from which a lazy package may have a name.
 
     Returns:
-        The module, what the name is called there, and whether it is there; None where that cannot be told.
+        The module, what the name is called there, and whether it is there; None where that is unknown.
     """
     lazy, package = modules.surface(module).lazy, modules.is_package(module)
     if lazy is None:
@@ -91,7 +91,7 @@ def _collected(
 
 
 def _lists(modules: ShippedModules, module: str, name: str, seen: frozenset[str]) -> bool | None:
-    """Return whether a module hands a name on to who takes all of it; None where that cannot be told."""
+    """Return whether a module hands a name on to who takes all of it; None where that is unknown."""
     path = modules.paths.get(module, "")
     content = modules.read(path) if path else b""
     # Parsing takes long, and few of the modules that are taken as a whole mention the name.
@@ -102,7 +102,7 @@ def _lists(modules: ShippedModules, module: str, name: str, seen: frozenset[str]
 
 
 def _gives(modules: ShippedModules, module: str, name: str) -> bool | None:
-    """Return whether a module gives a name to what collects lists; None where that cannot be told.
+    """Return whether a module gives a name to what collects lists; None where that is unknown.
 
     Only what its text says counts; a folder's own module is not asked.
     """

@@ -158,7 +158,10 @@ def _collected(tree: ast.Module) -> Iterator[str]:
     for node in placing:
         named.update(name.id for name in all_of(node, ast.Name))
     # What is placed may have been given a name first.
-    kept = [node for node in assignments if not named.isdisjoint(getattr(one, "id", "") for one in node.targets)]
+    kept: list[ast.Assign] = []
+    for node in assignments:
+        if any(getattr(one, "id", "") in named for one in node.targets):
+            kept.append(node)
     for node in (*placing, *kept):
         for call in all_of(node, ast.Call):
             if is_name(call.func, _COLLECTING):

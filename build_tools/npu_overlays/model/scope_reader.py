@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from npu_overlays.model.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
 from npu_overlays.model.scopes import Binding, How, Load, Scope, Scopes
+from npu_overlays.model.syntax import is_name
 
 # Strings in their brackets are values, not annotations.
 _LITERAL = ("Literal", "Annotated")
@@ -287,8 +288,9 @@ def _loads_of_all(body: Sequence[ast.stmt]) -> Iterator[Load]:
     for node in body:
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)):
             parts = list(ast.walk(node))
-            if any(isinstance(part, ast.Name) and part.id == "__all__" for part in parts):
-                texts = (part for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
-                yield from (Load(str(part.value), part, eager=False) for part in texts)
+            if any(is_name(part, "__all__") for part in parts):
+                for part in parts:
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                        yield Load(part.value, part, eager=False)
         for _, block in blocks(node):
             yield from _loads_of_all(block)

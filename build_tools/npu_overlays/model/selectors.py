@@ -13,7 +13,7 @@ from functools import cached_property
 
 from npu_overlays.model.definitions import FUNCTIONS, Branch, Definition, bound_name
 from npu_overlays.model.module import Module
-from npu_overlays.model.syntax import called, is_name, nodes_of
+from npu_overlays.model.syntax import called, is_name, last_name, nodes_of
 from npu_overlays.model.tokens import significant
 
 _SEPARATOR = ";"
@@ -189,24 +189,23 @@ def _runs(module: Module, definition: Definition, known: list[Definition]) -> bo
 
 def _is_overload(module: Module, decorator: ast.expr) -> bool:
     """Return whether a decorator is ``typing.overload``, under whatever name it is imported."""
-    if isinstance(decorator, ast.Attribute):
-        return decorator.attr == "overload"
+    if last_name(decorator) == "overload":
+        return True
     if not isinstance(decorator, ast.Name):
         return False
-    names = {decorator.id}
     for definition in module.definitions.get(decorator.id, []):
         if isinstance(definition.node, ast.ImportFrom):
             for alias in definition.node.names:
-                names |= {alias.name} if bound_name(definition.node, alias) == decorator.id else set()
-    return "overload" in names
+                if alias.name == "overload" and bound_name(definition.node, alias) == decorator.id:
+                    return True
+    return False
 
 
 def _hands_on(definition: Definition, known: list[Definition]) -> bool:
     """Return whether it is ``f = cached(f)``, below the function or class it is made of."""
     node = definition.node
     value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-    above = (one for one in known if one.node.lineno < node.lineno and one.kind in ("function", "class"))
-    if value is None or not any(above):
+    if value is None or not any(one.node.lineno < node.lineno and one.kind in ("function", "class") for one in known):
         return False
     for part in nodes_of(value):
         is_read = isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load)

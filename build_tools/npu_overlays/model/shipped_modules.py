@@ -164,7 +164,7 @@ class ShippedModules:
         return module in self.paths or module in self.packages
 
     def exists(self, module: str) -> bool | None:
-        """Return whether a module can be imported; None where that cannot be told."""
+        """Return whether a module can be imported; None where that is unknown."""
         if not module:
             return False  # a relative import that leads out of the package
         if not self.owns(module) or module in self._absent:
@@ -188,7 +188,7 @@ class ShippedModules:
         return self.parsed.surface(self.read(path)) if path.endswith(".py") else Surface(dynamic=True)
 
     def offers(self, module: str, name: str, _seen: frozenset[str] = frozenset()) -> bool | None:
-        """Return whether a module has a name once it is imported; None where that cannot be told."""
+        """Return whether a module has a name once it is imported; None where that is unknown."""
         if (found := self.exists(module)) is not True or module in _seen:
             return found and False
         surface = self.surface(module)
@@ -211,7 +211,7 @@ class ShippedModules:
         return is_package_file(self.paths.get(module, ""))
 
     def star_brings(self, module: str, name: str, _seen: frozenset[str] = frozenset()) -> bool | None:
-        """Return whether ``from module import *`` brings a name; None where that cannot be told."""
+        """Return whether ``from module import *`` brings a name; None where that is unknown."""
         if (found := self.exists(module)) is not True:
             return found
         surface = self.surface(module)

@@ -104,7 +104,7 @@ class SymbolLookup:
         return None
 
     def takes(self, found: ResolvedSymbol, keyword: str) -> bool | None:
-        """Return whether a call of a symbol accepts a keyword; None where that cannot be told."""
+        """Return whether a call of a symbol accepts a keyword; None where that is unknown."""
         imported = any(one.kind == "import" for one in self.classes.definitions(found.origin))
         if found.classes:
             made = constructor(self.classes, found.origin) if len(found.nodes) == 1 and not imported else None
@@ -138,8 +138,8 @@ class SymbolLookup:
     def _attribute_values(self, symbol: Symbol) -> dict[str, list[GivenValue]]:
         """Return what the methods of a class give to ``self``, by name."""
         if symbol not in self._given:
-            nodes = (one.node for one in self.classes.definitions(symbol))
-            self._given[symbol] = attribute_values(node for node in nodes if isinstance(node, ast.ClassDef))
+            known = self.classes.definitions(symbol)
+            self._given[symbol] = attribute_values(one.node for one in known if isinstance(one.node, ast.ClassDef))
         return self._given[symbol]
 
     def _first(self, targets: Iterable[Target]) -> ResolvedSymbol | None:

@@ -74,6 +74,17 @@ def called(node: ast.expr) -> ast.expr:
     return node.func if isinstance(node, ast.Call) else node
 
 
+def call_arguments(call: ast.Call) -> list[ast.expr]:
+    """Return what a call gives, by position and then by name."""
+    return [*call.args, *(one.value for one in call.keywords)]
+
+
+def names_import(node: ast.AST, name: str) -> bool:
+    """Return whether a node is an import that names something, by what it is called there or here."""
+    aliases = node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+    return any(name in (alias.asname, alias.name) for alias in aliases)
+
+
 def last_name(node: ast.AST) -> str:
     """Return the last name of ``a.b.c``, or a name itself; empty for any other node."""
     return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))

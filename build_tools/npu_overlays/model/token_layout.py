@@ -78,7 +78,7 @@ class TokenLayout:
     @cached_property
     def heads(self) -> list[int]:
         """For each logical line its first token."""
-        return [number for number, line in enumerate(self.lines) if not number or self.lines[number - 1] != line]
+        return list(filter(self.first, range(len(self.lines))))
 
     @cached_property
     def margins(self) -> list[str]:
@@ -88,7 +88,7 @@ class TokenLayout:
     @cached_property
     def levels(self) -> list[int]:
         """For each logical line in how many blocks it stands; right for whole statements only."""
-        return _levels(self.margins, step=0)
+        return relative_levels(self.margins, 0)
 
     @cached_property
     def step(self) -> int:
@@ -172,7 +172,7 @@ class TokenLayout:
         if at not in self.suites and _steps(margins) == _steps([self.margins[line] for line in lines]):
             return True
         base = self.levels[lines[0]] + (at in self.suites)
-        return _levels(margins, step=self.step_of(margins)) == [0, *(self.levels[line] - base for line in lines[1:])]
+        return relative_levels(margins, self.step_of(margins)) == [0, *(self.levels[line] - base for line in lines[1:])]
 
     def step_of(self, margins: list[str]) -> int:
         """Return how far a block is indented in lines written for this text, with these margins."""
@@ -187,11 +187,12 @@ def layout_of(source: str) -> TokenLayout:
 
 
 def relative_levels(margins: list[str], step: int) -> list[int]:
-    """Return in how many blocks more, or fewer, than the first each line stands; `step` is one block's indentation."""
-    return _levels(margins, step=step)
+    """Return in how many blocks more, or fewer, than the first each line stands.
 
-
-def _levels(margins: list[str], *, step: int) -> list[int]:
+    Args:
+        margins: the white space in front of each.
+        step: the indentation of one block; 0 where none ends that began above the first line.
+    """
     open_at = [(_width(margins[0]), 0)] if margins else []
     found = []
     for width in map(_width, margins):

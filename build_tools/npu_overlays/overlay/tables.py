@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +26,8 @@ _STATEMENT = re.compile(
 )
 # "at line 3, column 4" of the parser's messages.
 _AT = re.compile(r"at line (\d+)")
+# The content that each configuration had when it was read: messages name lines of that, and no file is opened again.
+_AS_READ: dict[str, bytes] = {}
 _NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
 
 
@@ -36,13 +39,15 @@ def load_toml(path: Path) -> dict[str, Any]:
 def read_bytes(path: Path) -> bytes:
     """Return the bytes of a file; raises `ConfigError` naming it where it cannot be read."""
     try:
-        return path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise ConfigError(
             Problem(
                 where=str(path), what=f"cannot be read: {error.strerror}", fix="see that it is there and may be read"
             )
         ) from error
+    _AS_READ[str(path)] = content
+    return content
 
 
 def toml_of(content: bytes, path: Path) -> dict[str, Any]:
@@ -73,7 +78,7 @@ def _parse(content: bytes) -> dict[str, Any]:
 def place_in(file: Path | str, key: str) -> str:
     """Return the place of a key for messages, ``FILE:LINE: KEY``; without the line where the file cannot be read."""
     try:
-        text = Path(file).read_text("utf-8")
+        text = (_AS_READ.get(str(file)) or Path(file).read_bytes()).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return f"{file}: {key}"
     return f"{file}:{line_of_key(text, key)}: {key}"
@@ -96,6 +101,7 @@ def line_of_key(text: str, key: str) -> int:
     return 1
 
 
+@lru_cache(maxsize=64)  # a configuration of many edits asks for the line of each
 def _lines_of_keys(text: str) -> dict[str, int]:
     """Return the line of each table and key of a TOML text."""
     lines, found = text.split("\n"), dict[str, int]()

@@ -1,4 +1,4 @@
-"""CodePiece changes: an overlay and what applying it gave → each change, with the statements or lines that differ."""
+"""Code changes: an overlay and what applying it gave → each change, with the statements or lines that differ."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ class _ChangedModules:
 
     def __init__(self, applied: Applied) -> None:
         self.before: dict[str, bytes | None] = {path: applied.tree.before(path) for path in applied.tree.changed}
-        self.before |= {one.path: one.after for one in applied.patched}
+        for one in applied.patched:
+            self.before[one.path] = one.after
         self._after = applied.tree.after
         self._parsed = applied.after.modules.parsed
         self._imports: dict[str, Imports] = {}

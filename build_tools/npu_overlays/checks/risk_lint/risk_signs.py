@@ -10,28 +10,29 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TypeAlias
 
 from npu_overlays.checks.risk_lint.statement_diff import CodeStatement, as_text
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.imports import all_imported
+from npu_overlays.model.syntax import elements, is_name, last_name, text_of
 
 Imports: TypeAlias = Mapping[str, str]
 # A name, and what it stands in.
 _Named: TypeAlias = tuple[str, ast.AST]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-# Kinds of risk, and the words in a row that a name of each has.
-_WORDS = {
-    "advantage": ("advantage", "advantages", "adv", "gae"),
-    "checkpoint": ("checkpoint", "checkpoints", "ckpt", "ckpts", "state dict", "save pretrained"),
-    "loss": ("loss", "losses", "kl", "nll", "cross entropy"),
-    "reward": ("reward", "rewards", "compute score", "rm score", "rm scores", "token level scores"),
-    "seed": ("seed", "seeds", "seeded", "seeding", "rng"),
+# The words in a row by which a name shows a kind of risk, and that kind.
+_KIND = {
+    **dict.fromkeys(("advantage", "advantages", "adv", "gae"), "advantage"),
+    **dict.fromkeys(("checkpoint", "checkpoints", "ckpt", "ckpts", "state dict", "save pretrained"), "checkpoint"),
+    **dict.fromkeys(("loss", "losses", "kl", "nll", "cross entropy"), "loss"),
+    **dict.fromkeys(("reward", "rewards", "compute score", "rm score", "rm scores", "token level scores"), "reward"),
+    **dict.fromkeys(("seed", "seeds", "seeded", "seeding", "rng"), "seed"),
 }
-_KIND = {words: kind for kind, listed in _WORDS.items() for words in listed}
 # The kinds that names show; taking such a name away is as risky as changing it.
-NAMED_KINDS = frozenset(_WORDS)
+NAMED_KINDS = frozenset(_KIND.values())
 _LONGEST = max(words.count(" ") for words in _KIND) + 1
 # What computes activations again in the backward pass is called a checkpoint too.
 _NO_CHECKPOINT = frozenset({"gradient", "activation", "activations", "recompute"})
@@ -72,7 +73,7 @@ def kinds_of_path(path: str) -> Iterator[str]:
 
 
 def imports_of(tree: ast.AST) -> Imports:
-    """Return by the name that it binds what each absolute import in a module brings, in full."""
+    """Return the full name of what each absolute import of a module brings, by the name that it binds."""
     return {one.local: one.full for one in all_imported(tree, "", package=False) if one.module}
 
 
@@ -85,18 +86,35 @@ def risk_signs(statement: CodeStatement, imports: Imports) -> Iterator[tuple[str
     """
     if _swallows(statement.node):
         yield "exception", statement.text
-    nodes = [(node, part) for part in statement.parts for node in ast.walk(part)]
-    for node, _ in nodes:
+    for node in chain.from_iterable(map(ast.walk, statement.parts)):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            modules = [one.name for one in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            yield from (("debugger", one) for one in modules if one.partition(".")[0] in _DEBUGGERS)
+            yield from _imported_debuggers(node)
         elif isinstance(node, ast.Call) and (names := _full_chain(node.func, imports)):
-            yield from ((kind, as_text(node)) for kind in _kinds_of_call(node, names))
+            for kind in _kinds_of_call(node, names):
+                yield kind, as_text(node)
     if isinstance(statement.node, (*FUNCTIONS, ast.ClassDef)):
-        yield from ((kind, statement.text) for kind in kinds_of_name(statement.node.name))
-    for node, part in nodes:
-        for name, shown in (*_set(node, part), *_called(node, imports), *_computed(node)):
-            yield from ((kind, as_text(shown)) for kind in kinds_of_name(name))
+        for kind in kinds_of_name(statement.node.name):
+            yield kind, statement.text
+    for name, shown in _touched(statement, imports):
+        for kind in kinds_of_name(name):
+            yield kind, as_text(shown)
+
+
+def _touched(statement: CodeStatement, imports: Imports) -> Iterator[_Named]:
+    """Yield the names that a statement sets, calls and computes with."""
+    for part in statement.parts:
+        for node in ast.walk(part):
+            yield from _set(node, part)
+            yield from _called(node, imports)
+            yield from _computed(node)
+
+
+def _imported_debuggers(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    """Yield the debuggers that a statement imports, each with its kind."""
+    modules = [one.name for one in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    for module in modules:
+        if module.partition(".")[0] in _DEBUGGERS:
+            yield "debugger", module
 
 
 def _kinds_of_call(call: ast.Call, names: tuple[str, ...]) -> Iterator[str]:
@@ -107,21 +125,20 @@ def _kinds_of_call(call: ast.Call, names: tuple[str, ...]) -> Iterator[str]:
     # A function of the module's own may be called as it likes.
     elif len(names) > 1 and names[-1] not in _SEEDING and (names[-1] in _DRAWING or "random" in names[:-1]):
         yield "random"
-    if names[-1] == "suppress" and any(_leaf(one) in _BROAD for one in call.args):
+    if names[-1] == "suppress" and not _BROAD.isdisjoint(map(last_name, call.args)):
         yield "exception"
 
 
 def _swallows(node: ast.AST) -> bool:
-    """Return whether an error that a statement meets is lost: neither raised again, nor kept for anybody."""
+    """Return whether a statement loses an error that it meets: it neither raises it again nor uses it."""
     if isinstance(node, ast.Try):
         return any(isinstance(one, (ast.Return, ast.Break, ast.Continue)) for one in _own_nodes(node.finalbody))
     if not isinstance(node, ast.ExceptHandler):
         return False
-    caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-    if not any(one is None or _leaf(one) in _BROAD for one in caught):
+    if node.type is not None and _BROAD.isdisjoint(map(last_name, elements(node.type))):
         return False
     for one in _own_nodes(node.body):
-        if isinstance(one, ast.Raise) or (isinstance(one, ast.Call) and _leaf(one.func) in _ENDING):
+        if isinstance(one, ast.Raise) or (isinstance(one, ast.Call) and last_name(one.func) in _ENDING):
             return False
     return not _uses_error(node)
 
@@ -137,32 +154,35 @@ def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _uses_error(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler does something with the error beside logging it, or naming it alone."""
+    """Return whether a handler uses the error for more than logging it or naming it alone."""
     passed_over: set[ast.AST] = set()
     for node in _own_nodes(handler.body):
-        logs = isinstance(node, ast.Call) and _leaf(node.func) in _LOGGING
+        logs = isinstance(node, ast.Call) and last_name(node.func) in _LOGGING
         if logs or _does_nothing(node):
             passed_over.update(ast.walk(node))
-    names = (one for node in handler.body for one in ast.walk(node) if isinstance(one, ast.Name))
-    read = (one for one in names if one.id == handler.name and isinstance(one.ctx, ast.Load))
-    return any(one not in passed_over for one in read)
+    for node in chain.from_iterable(map(ast.walk, handler.body)):
+        is_read = isinstance(node, ast.Name) and node.id == handler.name and isinstance(node.ctx, ast.Load)
+        if is_read and node not in passed_over:
+            return True
+    return False
 
 
 def _does_nothing(node: ast.AST) -> bool:
     """Return whether a statement does nothing with what it names: the name alone, or a value that `_` is given."""
     if isinstance(node, ast.Assign):
-        return all(isinstance(one, ast.Name) and one.id == "_" for one in node.targets)
+        return all(is_name(one, "_") for one in node.targets)
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name)
 
 
 def _set(node: ast.AST, whole: ast.AST) -> Iterator[_Named]:
     """Yield the names and keys that something gives a value to, or deletes."""
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-        yield from ((name, whole) for name in _names_of(node))
+        for name in _names_of(node):
+            yield name, whole
     elif isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                yield key.value, ast.Dict(keys=[key], values=[value])
+            if text := text_of(key):
+                yield text, ast.Dict(keys=[key], values=[value])
 
 
 def _called(node: ast.AST, imports: Imports) -> Iterator[_Named]:
@@ -170,38 +190,41 @@ def _called(node: ast.AST, imports: Imports) -> Iterator[_Named]:
     if not isinstance(node, ast.Call):
         return
     names = _full_chain(node.func, imports)
-    leaf = next(iter(names[-1:]), "")
+    leaf = names[-1] if names else ""
     # torch.utils.checkpoint computes activations again, and keeps nothing.
     if names and names[:-2] != ("torch", "utils"):
         yield leaf, node
     for keyword in node.keywords:
-        if keyword.arg and keyword.arg != _leaf(keyword.value):  # else it is passed on
+        if keyword.arg and keyword.arg != last_name(keyword.value):  # else it is passed on
             yield keyword.arg, keyword
+    changed: list[str] = []
     if leaf in _BY_NAME:
-        texts = (one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str))
-        yield from ((text, node) for text in texts)
+        changed += map(text_of, node.args)
     if leaf in _IN_PLACE and node.args:
-        yield from ((name, node) for name in _names_of(node.args[0]))
+        changed += _names_of(node.args[0])
     if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
-        yield from ((name, node) for name in _names_of(node.func.value))
+        changed += _names_of(node.func.value)
+    for name in changed:
+        yield name, node
 
 
 def _computed(node: ast.AST) -> Iterator[_Named]:
     """Yield the names that are computed with."""
+    operands: list[ast.expr] = []
     if isinstance(node, ast.BinOp):
-        yield from ((name, node) for name in (*_names_of(node.left), *_names_of(node.right)))
+        operands = [node.left, node.right]
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-        yield from ((name, node) for name in _names_of(node.operand))
+        operands = [node.operand]
+    for name in chain.from_iterable(map(_names_of, operands)):
+        yield name, node
 
 
 def _names_of(node: ast.expr) -> Iterator[str]:
-    """Yield how an expression is called: ``a.b`` b, ``batch["key"]`` key and batch, and ``loss[mask]`` loss."""
-    if isinstance(node, ast.Subscript):
-        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-            yield node.slice.value
-        yield from _names_of(node.value)
-    else:
-        yield from _chain(node)[-1:]
+    """Yield the names of an expression: ``a.b`` b, ``batch["key"]`` key and batch, and ``loss[mask]`` loss."""
+    while isinstance(node, ast.Subscript):
+        yield text_of(node.slice)
+        node = node.value
+    yield last_name(node)
 
 
 def _chain(node: ast.AST | None) -> tuple[str, ...]:
@@ -209,10 +232,6 @@ def _chain(node: ast.AST | None) -> tuple[str, ...]:
     if isinstance(node, ast.Attribute):
         return (*_chain(node.value), node.attr)
     return (node.id,) if isinstance(node, ast.Name) else ()
-
-
-def _leaf(node: ast.AST | None) -> str:
-    return next(iter(_chain(node)[-1:]), "")
 
 
 def _full_chain(node: ast.AST | None, imports: Imports) -> tuple[str, ...]:

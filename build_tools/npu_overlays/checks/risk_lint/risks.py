@@ -141,11 +141,14 @@ def _signs(change: CodeChange) -> Iterator[_Sign]:
         if key not in added and key[0] in NAMED_KINDS:
             yield _Sign(key[0], _short(key[1]), change.where)
     for line in change.lines:
-        yield from (_Sign(kind, _short(line), change.where) for kind in kinds_of_name(line))
+        for kind in kinds_of_name(line):
+            yield _Sign(kind, _short(line), change.where)
     if change.added or change.removed or change.lines:
         symbol = change.target.partition(":")[2]
-        yield from (_Sign(kind, symbol, change.where) for kind in kinds_of_name(symbol))
-        yield from (_Sign(kind, change.path, change.where) for kind in kinds_of_path(change.path))
+        for kind in kinds_of_name(symbol):
+            yield _Sign(kind, symbol, change.where)
+        for kind in kinds_of_path(change.path):
+            yield _Sign(kind, change.path, change.where)
 
 
 def _signs_of(

@@ -52,7 +52,8 @@ def statements(nodes: Iterable[ast.stmt], around: tuple[str, ...] = ()) -> Itera
             yield from statements(block, (*around, condition))
         for handler in getattr(node, "handlers", []):
             yield CodeStatement(around=around, text=as_text(handler), node=handler, parts=())
-            yield from statements(handler.body, (*around, _head_of_handler(handler)))
+            caught = as_text(handler.type) if handler.type else ""
+            yield from statements(handler.body, (*around, f"except {caught}"))
 
 
 def _without(listed: list[CodeStatement], others: list[CodeStatement]) -> Iterator[CodeStatement]:
@@ -94,7 +95,3 @@ def _blocks(node: ast.stmt, head: str) -> Iterator[tuple[str, list[ast.stmt]]]:
     for case in getattr(node, "cases", []):
         guard = f" if {as_text(case.guard)}" if case.guard else ""
         yield f"{head} case {as_text(case.pattern)}{guard}", case.body
-
-
-def _head_of_handler(handler: ast.ExceptHandler) -> str:
-    return f"except {as_text(handler.type) if handler.type else ''}"

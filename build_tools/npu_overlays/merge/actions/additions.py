@@ -11,6 +11,7 @@ from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, selector, with_selector
 from npu_overlays.model.splices import Splice
+from npu_overlays.model.syntax import called, is_name
 from npu_overlays.overlay.operations import Operation
 
 _STEP = "    "
@@ -54,9 +55,8 @@ def _refuse_special(site: Site, parent: str, leaf: str) -> None:
 def _is_record(module: Module, owner: str) -> bool:
     """Return whether what decorates a class gives it ``__eq__`` and ``__hash__``."""
     for known in module.definitions.get(owner, []):
-        for one in getattr(known.node, "decorator_list", []):
-            called = one.func if isinstance(one, ast.Call) else one
-            if ast.unparse(called).rpartition(".")[2] in _RECORDS:
+        for decorator in getattr(known.node, "decorator_list", []):
+            if ast.unparse(called(decorator)).rpartition(".")[2] in _RECORDS:
                 return True
     return False
 
@@ -141,7 +141,7 @@ def _anchor(site: Site) -> int | None:
                 line = site.module.comment_line(statement)
                 return _above_comments(site.module, line, statements[:number])
     last = statements[-1] if statements else None
-    if isinstance(last, ast.If) and _is_main_guard(last):
+    if isinstance(last, ast.If) and any(is_name(one, "__name__") for one in ast.walk(last.test)):
         return _above_comments(site.module, first_line(last), statements[:-1])
     return None
 
@@ -156,7 +156,3 @@ def _above_comments(module: Module, line: int, earlier: list[ast.stmt]) -> int:
     while first - 1 > floor and module.lines(first - 1, first - 1).startswith("#"):
         first -= 1
     return first if first > 1 else line
-
-
-def _is_main_guard(node: ast.If) -> bool:
-    return any(isinstance(name, ast.Name) and name.id == "__name__" for name in ast.walk(node.test))

@@ -28,7 +28,9 @@ def splices(site: Site) -> list[Splice]:
     start, end = site.alone(definition)
     indentation = site.module.indentation(definition.node)
     text = site.notice(indentation)
-    if _is_first_of_none_left(site, definition.node):
+    body = site.module.siblings(definition.node)
+    # Where every statement of a class or a branch goes, the first of them leaves a ``pass``.
+    if body is not site.module.tree.body and body[0] is definition.node and _gone(site).issuperset(body):
         text += f"{indentation}pass\n"
     return [site.splice(start, end, text)]
 
@@ -61,9 +63,3 @@ def _staying(site: Site, definition: Definition) -> list[int]:
         if one.node not in gone and not never_runs:
             staying.append(one.node.lineno)
     return staying
-
-
-def _is_first_of_none_left(site: Site, node: ast.stmt) -> bool:
-    """Return whether every statement beside `node` is deleted too, and `node` is the one to leave a ``pass``."""
-    body = site.module.siblings(node)
-    return body is not site.module.tree.body and body[0] is node and _gone(site).issuperset(body)

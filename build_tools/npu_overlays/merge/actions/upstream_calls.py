@@ -6,17 +6,18 @@ Each check yields (what is wrong, what to do); what is wrong is the rest of a se
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FunctionNode
 from npu_overlays.model.functions import FunctionKind, a_kind, function_kind, own_nodes
 from npu_overlays.model.module import Module
 from npu_overlays.model.signatures import Parameter, call_mismatch, parameters, signature_text
+from npu_overlays.model.syntax import all_of, is_name
 
 Misuse = tuple[str, str]
+_LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 _HOW: dict[FunctionKind, str] = {
     "plain function": "return {0}(…)",
     "generator": "yield from {0}(…)",
@@ -38,13 +39,13 @@ class Wrapper:
 
     def references(self) -> list[ast.Name]:
         """Return every mention of the original."""
-        return [one for one in ast.walk(self.node) if isinstance(one, ast.Name) and one.id == self.name]
+        return [one for one in all_of(self.node, ast.Name) if one.id == self.name]
 
     def calls(self) -> Iterator[tuple[ast.Call, ast.AST]]:
         """Yield every direct call of the original, and what it stands in."""
         for outer in ast.walk(self.node):
             for inner in ast.iter_child_nodes(outer):
-                if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == self.name:
+                if isinstance(inner, ast.Call) and is_name(inner.func, self.name):
                     yield inner, outer
 
 
@@ -53,7 +54,7 @@ def entered(classes: ClassGraph, path: str, function: FunctionNode) -> str:
     leaves: set[str] = set()
     for decorator in function.decorator_list:
         leaves |= {name.rpartition(".")[2] for name in classes.names(path, decorator)}
-    return next(iter(sorted(leaves & {"contextmanager", "asynccontextmanager"})), "")
+    return min(leaves & {"contextmanager", "asynccontextmanager"}, default="")
 
 
 def misuses(wrapper: Wrapper) -> Iterator[Misuse]:
@@ -78,8 +79,7 @@ def _lost_references(wrapper: Wrapper) -> Iterator[Misuse]:
 
 
 def _inside(names: list[ast.Name], tree: ast.AST, kind: type[ast.AST]) -> bool:
-    outer = (node for node in ast.walk(tree) if isinstance(node, kind))
-    return any(not set(names).isdisjoint(ast.walk(one)) for one in outer)
+    return any(not set(names).isdisjoint(ast.walk(outer)) for outer in all_of(tree, kind))
 
 
 def _bound(node: ast.AST) -> tuple[str | None, ...]:
@@ -113,7 +113,8 @@ def _kinds(wrapper: Wrapper) -> Iterator[Misuse]:
         if isinstance(outer, (ast.Expr, ast.Return)) and outer in own_body:
             yield f"calls {wrapper.name}(…) and leaves the {theirs} it gives alone", way
         elif isinstance(outer, ast.withitem) and "generator" in theirs:
-            yield from _entering_mistake(wrapper, call, theirs)
+            what = f"enters {wrapper.name}(…), which gives {a_kind(theirs)}: upstream's decorators are on the wrapper"
+            yield what, f"write `{_manager(wrapper, theirs)}({', '.join(map(ast.unparse, call.args))}) as …`"
         elif isinstance(outer, ast.Await) and "generator" in theirs:
             yield f"awaits {wrapper.name}(…), which gives an async generator", way
     if theirs == "coroutine" and any(wrapper.calls()) and not any(map(_waits, own_nodes(wrapper.node))):
@@ -140,33 +141,24 @@ def _manager(wrapper: Wrapper, kind: FunctionKind) -> str:
     return f"{statement} contextlib.{decorator}({wrapper.name})"
 
 
-def _entering_mistake(wrapper: Wrapper, call: ast.Call, kind: FunctionKind) -> Iterator[Misuse]:
-    what = f"enters {wrapper.name}(…), which gives {a_kind(kind)}: upstream's decorators are on the wrapper"
-    yield what, f"write `{_manager(wrapper, kind)}({', '.join(map(ast.unparse, call.args))}) as …`"
-
-
 def _lost_values(wrapper: Wrapper) -> Iterator[Misuse]:
     """Yield where the original of a generator is iterated although it takes what is sent to it, by ``x = yield``."""
     nodes = list(own_nodes(wrapper.original))
     alone = [node.value for node in nodes if isinstance(node, ast.Expr)]
-    if wrapper.entered or not any(isinstance(node, ast.Yield) and node not in alone for node in nodes):
+    takes = any(isinstance(node, ast.Yield) and node not in alone for node in nodes)
+    if wrapper.entered or not takes:
         return
     is_async = function_kind(wrapper.original) == "async generator"
     fix = "send it on: `given = await original.asend(sent)`" if is_async else f"yield from {wrapper.name}(…)"
     calls = {call for call, _ in wrapper.calls()}
-    loops = [one for one in ast.walk(wrapper.node) if isinstance(one, (ast.For, ast.AsyncFor, ast.comprehension))]
-    closing = set(chain.from_iterable(_closed(one, calls) for one in ast.walk(wrapper.node)))
-    for loop in loops:
-        if loop.iter in calls or (isinstance(loop.iter, ast.Name) and loop.iter.id in closing):
+    closing: set[str] = set()  # the names that ``with closing(upstream(…)) as name`` gives them
+    for item in all_of(wrapper.node, ast.withitem):
+        given = item.optional_vars
+        if isinstance(item.context_expr, ast.Call) and isinstance(given, ast.Name):
+            closing |= set() if calls.isdisjoint(item.context_expr.args) else {given.id}
+    for node in ast.walk(wrapper.node):
+        if isinstance(node, _LOOPS) and (node.iter in calls or getattr(node.iter, "id", "") in closing):
             yield f"iterates {wrapper.name}(…), which takes what is sent to it: nothing would reach it", fix
-
-
-def _closed(node: ast.AST, calls: Set[ast.Call]) -> Iterator[str]:
-    """Yield the name that ``with closing(upstream(…)) as name`` gives what one of some calls gives."""
-    if isinstance(node, ast.withitem) and isinstance(node.context_expr, ast.Call):
-        given = node.optional_vars
-        if isinstance(given, ast.Name) and not calls.isdisjoint(node.context_expr.args):
-            yield given.id
 
 
 def _hidden_exits(wrapper: Wrapper) -> Iterator[Misuse]:
@@ -175,9 +167,7 @@ def _hidden_exits(wrapper: Wrapper) -> Iterator[Misuse]:
         return
     kind = function_kind(wrapper.original)
     for call, outer in wrapper.calls():
-        if isinstance(outer, (ast.For, ast.AsyncFor, ast.comprehension)) or (
-            isinstance(outer, ast.Call) and outer.func is not call
-        ):
+        if isinstance(outer, _LOOPS) or (isinstance(outer, ast.Call) and outer.func is not call):
             what = f"iterates {wrapper.name}(…), which then never sees what is raised inside upstream's `with` block"
             given = ", ".join(map(ast.unparse, [*call.args, *call.keywords]))
             yield what, f"write `{_manager(wrapper, kind)}({given}) as value: yield value`"
@@ -198,7 +188,8 @@ def _without_self(wrapper: Wrapper, call: ast.Call, theirs: list[Parameter]) -> 
     """Return what is wrong with the first argument of a call in a method, or an empty text."""
     own = [one.name for one in parameters(wrapper.node.args) if one.kind in ("/", "|")]
     first = call.args[0] if call.args else next((one.value for one in call.keywords if one.arg in own[:1]), None)
-    if _is_static(wrapper.original):
+    decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in wrapper.original.decorator_list}
+    if decorators & {"staticmethod", "abstractstaticmethod"}:
         strangers = {"self", "cls", "__class__", wrapper.owner.rpartition(".")[2]} - {*own}
         given = isinstance(first, ast.Name) and first.id in strangers
         return f"hands on `{ast.unparse(first)}` to a static method" if first and given else ""
@@ -211,8 +202,3 @@ def _without_self(wrapper: Wrapper, call: ast.Call, theirs: list[Parameter]) -> 
     handed = isinstance(first, ast.Name) and first.id == own[0]
     doubly = first is None and any(one.arg is None for one in call.keywords)
     return "" if handed or doubly else f"does not hand on `{own[0]}` first"
-
-
-def _is_static(node: FunctionNode) -> bool:
-    names = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
-    return bool(names & {"staticmethod", "abstractstaticmethod"})

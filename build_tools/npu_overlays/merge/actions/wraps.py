@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, starmap
 
 from npu_overlays.merge.actions.upstream_calls import Wrapper, entered, misuses
 from npu_overlays.merge.sites import Site
@@ -70,12 +70,9 @@ def splices(site: Site) -> list[Splice]:
     definition = site.find()
     node = definition.node
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        field = site.closed_kind(definition.parent) == "NamedTuple"
-        what = (
-            f"is a field of the NamedTuple `{definition.parent}`, no function"
-            if field
-            else "is not a function upstream"
-        )
+        what = "is not a function upstream"
+        if site.closed_kind(definition.parent) == "NamedTuple":
+            what = f"is a field of the NamedTuple `{definition.parent}`, no function"
         raise site.error(f"{site.named} {what}", "use @replaced or edited(…)")
     private = private_name(site.classes, site.module, definition)
     _check_place(site, definition, private)
@@ -85,12 +82,12 @@ def splices(site: Site) -> list[Splice]:
     gap = "\n" if definition.parent else "\n\n"
     declared, above = _declaration(site, definition, private)
     gap += declared
-    taken = [] if _docstring(wrapper.node) else [site.splice(*one) for one in without_docstring(site.module, node)]
+    taken = () if _docstring(wrapper.node) else without_docstring(site.module, node)
     return [
         *above,
         site.insertion(site.module.offset(node.lineno), f"{site.notice(indentation)}{text.rstrip()}\n{gap}"),
         site.splice(*site.module.name_span(node), private.rpartition(".")[2]),
-        *taken,
+        *starmap(site.splice, taken),
     ]
 
 
@@ -149,10 +146,13 @@ def _is_taken(site: Site, definition: Definition, private: str) -> bool:
     if not is_kept_global(site.classes, module, definition):
         return False
     leaf = private.rpartition(".")[2]
-    known = chain.from_iterable(chosen(module, symbol) for symbol in site.companions.symbols("wrapped"))
-    others = [private_name(site.classes, module, one) for one in known if one is not definition]
-    bound = leaf in added or leaf in module.scopes.global_loads or module.scopes.bound(leaf)
-    return bool(bound) or leaf in [name.rpartition(".")[2] for name in others]
+    if leaf in added or leaf in module.scopes.global_loads or module.scopes.bound(leaf):
+        return True
+    for symbol in site.companions.symbols("wrapped"):
+        for other in chosen(module, symbol):
+            if other is not definition and private_name(site.classes, module, other).rpartition(".")[2] == leaf:
+                return True
+    return False
 
 
 def _wrapper(site: Site, definition: Definition) -> Wrapper:
@@ -171,11 +171,12 @@ def _wrapper(site: Site, definition: Definition) -> Wrapper:
         entered=entered(site.classes, site.module.path, original),
     )
     what = f"the wrapper of {site.named}"
-    known = {dump(one) for one in original.decorator_list}
-    if others := [one for one in node.decorator_list if dump(one) not in known]:
-        fix = "take the decorator out, or use @replaced"
-        decorator = ast.unparse(others[0])
-        raise site.error(f"upstream's decorators stay on the wrapped {site.named}; `@{decorator}` is none of them", fix)
+    known = set(map(dump, original.decorator_list))
+    for decorator in node.decorator_list:
+        if dump(decorator) not in known:
+            text = ast.unparse(decorator)
+            stays = f"upstream's decorators stay on the wrapped {site.named}; `@{text}` is none of them"
+            raise site.error(stays, "take the decorator out, or use @replaced")
     if differs := wrapper_mismatch(node.args, original.args):
         raise site.error(f"{what} {differs}", f"write upstream's parameters: {signature_text(original.args)}")
     for misuse, fix in misuses(wrapper):
@@ -194,7 +195,7 @@ def _wrapper_text(site: Site, wrapper: Wrapper, definition: Definition, private:
         what = f"the wrapper of {site.named} binds `{known_by}`, {bound}"
         raise site.error(what, "give the wrapper's own another name")
     splices = [site.splice(*module.span(name), callee) for name in wrapper.references()]
-    splices += [site.splice(*place) for place in _taken_over(site.module, module, wrapper)]
+    splices += starmap(site.splice, _taken_over(site.module, module, wrapper))
     splices.append(site.splice(*module.name_span(node), wrapper.original.name))
     text = splice(module.content, splices, newline="\n").decode()
     lines = lines_of(text)
@@ -244,8 +245,10 @@ def _parameter(theirs: Module, own: Module, parameter: Parameter, wanted: Parame
 def _type_parameters(module: Module, node: FunctionNode) -> str:
     """Return the text of a function's type parameters, ``[T: int]``, which Python 3.12 knows, or an empty text."""
     listed: list[ast.AST] = getattr(node, "type_params", [])
-    spans = [module.span(one) for one in listed]
-    return f"[{module.content[spans[0][0] : spans[-1][1]].decode()}]" if spans else ""
+    if not listed:
+        return ""
+    start, end = module.span(listed[0])[0], module.span(listed[-1])[1]
+    return f"[{module.content[start:end].decode()}]"
 
 
 def _type_parameter_names(node: FunctionNode) -> set[str]:
@@ -254,21 +257,21 @@ def _type_parameter_names(node: FunctionNode) -> set[str]:
 
 def _misused_types(own: Module, wrapper: Wrapper) -> tuple[str, str] | None:
     """Return what is wrong with a wrapper's own type parameters, or with what it reads by the name of upstream's."""
-    theirs, mine = (_type_parameter_names(node) for node in (wrapper.original, wrapper.node))
-    named = ", ".join(sorted(theirs))
-    inside = set(chain.from_iterable(map(ast.walk, wrapper.node.body)))
-    loads = chain.from_iterable(own.scopes.global_loads.get(name, []) for name in theirs)
-    reads = {load.name for load in loads if load.at in inside}
-    if not mine and reads:
-        return f"reads `{min(reads)}`, which is a type parameter of upstream's", "give what is meant another name"
+    theirs, mine = _type_parameter_names(wrapper.original), _type_parameter_names(wrapper.node)
+    if not mine:
+        inside = set(chain.from_iterable(map(ast.walk, wrapper.node.body)))
+        for name in sorted(theirs):
+            if any(load.at in inside for load in own.scopes.global_loads.get(name, [])):
+                return f"reads `{name}`, which is a type parameter of upstream's", "give what is meant another name"
+        return None
     known = {one.name: one.node.annotation for one in parameters(wrapper.original.args)}
-    taken = [known.get(one.name) for one in parameters(wrapper.node.args) if not one.node.annotation]
-    taken += [] if wrapper.node.returns else [wrapper.original.returns]
+    taken = [] if wrapper.node.returns else [wrapper.original.returns]
+    taken += [known.get(one.name) for one in parameters(wrapper.node.args) if not one.node.annotation]
     nodes = chain.from_iterable(map(ast.walk, filter(None, taken)))
-    named_there = {one.id for one in nodes if isinstance(one, ast.Name)}
-    lacking = named_there & (theirs - mine)
-    if mine and lacking:
-        return f"leaves out annotations that name `{min(lacking)}`", f"write upstream's type parameters, `[{named}]`"
+    lacking = (theirs - mine) & {one.id for one in nodes if isinstance(one, ast.Name)}
+    if lacking:
+        fix = f"write upstream's type parameters, `[{', '.join(sorted(theirs))}]`"
+        return f"leaves out annotations that name `{min(lacking)}`", fix
     return None
 
 

@@ -154,7 +154,9 @@ def _arranged(passage: Passage, first: int, behind: int, text: str) -> str:
     """
     layout = layout_of(text)
     begun = _begun(layout, passage.layout.depths[first])
-    levels = dict(zip((_line(layout, token) for token in begun), _relative(passage, first, layout, begun), strict=True))
+    levels: dict[int, int] = {}  # by physical line
+    for token, level in zip(begun, _relative(passage, first, layout, begun), strict=True):
+        levels[layout.source.count("\n", 0, layout.tokens[token].start)] = level
     upstreams = _margins_of_levels(passage, first, behind)
     known = {min(upstreams): ("", upstreams[min(upstreams)]), 0: ("", upstreams[0])}
     kept = continuation_lines(text)
@@ -174,11 +176,6 @@ def _arranged(passage: Passage, first: int, behind: int, text: str) -> str:
         else:
             parts.append(there + (line.removeprefix(own) if margin.startswith(own) else line.lstrip(" \t")))
     return "".join(parts)
-
-
-def _line(layout: TokenLayout, token: int) -> int:
-    """Return the number of the physical line a token stands on."""
-    return layout.source.count("\n", 0, layout.tokens[token].start)
 
 
 def _margins_of_levels(passage: Passage, first: int, behind: int) -> dict[int, str]:

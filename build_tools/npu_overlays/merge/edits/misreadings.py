@@ -97,10 +97,11 @@ def _misread(before: Passage, after: Passage, one: Exchange, place: int) -> Iter
 
 def _shape(layout: TokenLayout) -> list[str]:
     """Return the tokens that hold names and literals together, with a mark for each of these: read alike if alike."""
-    atoms = (
-        token.kind in ("string", "number") or token.text in _CONSTANTS or _is_name(token) for token in layout.tokens
-    )
-    return ["" if atom else token.text for atom, token in zip(atoms, layout.tokens, strict=True)]
+    found: list[str] = []
+    for token in layout.tokens:
+        is_atom = token.kind in ("string", "number") or token.text in _CONSTANTS or _is_name(token)
+        found.append("" if is_atom else token.text)
+    return found
 
 
 def _is_name(token: Token) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, starmap
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merge.edits.exchanges import Exchange, exchanges
@@ -42,7 +42,7 @@ def splices(site: Site) -> list[Splice]:
     splices = [site.splice(start + one.start, start + one.end, one.text) for one in made]
     if not problems and not overlapping(splices):
         result = splice(site.module.content[start:end], _within(splices, start), newline=site.module.newline)
-        problems += [site.problem(what, fix) for what, fix in _mistakes(site, passage, made, result)]
+        problems += starmap(site.problem, _mistakes(site, passage, made, result))
     if problems:
         raise MergeError(problems)
     return [site.notice_above(definition), *splices]
@@ -88,8 +88,8 @@ def _misfit(site: Site, edit: Edit, passage: Passage, found: list[int], *, first
         found: the tokens at which it occurs there.
         first_line: the 1-based line of the module the passage begins on.
     """
-    lines = [first_line + _line_of(passage, at) for at in found]
     if found:
+        lines = [first_line + _line_of(passage, at) for at in found]
         where = f" (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))})"
         often = len(found) > edit.count
         fix = 'lengthen the find, or give ("find", "replace", count)' if often else "mend the find, or lower its count"
@@ -125,11 +125,10 @@ def _line_of(passage: Passage, token: int) -> int:
 
 def _inside_a_string(edit: Edit, passage: Passage, first_line: int) -> str:
     """Say in which strings of the definition a find stands: one is a single token, an f-string with all its values."""
-    strings = [number for number, token in enumerate(passage.layout.tokens) if token.kind == "string"]
     places = []
-    for at in strings:
+    for at, token in enumerate(passage.layout.tokens):
         text = passage.layout.texts[at]
-        if edit.find.strip() in text[1:-1] and "\n" not in text:
+        if token.kind == "string" and edit.find.strip() in text[1:-1] and "\n" not in text:
             places.append(f"line {first_line + _line_of(passage, at)}, in {text}")
     return f"it stands at {'; '.join(places[:_SHOWN])}: write that string out, whole" if places else ""
 

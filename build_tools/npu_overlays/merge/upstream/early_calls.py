@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from itertools import chain
 
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
-from npu_overlays.model.functions import outer_parts, own_nodes
+from npu_overlays.model.functions import first_parameter, outer_parts, own_nodes
 from npu_overlays.model.module import Module
+from npu_overlays.model.syntax import called, is_name
 
 # The machinery calls these while the class body runs.
 _EARLY = frozenset({"_generate_next_value_", "__prepare__"})
@@ -42,19 +43,22 @@ def called_early(module: Module, definition: Definition) -> bool:
 
 
 def running_early(module: Module) -> Iterator[ast.stmt]:
-    """Yield what a class body may call of its own: its functions, those of them that are globals, classes in it."""
+    """Yield the definitions in classes that the class body itself may call: functions, globals among them, classes."""
     for parent, scopes in module.scopes.classes.items():
-        loads = list(chain.from_iterable(scope.loads for scope in scopes))
-        called = {load.name for load in loads if load.called}
-        kept = set(chain.from_iterable(scope.outer for scope in scopes))
-        named = {load.name for load in loads} | kept | _EARLY
-        for definition in chain.from_iterable(module.definitions.get(f"{parent}.{leaf}", []) for leaf in named):
-            if definition.kind == "class":
-                early = definition.leaf in called
-            else:
-                early = definition.leaf in kept or called_early(module, definition)
-            if early:
-                yield definition.node
+        kept: set[str] = set()
+        is_called: dict[str, bool] = dict.fromkeys(_EARLY, False)
+        for scope in scopes:
+            kept.update(scope.outer)
+            for load in scope.loads:
+                is_called[load.name] = is_called.get(load.name, False) or load.called
+        for leaf in is_called.keys() | kept:
+            for definition in module.definitions.get(f"{parent}.{leaf}", []):
+                if definition.kind == "class":
+                    early = is_called.get(leaf, False)
+                else:
+                    early = leaf in kept or called_early(module, definition)
+                if early:
+                    yield definition.node
 
 
 def body(node: ast.stmt) -> list[ast.stmt]:
@@ -70,26 +74,22 @@ def _stands_for(value: ast.expr, names: set[str]) -> bool:
 
 
 def calling_decorator(module: Module, definition: Definition) -> str:
-    """Return the decorator of a function that calls it at once, before the original below it is there; or nothing."""
+    """Return the decorator that calls a function at once, before the original below it exists; empty for none."""
     for decorator in getattr(definition.node, "decorator_list", []):
-        made = isinstance(decorator, ast.Call)
-        name = decorator.func if made else decorator
+        name = called(decorator)
         if not isinstance(name, ast.Name):
             continue
         for known in module.definitions.get(name.id, []):
-            if not isinstance(known.node, FUNCTIONS):
-                continue
             # What a maker of decorators returns is one of the functions inside it.
-            inside = [one for one in known.node.body if isinstance(one, FUNCTIONS)]
-            if any(map(_calls_its_argument, inside if made else [known.node])):
-                return ast.unparse(name)
+            functions = known.node.body if name is not decorator and isinstance(known.node, FUNCTIONS) else [known.node]
+            if any(isinstance(one, FUNCTIONS) and _calls_its_argument(one) for one in functions):
+                return name.id
     return ""
 
 
 def _calls_its_argument(function: FunctionNode) -> bool:
-    first = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][:1]
-    calls = (node.func for node in own_nodes(function) if isinstance(node, ast.Call))
-    return any(isinstance(called, ast.Name) and called.id in first for called in calls)
+    first = first_parameter(function)
+    return any(isinstance(node, ast.Call) and is_name(node.func, first) for node in own_nodes(function))
 
 
 def _is_used(statement: ast.stmt, names: set[str]) -> bool:
@@ -101,7 +101,7 @@ def _is_used(statement: ast.stmt, names: set[str]) -> bool:
             continue
         if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
             return True
-        accessors = [one for one in getattr(node, "decorator_list", []) if _is_accessor(one)]
+        accessors = list(filter(_is_accessor, getattr(node, "decorator_list", [])))
         pending += [one for one in outer_parts(node) if one not in accessors]
     return False
 

@@ -17,6 +17,7 @@ from npu_overlays.model.functions import frame_lookers
 from npu_overlays.model.instance_attributes import family
 from npu_overlays.model.module import Module
 from npu_overlays.model.signatures import parameters
+from npu_overlays.model.syntax import all_of, called, last_name
 
 _HARMLESS_METACLASSES = frozenset({"ABCMeta", "EnumMeta", "EnumType"})
 # What these give is a list of names, or of members; of a namespace one can also ask for a single name.
@@ -45,20 +46,18 @@ def onlookers(classes: ClassGraph, path: str, definition: Definition) -> list[st
         return []
     owner = Symbol(path, definition.parent)
     found = [*frame_lookers(node), *_machinery(classes, owner), *_listing(classes, module, owner)]
-    called = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
-    found += [f"@{brief(one)}, which compiles its text" for one in called if _leaf(one) in _COMPILING]
+    for decorator in map(called, node.decorator_list):
+        if last_name(decorator) in _COMPILING:
+            found.append(f"@{brief(decorator)}, which compiles its text")
     if called_early(module, definition):  # whose original is a global of the module
         found += _listing(classes, module, Symbol(path, ""))
-    return [*found, *(f"the default {text}, made twice" for text in _fresh_defaults(node))]
+    return [*found, *_fresh_defaults(node)]
 
 
 def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
     """Return what may look at every name in a class's body: metaclass, keywords, ``__init_subclass__`` of a base."""
-    found = [
-        f"{one.name}.__init_subclass__"
-        for one in classes.line(owner)[1:]
-        if "__init_subclass__" in classes.members(one)
-    ]
+    bases = [one for one in classes.line(owner)[1:] if "__init_subclass__" in classes.members(one)]
+    found = [f"{one.name}.__init_subclass__" for one in bases]
     keywords = chain.from_iterable(getattr(known.node, "keywords", []) for known in classes.definitions(owner))
     for keyword in keywords:
         leaves = {name.rpartition(".")[2] for name in classes.names(owner.path, keyword.value)}
@@ -74,9 +73,9 @@ def _fresh_defaults(node: FunctionNode) -> Iterator[str]:
     for one in parameters(node.args):
         if one.default is None:
             continue
-        made = [inner for inner in ast.walk(one.default) if isinstance(inner, _MADE)]
-        if any(not (isinstance(node, ast.Call) and brief(node.func) in _EQUAL) for node in made):
-            yield f"{one.name}={brief(one.default)}"
+        made = all_of(one.default, _MADE)
+        if any(not (isinstance(inner, ast.Call) and brief(inner.func) in _EQUAL) for inner in made):
+            yield f"the default {one.name}={brief(one.default)}, made twice"
 
 
 def _listing(classes: ClassGraph, module: Module, owner: Symbol) -> list[str]:
@@ -106,9 +105,9 @@ def _of_class(classes: ClassGraph, module: Module, owner: Symbol) -> Iterator[st
     if not _mentions(module):
         return
     decorators = chain.from_iterable(getattr(one.node, "decorator_list", []) for one in classes.definitions(owner))
-    for decorator in (_leaf(one.func if isinstance(one, ast.Call) else one) for one in decorators):
-        for known in module.definitions.get(decorator, []):
-            inside = [one for one in ast.walk(known.node) if isinstance(one, FUNCTIONS)]
+    for decorator in decorators:
+        for known in module.definitions.get(last_name(called(decorator)), []):
+            inside: list[FunctionNode] = all_of(known.node, FUNCTIONS)
             yield from _member_listings(known.node, set(chain.from_iterable(map(_first, inside))))
     yield from _member_listings(module.tree, {owner.name})
 
@@ -145,7 +144,7 @@ def _listings(tree: ast.AST) -> Iterator[_Listing]:
     while pending:
         node, outer, deferred = pending.pop()
         if isinstance(node, ast.Call):
-            name, asked = _leaf(node.func), next(iter(node.args), None)
+            name, asked = last_name(node.func), next(iter(node.args), None)
             single = isinstance(outer, ast.Compare) and outer.left is not node
             if (name in _LISTING and not single) or (name in _NAMESPACES and _walks(outer, node)):
                 yield _Listing(node=node, name=name, asked=asked, deferred=deferred)
@@ -158,11 +157,7 @@ def _listings(tree: ast.AST) -> Iterator[_Listing]:
 def _walks(outer: ast.AST, namespace: ast.expr) -> bool:
     """Return whether what stands around a namespace takes all of it."""
     if isinstance(outer, ast.Call):
-        return _leaf(outer.func) in _WALKING and namespace in outer.args
+        return last_name(outer.func) in _WALKING and namespace in outer.args
     if isinstance(outer, (ast.For, ast.comprehension)):
         return outer.iter is namespace
     return isinstance(outer, (ast.keyword, ast.Dict)) or (isinstance(outer, ast.Attribute) and outer.attr in _WHOLE)
-
-
-def _leaf(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

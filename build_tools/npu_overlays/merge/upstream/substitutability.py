@@ -1,15 +1,17 @@
-"""Substitutability: a definition, and one that is to stand in its place → what its callers would meet otherwise."""
+"""Substitutability: a definition and its replacement → how the replacement would break the callers."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
+from npu_overlays.merge.upstream.early_calls import body
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, stored_names
 from npu_overlays.model.fingerprint import brief, dump
 from npu_overlays.model.functions import a_kind, function_kind
 from npu_overlays.model.signatures import replacement_mismatch, signature_text
+from npu_overlays.model.syntax import called, is_name
 
 # How callers get at a function, by its decorator.
 _BOUND = {
@@ -30,31 +32,30 @@ _KNOWN = _BOUND.keys() | _MANAGERS | _TRANSPARENT
 
 
 def misfit(own: FunctionNode, theirs: FunctionNode) -> tuple[str, str] | None:
-    """Return how a replacement is none to the callers of a function, and what to do; None where it may be one.
+    """Return how a replacement breaks the callers of a function, and what to do; None where nothing shows that it does.
 
-    What is wrong is the rest of a sentence. What a decorator that is not known makes of a function is not known either.
+    What is wrong is the rest of a sentence. Nothing is said of a function under an unknown decorator.
     """
     if _bound(own) != _bound(theirs) and _leaves(own) - _leaves(theirs) <= _KNOWN:
         return f"is {_bound(own)}, upstream's is {_bound(theirs)}", "write it under upstream's decorators"
-    alike = _decorators(own) == _decorators(theirs)
+    alike = set(map(dump, _stated(own))) == set(map(dump, _stated(theirs)))
     if not alike and not (_leaves(own) ^ _leaves(theirs)) <= _KNOWN:
         return None
-    kinds = [a_kind(function_kind(one)) if alike else _given(one) for one in (own, theirs)]
-    if kinds[0] != kinds[1] and {*kinds} != {_MANAGER, a_kind("plain function")}:
-        return f"is {kinds[0]}, upstream's is {kinds[1]}", "keep the kind its callers expect"
+    mine, wanted = _given(own, plain=alike), _given(theirs, plain=alike)
+    if mine != wanted and {mine, wanted} != {_MANAGER, a_kind("plain function")}:
+        return f"is {mine}, upstream's is {wanted}", "keep the kind its callers expect"
     if differs := replacement_mismatch(own.args, theirs.args):
-        wanted = signature_text(theirs.args)
-        return differs, f"keep upstream's parameters, {wanted}; where no caller is left that gives them, use @edited"
+        known = signature_text(theirs.args)
+        return differs, f"keep upstream's parameters, {known}; where no caller is left that gives them, use @edited"
     return None
 
 
 def unlike(
     own: ast.stmt, theirs: ast.stmt, own_classes: ClassGraph, their_classes: ClassGraph, path: str
 ) -> Iterator[str]:
-    """Yield what of a function or a class a replacement has otherwise and may have so, each as the rest of a sentence.
+    """Yield how a replacement differs from a function or a class, perhaps on purpose, each as the rest of a sentence.
 
-    Those are decorators that it leaves out, members of a class that are of another kind, and methods that are none to
-    the callers of upstream's.
+    It may leave out decorators, or have members of another kind, or methods that break the callers of upstream's.
 
     Args:
         own: the replacement.
@@ -82,21 +83,22 @@ def unlike(
         elif wrong := misfit(here, one) if here else None:
             yield f"has a `{name}` that {wrong[0]}"
         elif here:
-            yield from (f"has a `{name}` that {what}" for what in unlike(here, one, own_classes, their_classes, path))
+            for what in unlike(here, one, own_classes, their_classes, path):
+                yield f"has a `{name}` that {what}"
 
 
 def _instead(own: ast.stmt, theirs: ast.stmt) -> str:
-    """Return which decorator a function has for one that makes callers get at it in the same way."""
-    mine, wanted = ([one for one in _stated(node) if _leaf(one) in _BOUND] for node in (own, theirs))
+    """Return which decorator a function has for another that binds it in the same way; empty where it has none."""
+    mine = [one for one in _stated(own) if _leaf(one) in _BOUND]
+    wanted = [one for one in _stated(theirs) if _leaf(one) in _BOUND]
     alike = isinstance(own, FUNCTIONS) and isinstance(theirs, FUNCTIONS) and _bound(own) == _bound(theirs)
     return f"has @{brief(mine[0])} for @{brief(wanted[0])}" if alike and mine and wanted else ""
 
 
 def _others(node: ast.stmt) -> dict[str, str]:
-    """Return what the members of a class are that are surely no functions, by name."""
+    """Return by name the kind of each member of a class that is certainly no function."""
     found: dict[str, str] = {}
-    body = node.body if isinstance(node, ast.ClassDef) else []
-    for one in body:
+    for one in body(node):
         if isinstance(one, ast.ClassDef):
             found[one.name] = "a class"
         elif isinstance(getattr(one, "value", None), _VALUES):
@@ -105,15 +107,16 @@ def _others(node: ast.stmt) -> dict[str, str]:
 
 
 def _methods(node: ast.stmt) -> dict[tuple[str, str], FunctionNode]:
-    """Return the methods of a class by name, those of a property by what they do too, of several the last."""
-    body = node.body if isinstance(node, ast.ClassDef) else []
-    return {(one.name, _accessor(one)): one for one in body if isinstance(one, FUNCTIONS)}
+    """Return the methods of a class by name and, for a property, by accessor; of several definitions the last."""
+    return {(one.name, _accessor(one)): one for one in body(node) if isinstance(one, FUNCTIONS)}
 
 
 def _accessor(node: FunctionNode) -> str:
     """Return ``setter`` for what stands under ``@name.setter``, and so on."""
-    attributes = (one for one in node.decorator_list if isinstance(one, ast.Attribute))
-    return next((one.attr for one in attributes if isinstance(one.value, ast.Name) and one.value.id == node.name), "")
+    for one in node.decorator_list:
+        if isinstance(one, ast.Attribute) and is_name(one.value, node.name):
+            return one.attr
+    return ""
 
 
 def _stated(node: ast.stmt) -> list[ast.expr]:
@@ -124,21 +127,16 @@ def _stated(node: ast.stmt) -> list[ast.expr]:
 
 def _names(decorator: ast.expr, classes: ClassGraph, path: str) -> set[str]:
     """Return what a decorator may be called, to compare: as it is written, and by full names with its arguments."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
     given = dump(ast.Call(ast.Name("_"), decorator.args, decorator.keywords)) if isinstance(decorator, ast.Call) else ""
-    return {dump(decorator), *(f"{name} {given}" for name in classes.names(path, called))}
-
-
-def _decorators(node: ast.stmt) -> set[str]:
-    return {dump(one) for one in _stated(node)}
+    return {dump(decorator), *(f"{name} {given}" for name in classes.names(path, called(decorator)))}
 
 
 def _leaves(node: FunctionNode) -> set[str]:
-    return {_leaf(one) for one in _stated(node)}
+    return set(map(_leaf, _stated(node)))
 
 
 def _leaf(decorator: ast.expr) -> str:
-    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator).rpartition(".")[2]
+    return ast.unparse(called(decorator)).rpartition(".")[2]
 
 
 def _bound(node: FunctionNode) -> str:
@@ -146,5 +144,6 @@ def _bound(node: FunctionNode) -> str:
     return next((text for leaf, text in _BOUND.items() if leaf in leaves), "a function")
 
 
-def _given(node: FunctionNode) -> str:
-    return _MANAGER if _leaves(node) & _MANAGERS else a_kind(function_kind(node))
+def _given(node: FunctionNode, *, plain: bool) -> str:
+    """Return what a call of a function gives, if `plain` of the function without its decorators."""
+    return _MANAGER if not plain and _leaves(node) & _MANAGERS else a_kind(function_kind(node))
