@@ -11,8 +11,7 @@ from typing import Literal
 from npu_overlays.authoring.checkout.commit_series import CommitSeries, OverlayCommit
 from npu_overlays.authoring.checkout.folder import refuse_present
 from npu_overlays.authoring.checkout.repository import Repository
-from npu_overlays.errors import OutputError, Problem
-from npu_overlays.files import scratch, writing
+from npu_overlays.authoring.new_folder import new_folder
 from npu_overlays.overlay.operations import joined_reasons
 from npu_overlays.pipeline.preparation import AppliedInput
 
@@ -46,23 +45,10 @@ def export(subject: AppliedInput, made: CommitSeries, folder: Path, style: Style
         head = repository.commit(subject, base, made.commits)
         made_as = _mails if style == "git-am" else _plain
         patches = dict(made_as(repository, base, head, made))
-    with writing(folder.parent, option="--out"):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with scratch(folder.parent) as room:
-            stage = room / "patches"
-            stage.mkdir()
-            for name, content in patches.items():
-                (stage / name).write_bytes(content)
-            _move(stage, folder)
+    with new_folder(folder, option="--out", fix="name another folder with --out") as stage:
+        for name, content in patches.items():
+            (stage / name).write_bytes(content)
     return [folder / name for name in patches]
-
-
-def _move(stage: Path, folder: Path) -> None:
-    try:
-        stage.rename(folder)
-    except OSError as error:
-        what, fix = f"cannot be written: {error.strerror}", "name another folder with --out"
-        raise OutputError(Problem(where=str(folder), what=what, fix=fix)) from error
 
 
 def _mails(repository: Repository, base: str, head: str, made: CommitSeries) -> Iterator[tuple[str, bytes]]:
@@ -77,12 +63,9 @@ def _plain(repository: Repository, base: str, head: str, made: CommitSeries) -> 
     ids = repository.line("rev-list", "--reverse", f"{base}..{head}").split()
     for number, (commit, one) in enumerate(zip(ids, made.commits, strict=True), start=1):
         diff = repository.git("diff", *_DIFF, f"{commit}^", commit)
-        yield f"{number:04}-{_slug(one)}.patch", _header(one).encode() + b"\n" + diff
-
-
-def _slug(commit: OverlayCommit) -> str:
-    title = commit.message.partition("\n")[0]
-    return re.sub(r"[^A-Za-z0-9._]+", "-", title)[:_NAME].strip("-.")
+        title = one.message.partition("\n")[0]
+        slug = re.sub(r"[^A-Za-z0-9._]+", "-", title)[:_NAME].strip("-.")
+        yield f"{number:04}-{slug}.patch", _header(one).encode() + b"\n" + diff
 
 
 def _header(commit: OverlayCommit) -> str:

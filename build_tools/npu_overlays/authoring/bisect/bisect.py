@@ -60,7 +60,7 @@ def bisect(subject: AppliedInput, command: Sequence[str]) -> BisectResult:
 
 
 def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
-    """Return a part of the items that fails, and of which no single one can be left out: delta debugging.
+    """Return a part of the items that fails, and passes without any single one of them: delta debugging.
 
     Args:
         items: all of them, which fail together; without any of them nothing fails.

@@ -17,7 +17,7 @@ from npu_overlays.overlay.operations import Operation
 from npu_overlays.sources.pin import Pin
 
 # The names that one thing may have, the most telling one first: dotted ones from the module on, ``.member`` of an
-# attribute of which the object is not known, and ``member=`` of what may be a field that a call fills.
+# attribute whose object is not known, and ``member=`` of what may be a field that a call fills.
 _Read: TypeAlias = tuple[str, ...]
 _OWN = ("self", "cls")
 
@@ -98,7 +98,7 @@ def _read_by(texts: Sequence[str], place: str, owner: str) -> Iterator[_Read]:
     bound: dict[str, str] = {}
     for node in nodes:
         for one in imported(node, module, package=is_package):
-            # A package of which a module is imported is imported itself, too.
+            # An import of a module imports its package, too.
             whole = one.module if one.name else one.alias.name
             bound |= {whole: whole, one.local: one.full}
     for full in bound.values():

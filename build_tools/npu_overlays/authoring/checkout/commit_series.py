@@ -17,7 +17,7 @@ from npu_overlays.sources.tree import PatchedTree
 class OverlayCommit:
     """One step from upstream to what an overlay gives."""
 
-    # What it applies: one unit, or several, the earlier of which cannot be applied without the later.
+    # What it applies: one unit, or several whose earlier ones cannot be applied without the last.
     units: tuple[Unit, ...]
     # The files it changes, with their new content; None where it deletes one.
     changes: Mapping[str, bytes | None] = field(repr=False)

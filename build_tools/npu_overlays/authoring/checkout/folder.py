@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import shlex
 from collections.abc import Mapping
@@ -12,9 +11,8 @@ from pathlib import Path
 from npu_overlays.authoring.checkout.commit_series import CommitSeries, series
 from npu_overlays.authoring.checkout.repository import Repository, write
 from npu_overlays.authoring.checkout.work_tree_state import refuse_unsettled
+from npu_overlays.authoring.new_folder import new_folder
 from npu_overlays.errors import OutputError, Problem, UsageError
-from npu_overlays.files import scratch, writing
-from npu_overlays.interrupts import held
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LICENCE_FILES, LOCK_FILE, inputs_digest
 from npu_overlays.pipeline.preparation import AppliedInput
@@ -22,7 +20,8 @@ from npu_overlays.progress import step
 from npu_summary.plurals import plural
 
 # The keys of the repository's own configuration that record what it was made of.
-_NAME, _DIGEST, _BASE, _HEAD = (f"npu-overlays.{key}" for key in ("overlay", "digest", "upstream", "head"))
+_NAME, _DIGEST = "npu-overlays.overlay", "npu-overlays.digest"
+_BASE, _HEAD = "npu-overlays.upstream", "npu-overlays.head"
 # The digest that the overlay will have once a refresh has written what was edited there.
 _NEXT = "npu-overlays.next"
 
@@ -55,22 +54,11 @@ def check_out(subject: AppliedInput, folder: Path) -> tuple[Checkout, CommitSeri
     refuse_present(folder)
     made = series(subject)
     step(f"writing {plural(len(made.commits), 'commit')}")
-    with writing(folder.parent, option="DIR"):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with scratch(folder.parent) as place:
-            stage = place / "checkout"
-            stage.mkdir()
-            base, head = write(stage, subject, made)
-            found = Checkout(
-                folder=folder,
-                overlay=subject.content.overlay.name,
-                digest=digest_of(subject.content),
-                base=base,
-                head=head,
-            )
-            note(stage, found)
-            with held(f"{folder} is written"):
-                _move(stage, folder)
+    overlay, digest = subject.content.overlay.name, digest_of(subject.content)
+    with new_folder(folder, option="DIR", fix="name another folder") as stage:
+        base, head = write(stage, subject, made)
+        found = Checkout(folder=folder, overlay=overlay, digest=digest, base=base, head=head)
+        note(stage, found)
     return found, made
 
 
@@ -89,7 +77,7 @@ def refuse_present(folder: Path) -> None:
 def another(folder: Path) -> Path:
     """Return a folder beside one that is there, which is not there yet."""
     names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-    return next(one for one in names if not one.exists())
+    return next(itertools.filterfalse(Path.exists, names))
 
 
 def digest_of(content: Content) -> str:
@@ -152,12 +140,3 @@ def _noted(folder: Path) -> Mapping[str, str]:
         key, _, found[key] = entry.partition("\n")
     found.pop("", None)
     return found
-
-
-def _move(made: Path, folder: Path) -> None:
-    try:
-        made.rename(folder)  # in the place of an empty folder, too
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-            raise
-        raise OutputError(Problem(where=str(folder), what="is there already", fix="name another folder")) from error

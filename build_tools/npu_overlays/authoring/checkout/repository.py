@@ -92,7 +92,7 @@ class Repository:
 
     def keep(self, ref: str) -> None:
         """Keep the work tree as it is as a commit on top of the current one, and touch neither it nor the index."""
-        listed = "".join(f"{name}\0" for name in sorted(self.present()))
+        listed = "\0".join((*sorted(self.present()), ""))
         absent = "".join(f"{mode} {blob}\t{name}\0" for name, (mode, blob) in self.left_out().items())
         with tempfile.TemporaryDirectory(prefix="npu-overlays-index-") as place:
             own = {"GIT_INDEX_FILE": str(Path(place) / "index")}
@@ -117,7 +117,7 @@ class Repository:
         info = self.folder / ".git" / "info"
         info.mkdir(exist_ok=True)
         (info / "attributes").write_text(_ATTRIBUTES, "utf-8")
-        (info / "exclude").write_text("".join(f"{name}\n" for name in _EXCLUDED), "utf-8")
+        (info / "exclude").write_text("\n".join((*_EXCLUDED, "")), "utf-8")
         base = self._copy_commit(subject) if subject.tree.source.kind == "git" else self._commit_release(subject)
         self.git("update-ref", f"refs/tags/{UPSTREAM}", base)
         return base

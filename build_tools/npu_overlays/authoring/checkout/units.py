@@ -145,12 +145,11 @@ def _file(file: OverlayFile) -> Unit:
 
 def _operation(operations: Sequence[Operation]) -> Unit:
     first = operations[0]
-    symbols = ("*",) if first.emptying else tuple(one.symbol for one in operations)
     paths = tuple(dict.fromkeys(one.path for one in operations))
-    targets = tuple(f"{one.path}:{symbol}" for one, symbol in zip(operations, symbols, strict=False))
+    targets = [f"{one.path}:{one.symbol}" for one in operations]
     return Unit(
         action=first.action,
-        targets=targets,
+        targets=(f"{first.path}:*",) if first.emptying else tuple(targets),
         paths=paths,
         file=first.file,
         layer=first.layer,

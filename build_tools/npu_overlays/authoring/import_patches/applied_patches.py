@@ -33,12 +33,11 @@ class LeftOut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppliedPatch:
-    """A patch that was applied."""
+class PatchStep:
+    """One patch of a series, and the trees before and after it."""
 
     # Without the sections that are left out.
     patch: PatchFile
-    # The trees before and after it.
     before: PatchedTree
     after: PatchedTree
     # Whether hunks of it fit in several places.
@@ -67,7 +66,7 @@ class AppliedPatch:
 class AppliedSeries:
     """The patches of a set as they were applied, the paths that were left out, and the names of empty patches."""
 
-    taken: tuple[AppliedPatch, ...]
+    taken: tuple[PatchStep, ...]
     left_out: tuple[LeftOut, ...]
     empty: tuple[str, ...]
 
@@ -128,7 +127,7 @@ class _Applier:
         self._unfit: dict[str, str] = {}
         self._sources = frozenset(_sources(patches, pin))
         self.problems: list[Problem] = []
-        self.taken: list[AppliedPatch] = []
+        self.taken: list[PatchStep] = []
         self.left_out: list[LeftOut] = []
         self.empty: list[str] = []
 
@@ -166,7 +165,7 @@ class _Applier:
         self.problems.append(Problem(where=file.file, what=what, fix=fix))
 
     def _apply(self, patch: PatchFile) -> None:
-        if earlier := next((self._unfit[path] for path in patch.paths if path in self._unfit), ""):
+        if earlier := next(filter(None, map(self._unfit.get, patch.paths)), ""):
             what = f"was not tried: it changes what {Path(earlier).name} does, which does not fit"
             self.problems.append(Problem(where=patch.source.file, what=what, fix="mend that first"))
             return
@@ -182,9 +181,7 @@ class _Applier:
         after = self._state.changed_by(made.changed, made.modes)
         shipped = all(map(self._pin.place, made.changed))
         remade = ambiguous or not shipped or not _is_git_patch(patch)
-        self.taken.append(
-            AppliedPatch(patch=patch, before=self._state, after=after, ambiguous=ambiguous, remade=remade)
-        )
+        self.taken.append(PatchStep(patch=patch, before=self._state, after=after, ambiguous=ambiguous, remade=remade))
         self._state = after
 
     def _note(self, patch: PatchFile, problems: Iterable[Problem]) -> None:
@@ -197,7 +194,7 @@ class _Applier:
         first = stated
         if first is None and len(shown) == 1:
             (first,) = shown
-        candidates = [one for one in (first, *_STRIPS) if one is not None]
+        candidates = _STRIPS if first is None else (first, *_STRIPS)
         for strip in candidates:
             for section in listed:
                 if any(map(self._exists, _names(section, strip))):
@@ -264,7 +261,7 @@ def _mistakes(file: OverlayFile, strip: int | None) -> Iterator[Problem]:
         yield mistake.problem(file)
 
 
-def given_by_git(taken: Iterable[AppliedPatch], tree: SourceTree) -> Mapping[str, tuple[bytes, bool]]:
+def given_by_git(taken: Iterable[PatchStep], tree: SourceTree) -> Mapping[str, tuple[bytes, bool]]:
     """Return every file, with whether it is executable, of a work tree to which git alone applied the patches.
 
     Raises:

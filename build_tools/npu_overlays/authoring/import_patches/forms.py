@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from npu_overlays.authoring.import_patches.applied_patches import AppliedPatch, explained
+from npu_overlays.authoring.import_patches.applied_patches import PatchStep, explained
 from npu_overlays.authoring.import_patches.stated_reasons import StatedReasons, grounds_of
 from npu_overlays.authoring.init.init import StagedOverlay
 from npu_overlays.authoring.refresh.edited_files import EditedFile
@@ -70,7 +70,7 @@ class FormBuilder:
         taken: the patches, applied one after the other.
     """
 
-    def __init__(self, new: StagedOverlay, taken: Sequence[AppliedPatch]) -> None:
+    def __init__(self, new: StagedOverlay, taken: Sequence[PatchStep]) -> None:
         self._new = new
         self._taken = taken
         self._upstream = PatchedTree(upstream=new.tree)
@@ -151,9 +151,9 @@ class FormBuilder:
             if content:
                 yield FormFile(path=f"patches/{file.path}", content=content)
 
-    def _remade(self, one: AppliedPatch, file: OverlayFile) -> bytes:
+    def _remade(self, one: PatchStep, file: OverlayFile) -> bytes:
         """Return a patch in git's form that changes shipped files in the same way; empty where it changes none."""
-        shipped = [path for path in one.paths if self._new.overlay.pin.place(path)]
+        shipped = filter(self._new.overlay.pin.place, one.paths)
         after = {path: (one.after.after(path), one.after.is_executable(path)) for path in shipped}
         above = _NO_LETTER.sub(b"", letter(file.content)).rstrip(b"\n")
         return above + b"\n\n" + patch_between(one.before, after) if after else b""
@@ -175,7 +175,7 @@ class FormBuilder:
         return replace(said, reason=replace(said.reason, why=why(action, target)))
 
     def _modes(self, tree: PatchedTree) -> list[str]:
-        known = (path for path in tree.paths() if path in self._wanted.changed)
+        known = filter(self._wanted.changed.__contains__, tree.paths())
         return [path for path in known if tree.is_executable(path) != self._wanted.is_executable(path)]
 
 

@@ -131,7 +131,8 @@ class _Reader:
         members = self._items(node, "changes")
         action = self._text(node, "action", required=False)
         yield ListedChange(symbol=name, kind="class", action=action, line=_line(node), groups=bool(members))
-        yield from (self._entry(one, f"{name}.") for one in members)
+        for one in members:
+            yield self._entry(one, f"{name}.")
 
     def _entry(self, node: Node, owner: str) -> ListedChange:
         return ListedChange(

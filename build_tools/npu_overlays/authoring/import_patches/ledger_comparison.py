@@ -97,12 +97,14 @@ def compare(ledger: Ledger, done: Sequence[AppliedPatchSet], *, whole: bool) -> 
 def _besides(ledger: Ledger, done: Iterable[AppliedPatchSet]) -> Iterator[LedgerFinding]:
     """Yield versions that are listed and have no patches, and revisions that no version has."""
     known = {(one.patches.project, one.patches.revision) for one in done}
+    revisions: set[tuple[str, str]] = set()
     for version in ledger.versions:
+        revisions.add((version.repo, version.revision))
         if (version.repo, version.folder) not in known:
             what = f"the patches of {version.repo}/{version.folder}"
             yield LedgerFinding(kind="not there", where=f"{ledger.file}:{version.line}", what=what)
     for repo, revision, line in ledger.current:
-        if revision not in [one.revision for one in ledger.versions if one.repo == repo]:
+        if (repo, revision) not in revisions:
             what = f"the version {revision} that {repo} is said to be at"
             yield LedgerFinding(kind="not there", where=f"{ledger.file}:{line}", what=what)
 
@@ -166,9 +168,10 @@ class _File:
         self._name = f"{done.patches.name}/{listed.name}"
         self._place = done.patches.folder / units[0][0]
         self._actual: dict[str, _Actual] = {}
+        listed_here: set[str] = set()
         for _, change in units:
             self._actual |= {one.symbol: one for one in _actual(change)}
-        listed_here = {change.path for _, change in units}
+            listed_here.add(change.path)
         # The patches that make other changes, by symbol.
         self._elsewhere: dict[str, str] = {}
         for patch, changes in done.changes.items():

@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import filterfalse
 from pathlib import Path
 
 from packaging.utils import InvalidName, canonicalize_name
@@ -76,11 +77,12 @@ def read_layout(folder: Path) -> PatchFolder:
         what = "is no folder" if root.exists() else "there is no such folder"
         raise UsageError(Problem(where=str(folder), what=what, fix=f"name a folder of patches: {_LAYOUT}"))
     reader = _Reader(root)
-    sets = [found for one in sorted(root.glob("*/*")) if one.is_dir() and (found := reader.read(one))]
+    folders = filter(Path.is_dir, sorted(root.glob("*/*")))
+    sets = tuple(filter(None, map(reader.read, folders)))
     reader.refuse_elsewhere()
     if not sets and not reader.problems:
         raise UsageError(Problem(where=str(root), what="holds no *.patch", fix=_LAYOUT))
-    return PatchFolder(sets=tuple(sets), passed_over=tuple(reader.left), problems=tuple(reader.problems))
+    return PatchFolder(sets=sets, passed_over=tuple(reader.left), problems=tuple(reader.problems))
 
 
 @dataclass
@@ -91,7 +93,7 @@ class _Reader:
     problems: list[Problem] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        files = (path for path in sorted(self.root.rglob("*")) if not path.is_dir())
+        files = filterfalse(Path.is_dir, sorted(self.root.rglob("*")))
         self.left = [path for path in files if not is_ignored(path, self.root)]
 
     def read(self, folder: Path) -> PatchSet | None:
@@ -102,11 +104,10 @@ class _Reader:
             self.problems.append(Problem(where=str(listed[0]), what=what, fix="leave the one that is meant"))
         if listed:
             entries = list(self._series(listed[0]))
-            self.left = [path for path in self.left if path not in listed[:1]]
         else:
             entries = [(path, None) for path in self.left if path.parent == folder and path.suffix == ".patch"]
-        taken = [(path, strip) for path, strip in entries if self._is_sound(path)]
-        named = {path for path, _ in entries}
+        taken = [entry for entry in entries if self._is_sound(entry[0])]
+        named = {*listed[:1], *dict(entries)}
         self.left = [path for path in self.left if path not in named]
         if not entries:
             return None
@@ -117,12 +118,10 @@ class _Reader:
         """Note the patches that lie where no set has them."""
         for path in self.left:
             parts = path.relative_to(self.root).parts
-            if path.suffix == ".patch" and not (len(parts) >= _DEPTH and self._has_series(*parts[:2])):
+            has_series = len(parts) >= _DEPTH and any(self.root.joinpath(*parts[:2]).rglob(SERIES))
+            if path.suffix == ".patch" and not has_series:
                 what = "lies elsewhere than the patches of one state"
                 self.problems.append(Problem(where=str(path), what=what, fix=_LAYOUT))
-
-    def _has_series(self, project: str, revision: str) -> bool:
-        return any((self.root / project / revision).rglob(SERIES))
 
     def _series(self, series: Path) -> Iterator[tuple[Path, int | None]]:
         """Yield the patches that a quilt series lists, and how many folders stand before their paths."""

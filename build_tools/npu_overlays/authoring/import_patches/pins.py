@@ -69,8 +69,8 @@ def check_for_one_project(sets: Iterable[PatchSet], asked: InitRequest) -> None:
     given = [name for name, value in (("--repository", asked.repository), ("--package", asked.packages)) if value]
     if len(projects) > 1 and given:
         what = f"is of one project, and there are patches of {', '.join(projects)}"
-        problem = Problem(where=", ".join(given), what=what, fix="import one at a time", options=_only(projects[0]))
-        raise UsageError(problem)
+        fix, options = "import one at a time", (("--only", projects[0]),)
+        raise UsageError(Problem(where=", ".join(given), what=what, fix=fix, options=options))
 
 
 def _request(one: PatchSet, ledger: Ledger | None, asked: InitRequest, root: Path) -> InitRequest:
@@ -142,10 +142,6 @@ def _is_version(text: str) -> bool:
     except InvalidVersion:
         return False
     return True
-
-
-def _only(project: str) -> tuple[tuple[str, str], ...]:
-    return (("--only", project),)
 
 
 def _faults(one: PatchSet, request: InitRequest) -> Iterator[Problem]:

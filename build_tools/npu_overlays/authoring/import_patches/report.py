@@ -59,7 +59,7 @@ def as_json(outcome: ImportResult, kind: FormKind, summary: Path | None, *, writ
             "right": comparison.right,
             "wrong": comparison.wrong,
             "not_listed": comparison.unlisted,
-            "findings": [vars(one) for one in comparison.findings],
+            "findings": list(map(vars, comparison.findings)),
         }
     return result
 
@@ -77,7 +77,7 @@ def _migrated_as_json(one: ImportedPatchSet, kind: FormKind) -> dict[str, object
         "forms": {each: _form_as_json(one.proven[each]) for each in KINDS},
         "mended": list(dict(one.patches.mended)),
         "widened": _widened(one),
-        "left_out": [vars(left) for left in one.applied.left_out],
+        "left_out": list(map(vars, one.applied.left_out)),
         "empty": [Path(file).name for file in one.applied.empty],
         "problems": _problems_as_json(unsound(one, kind)),
     }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from npu_overlays.authoring.import_patches.applied_patches import AppliedPatch
+from npu_overlays.authoring.import_patches.applied_patches import PatchStep
 from npu_overlays.authoring.refresh.reasons import joined
 from npu_overlays.changes.patch_series import Remaining, remaining
 from npu_overlays.errors import MergeError, Problem
@@ -14,7 +14,7 @@ from npu_overlays.overlay.operations import Grounds
 from npu_overlays.overlay.patches import stated_reason
 
 
-def grounds_of(one: AppliedPatch) -> Grounds:
+def grounds_of(one: PatchStep) -> Grounds:
     """Return the reason, bounds and acceptances that a patch gives for all of its changes."""
     file = one.file
     return Grounds(reason=stated_reason(file.content, file.bounds), bounds=file.bounds, accept=one.patch.accept)
@@ -27,11 +27,21 @@ class StatedReasons:
         taken: the patches, in order.
     """
 
-    def __init__(self, taken: Sequence[AppliedPatch]) -> None:
+    def __init__(self, taken: Sequence[PatchStep]) -> None:
         self._grounds = {one.file.file: grounds_of(one) for one in taken}
         files: list[PatchedFile] = []
         for one in taken:
-            files += _patched(one)
+            for path in one.paths:
+                file = PatchedFile(
+                    patch=one.file.path,
+                    path=path,
+                    before=one.before.after(path),
+                    after=one.after.after(path),
+                    reason=one.patch.reason,
+                    layer="",
+                    where=one.file.file,
+                )
+                files.append(file)
         self._remaining = remaining(files)
 
     def of(self, target: str) -> Grounds:
@@ -49,19 +59,6 @@ class StatedReasons:
             what = f"is done by patches for different versions, or that go at different times: {', '.join(parts)}"
             raise MergeError(Problem(where=target, what=what, fix="let them say the same, or keep them as patches"))
         return joined(list(parts.values()), *next(iter(when), (Bounds(), "")))
-
-
-def _patched(one: AppliedPatch) -> Iterator[PatchedFile]:
-    for path in one.paths:
-        yield PatchedFile(
-            patch=one.file.path,
-            path=path,
-            before=one.before.after(path),
-            after=one.after.after(path),
-            reason=one.patch.reason,
-            layer="",
-            where=one.file.file,
-        )
 
 
 def _is_related(symbol: str, one: Remaining) -> bool:

@@ -1,1 +1,1 @@
-"""Init: a project and what of it is pinned → the files of a new overlay."""
+"""Init: a project and its pin → the files of a new overlay."""

@@ -51,8 +51,9 @@ def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLa
         folder = at_home(name).resolve()
         if (folder / CONFIG_FILE).is_file() and not (folder / LAYER_FILE).is_file():
             base = _base(folder, project, problems)
-            bases += [base] if base else []
-            entries += [layer.folder for layer in base.layers] if base else []
+            if base:
+                bases.append(base)
+                entries += [layer.folder for layer in base.layers]
         else:
             entries.append(folder if os.sep in name or (folder / LAYER_FILE).is_file() else name)
     if len(bases) > 1:
@@ -61,13 +62,14 @@ def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLa
     found = _found(entries, project, parent, problems)
     if problems:
         raise ConfigError(problems)
-    settings = frozenset[str]().union(*(one.values for one in found))
+    settings: set[str] = set()
     repository = ""
     for one in found:
+        settings.update(one.values)
         repository = one.values.get("upstream", {}).get("repository", "") or repository
     named = [_relative(one, parent) if isinstance(one, Path) else {"distribution": one} for one in entries]
     base = bases[0] if bases else None
-    return BaseLayers(entries=tuple(named) or None, settings=settings, repository=repository, base=base)
+    return BaseLayers(entries=tuple(named) or None, settings=frozenset(settings), repository=repository, base=base)
 
 
 SUFFIX = "choose a word of lower-case letters; with acme, the wheel is called PROJECT-acme"

@@ -11,8 +11,9 @@ from npu_overlays.authoring.init.alternatives import Alternatives
 from npu_overlays.authoring.init.base_layers import BaseLayers
 from npu_overlays.authoring.init.example import ExampleOperation, find_example
 from npu_overlays.authoring.init.initial_settings import initial_settings
-from npu_overlays.authoring.init.overlay_files import comment, configuration, ignored, readme, staged, write_files
-from npu_overlays.authoring.init.request import InitRequest, presence
+from npu_overlays.authoring.init.overlay_files import comment, configuration, ignored, readme, write_files
+from npu_overlays.authoring.init.request import ELSEWHERE, InitRequest, presence
+from npu_overlays.authoring.new_folder import new_folder
 from npu_overlays.contracts.own_metadata import own_metadata_readers
 from npu_overlays.contracts.runtime_coverage import FIRED_FILE
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError
@@ -74,7 +75,7 @@ def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[Staged
     folder = request.folder or request.parent / name
     if problems := [*presence(folder, request.elsewhere), *_misnamed(folder, name)]:
         raise UsageError(problems)
-    with staged(folder) as stage:
+    with new_folder(folder, fix=ELSEWHERE) as stage:
         write_files(stage, {CONFIG_FILE: configuration(start)})
         overlay = replace(load_overlay(stage), folder=folder)
         tree = _tree(overlay, request)
@@ -82,8 +83,8 @@ def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[Staged
             names = (name for name in licence_files(overlay, tree) if tree.licence(name) is not None)
             start = replace(start, license_files=tuple(names))
         files = {CONFIG_FILE: configuration(start), "README.md": readme(overlay, start.offer)}
-        files |= {".gitignore": ignored(folder)}
-        files = {name: content for name, content in files.items() if content}
+        if text := ignored(folder):
+            files[".gitignore"] = text
         write_files(stage, files)
         overlay = replace(load_overlay(stage), folder=folder)
         yield StagedOverlay(stage=stage, overlay=overlay, tree=tree, files=files, offer=start.offer)
@@ -98,7 +99,7 @@ def _misnamed(folder: Path, name: str) -> Iterator[Problem]:
 
 
 def write_overlay(request: InitRequest, layered: BaseLayers) -> CreatedOverlay:
-    """Write a new overlay with a first change to its upstream in a comment; raises `OverlayError` as `begun` does."""
+    """Write a new overlay with a first change to its upstream in a comment; raises as `staged_overlay` does."""
     with staged_overlay(request, layered) as new:
         more = _known(request, layered)
         example = _example(new.overlay, new.tree)
@@ -133,15 +134,24 @@ def _known(request: InitRequest, layered: BaseLayers) -> dict[str, str]:
     """
     if layered.base is None or request.commit or request.release or request.archive or request.packages:
         return {}
-    files = ((name, layered.base.folder / name) for name in (LOCK_FILE, FIRED_FILE))
-    return {name: file.read_text("utf-8") for name, file in files if file.is_file()}
+    found: dict[str, str] = {}
+    for name in (LOCK_FILE, FIRED_FILE):
+        file = layered.base.folder / name
+        if file.is_file():
+            found[name] = file.read_text("utf-8")
+    return found
 
 
 def _example(overlay: Overlay, tree: SourceTree) -> ExampleOperation | None:
     """Return a first change to a module that is not compiled; modules near the top come first, as people know them."""
-    places = {path: overlay.pin.place(path) for path in tree.entries}
-    compiled = {module_name(place) for place in places.values() if place.endswith(EXTENSIONS)}
-    modules = {path: module_name(place) for path, place in places.items() if place.endswith(".py")}
+    compiled: set[str] = set()
+    modules: dict[str, str] = {}
+    for path in tree.entries:
+        place = overlay.pin.place(path)
+        if place.endswith(EXTENSIONS):
+            compiled.add(module_name(place))
+        elif place.endswith(".py"):
+            modules[path] = module_name(place)
     paths = [path for path, name in modules.items() if name and name not in compiled]
     paths.sort(key=lambda path: (path.count("/"), path))
     return find_example((path, tree.read(path)) for path in paths)

@@ -49,11 +49,12 @@ def _of_release(request: InitRequest, layered: BaseLayers, start: InitialSetting
     pin = replace(start.pin, archives=(release.archive,))
     found, not_built = of_source(files, request.project), start.not_built
     if name.endswith(".whl"):
-        found = of_wheel(files, request.named)
-        found = {path: name for path, name in found.items() if not _is_named(path, not_built)}
-        compiled = [path for path in files if BINARY.search(path)] if name.endswith("-any.whl") else []
-        # Upstream says that it is for any platform, and has these in it for some of them.
-        not_built = (*not_built, *(path for path in sorted(compiled) if not _is_named(path, not_built)))
+        installed = of_wheel(files, request.named)
+        found = {path: name for path, name in installed.items() if not _is_named(path, not_built)}
+        if name.endswith("-any.whl"):
+            # Upstream says that it is for any platform, and has these in it for some of them.
+            compiled = sorted(filter(BINARY.search, files))
+            not_built += tuple(path for path in compiled if not _is_named(path, start.not_built))
     pin = _with_packages(request, layered, pin, found, files)
     return replace(start, pin=pin, not_built=not_built, offer=alternatives(release, files, cache=cache))
 

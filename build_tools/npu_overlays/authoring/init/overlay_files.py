@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from npu_overlays.authoring.init.alternatives import Alternatives, sentences
 from npu_overlays.authoring.init.example import ExampleOperation
-from npu_overlays.errors import OutputError, Problem
-from npu_overlays.files import scratch, writing
-from npu_overlays.interrupts import held
 from npu_overlays.overlay.configuration import BUILD_SYSTEM
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.sources.pin import Pin
@@ -34,7 +29,6 @@ npu-overlays build {folder}    # into wheels/
 pip install --find-links wheels {distribution}
 ```
 """
-_PRESENT = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 _NOTHING = Alternatives()
 _IGNORED = "wheels/\n__pycache__/\n.npu-overlays-*\n"
 
@@ -59,36 +53,10 @@ class InitialSettings:
     offer: Alternatives = field(default_factory=Alternatives)
 
 
-@contextmanager
-def staged(folder: Path) -> Iterator[Path]:
-    """Give a hidden folder beside the one to write, which takes its place at the end, as a whole.
-
-    Raises:
-        OutputError: the folder is there already by then, or cannot be written.
-    """
-    with writing(folder.parent):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with scratch(folder.parent) as made:
-            yield made
-            with held(f"{folder} is written"):
-                _move(made, folder)
-
-
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write the files of an overlay into a folder."""
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
-
-
-def _move(made: Path, folder: Path) -> None:
-    made.chmod(0o755)
-    try:
-        made.rename(folder)
-    except OSError as error:
-        if error.errno not in _PRESENT:
-            raise
-        problem = Problem(where=str(folder), what="is there already", fix="name another folder, behind PROJECT")
-        raise OutputError(problem) from error
 
 
 def configuration(start: InitialSettings) -> str:
@@ -157,7 +125,7 @@ def _packages(pin: Pin) -> str:
 
 
 def _inline(values: Mapping[str, str]) -> str:
-    return f"{{ {', '.join(f'{key} = {json.dumps(value)}' for key, value in values.items())} }}"
+    return f"{{ {', '.join(_settings(values))} }}"
 
 
 def _list(texts: Iterable[str]) -> str:
@@ -168,9 +136,12 @@ def _upstream(pin: Pin) -> list[str]:
     lines = []
     if pin.commit:
         known = {"repository": pin.repository, "mirrors": pin.mirrors, "commit": pin.commit, "tag": pin.tag}
-        texts = (f"{key} = {json.dumps(value)}" for key, value in known.items() if value)
-        lines += ["[tool.overlay.upstream]", *texts, ""]
+        stated = {key: value for key, value in known.items() if value}
+        lines += ["[tool.overlay.upstream]", *_settings(stated), ""]
     for archive in pin.archives:
-        texts = (f"{key} = {json.dumps(text)}" for key, text in vars(archive).items())
-        lines += ["[[tool.overlay.upstream.archive]]", *texts, ""]
+        lines += ["[[tool.overlay.upstream.archive]]", *_settings(vars(archive)), ""]
     return lines
+
+
+def _settings(values: Mapping[str, object]) -> list[str]:
+    return [f"{key} = {json.dumps(value)}" for key, value in values.items()]

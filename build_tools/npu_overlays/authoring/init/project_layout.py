@@ -35,9 +35,14 @@ def of_wheel(files: Collection[str], named: Iterable[str]) -> dict[str, str]:
         files: the files of the wheel without its metadata.
         named: paths in the repository; those that name a file of the wheel tell where it lies there.
     """
-    outside = {path for path in files if path.startswith(f"{SCHEMES}/")}
-    kinds = {"/".join(path.split("/")[:2]) for path in outside} - {HEADERS}
-    units = sorted(_units(path for path in files if path not in outside))
+    inside: list[str] = []
+    kinds: set[str] = set()
+    for path in files:
+        if path.startswith(f"{SCHEMES}/"):
+            kinds.add("/".join(path.split("/")[:2]))
+        else:
+            inside.append(path)
+    units = sorted(_units(inside))
     known = [unit if unit in files else f"{unit}/" for unit in units]
     roots: Counter[str] = Counter()
     for path in named:
@@ -46,7 +51,8 @@ def of_wheel(files: Collection[str], named: Iterable[str]) -> dict[str, str]:
             if start >= 0 and path[start:] in files:
                 roots[path[:start]] += 1
     found = below(roots.most_common(1)[0][0] if roots else "", units)
-    return dict(sorted([*found.items(), *((kind, "") for kind in kinds)]))
+    found |= dict.fromkeys(kinds - {HEADERS}, "")
+    return dict(sorted(found.items()))
 
 
 def of_source(files: Mapping[str, bytes], project: str) -> dict[str, str]:

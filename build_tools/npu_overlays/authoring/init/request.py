@@ -18,6 +18,7 @@ from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import at_home, unsafe
 from npu_overlays.sources.pin import clone_variable
 
+ELSEWHERE = "name another folder, behind PROJECT"
 _FILE = re.compile(r"[^/\\\s]+(\.whl|\.tar\.gz|\.zip)")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGITS = re.compile(r"[0-9a-f]{4,40}")
@@ -56,7 +57,7 @@ class InitRequest:
     # Where upstream should come from.
     choice: Choice
     # How the user chooses another place, if the folder exists already.
-    elsewhere: str = "name another folder, behind PROJECT"
+    elsewhere: str = ELSEWHERE
 
     @property
     def project(self) -> str:

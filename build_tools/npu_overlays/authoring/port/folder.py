@@ -16,7 +16,9 @@ from typing import Any
 
 from packaging.version import Version
 
-from npu_overlays.authoring.init.overlay_files import readme, staged
+from npu_overlays.authoring.init.overlay_files import readme
+from npu_overlays.authoring.init.request import ELSEWHERE
+from npu_overlays.authoring.new_folder import new_folder
 from npu_overlays.authoring.writer.pin_settings import with_entries, with_pin
 from npu_overlays.contracts.lockfile import load_lock, stated_version
 from npu_overlays.errors import ConfigError, Problem, UsageError, listing
@@ -72,7 +74,7 @@ def begin(old: Overlay, wanted: Overlay, state: PortState, tree: SourceTree) -> 
         ConfigError: the old overlay's configuration cannot be used for the new pin.
     """
     folder = place(old, wanted.pin)
-    with staged(folder) as stage:
+    with new_folder(folder, fix=ELSEWHERE) as stage:
         for name in CONTENT_FOLDERS:
             if (old.folder / name).is_dir():
                 shutil.copytree(old.folder / name, stage / name)

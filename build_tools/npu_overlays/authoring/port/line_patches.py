@@ -59,7 +59,7 @@ def _patched(
     *,
     fuzzy: bool,
 ) -> frozenset[FileVersion]:
-    """Return the versions of which no hunk was rejected."""
+    """Return the versions that take all hunks of their patch."""
     root.mkdir()
     patch: list[str] = []
     for number, version in enumerate(tried):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.authoring.writer.marker_imports import Markers, bound_imports
-from npu_overlays.authoring.writer.merge_module_text import rewritten, statement_at
+from npu_overlays.authoring.writer.merge_module_text import rewritten, statement_at, top_names
 from npu_overlays.authoring.writer.statements import where
 from npu_overlays.errors import MergeError
 from npu_overlays.model.code_blocks import reindent, renamed
@@ -116,14 +116,6 @@ def restated(moves: Iterable[Retarget], known: Mapping[str, str], now: SourceTre
         order = top_names(Module(path, now.read(path)))
         found[path] = rewritten(path, text.content, [], operations, order, statements=statements) or b""
     return found
-
-
-def top_names(module: Module) -> list[str]:
-    """Return the names that a module defines at its top, in their order."""
-    names: dict[str, None] = {}
-    for name in module.definitions:
-        names[name.partition(".")[0]] = None
-    return list(names)
 
 
 def _calling(operation: Operation, original: str) -> Operation:

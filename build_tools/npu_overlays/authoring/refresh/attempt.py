@@ -32,6 +32,16 @@ class OperationChange:
         one = self.wanted or self.known
         return f"{one.path}:{self.symbol}" if one else self.symbol
 
+    @property
+    def is_addition(self) -> bool:
+        """Whether there is an operation now that adds a definition, and there was none."""
+        return self.known is None and self.wanted is not None and self.wanted.action == "added"
+
+
+def removal(operation: Operation) -> OperationChange:
+    """Return the change that takes an operation out."""
+    return OperationChange(symbol=operation.symbol, known=operation, wanted=None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DerivedModule:
@@ -113,7 +123,7 @@ class Attempt:
         return difference is not None and any(one.symbol.startswith(deleted) for one in difference.symbols())
 
     def _rebound_changes(self) -> tuple[OperationChange, ...]:
-        """Return the changes with exchanged imports, and those of operations of which only imports change."""
+        """Return the changes with exchanged imports, and changes to operations that only get other imports."""
         found: dict[str, OperationChange] = {}
         for change in self.changes:
             wanted = rebound(change.wanted, self.exchanged) if change.wanted else None
@@ -127,8 +137,8 @@ class Attempt:
 def applied(operations: Sequence[Operation], changes: Sequence[OperationChange]) -> list[Operation]:
     """Return operations with some exchanged in their places, and the new ones behind them."""
     wanted = {one.symbol: one.wanted for one in changes}
-    everything = [wanted.pop(one.symbol, None) if one.symbol in wanted else one for one in operations]
-    return [one for one in (*everything, *wanted.values()) if one is not None]
+    everything = [wanted.pop(one.symbol, one) for one in operations]
+    return list(filter(None, (*everything, *wanted.values())))
 
 
 def merged(

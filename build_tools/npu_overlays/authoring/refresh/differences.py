@@ -29,16 +29,19 @@ def differing(now: Module, wanted: Module, operations: Mapping[str, Operation]) 
 
     `operations` are those on the module, by the symbols of what they give in it.
     """
-    wrapped = [symbol for symbol, one in operations.items() if one.action == "wrapped"]
-    # A wrapper whose original was edited is a wrapper no more: both are compared by themselves.
-    apart = {symbol: _private(now, symbol) for symbol in wrapped if _is_original_edited(now, wanted, symbol)}
-    private = {_private(now, symbol) for symbol in wrapped}
-    private |= {_private(wanted, symbol) for symbol in symbols(wanted)}
+    private = {_private(wanted, symbol) for symbol in symbols(wanted)}
+    apart: dict[str, str] = {}
+    for symbol, operation in operations.items():
+        if operation.action == "wrapped":
+            private.add(_private(now, symbol))
+            # A wrapper whose original was edited is a wrapper no more: both are compared by themselves.
+            if _is_original_edited(now, wanted, symbol):
+                apart[symbol] = _private(now, symbol)
     private -= {*operations, *apart.values()}
     whole: dict[ast.stmt, str] = {}
     for symbol in dict.fromkeys([*symbols(wanted), *symbols(now)]):
         old, new = only(now, symbol), only(wanted, symbol)
-        there = [one for one in (old, new) if one]
+        there = list(filter(None, (old, new)))
         if not there or plain(symbol) in private or any(_is_within(one, whole) for one in there):
             continue
         if old and new and _is_compared_by_member(old, new, operations.get(symbol), operations):
@@ -63,7 +66,8 @@ def _is_within(definition: Definition, whole: Mapping[ast.stmt, str]) -> bool:
 
 def _is_original_edited(now: Module, wanted: Module, symbol: str) -> bool:
     """Return whether the original that a wrapper keeps is in both modules, with different code."""
-    old, new = (only(module, _private(now, symbol)) for module in (now, wanted))
+    private = _private(now, symbol)
+    old, new = only(now, private), only(wanted, private)
     return old is not None and new is not None and code(old) != code(new)
 
 
@@ -81,7 +85,7 @@ def _is_compared_by_member(
 
 def _frame(node: ast.ClassDef) -> tuple[object, ...]:
     """Return the part of a class that no operation on a member changes: its head, and statements that bind nothing."""
-    head = [ast.dump(one) for one in (*node.bases, *node.keywords, *node.decorator_list)]
+    head = list(map(ast.dump, (*node.bases, *node.keywords, *node.decorator_list)))
     bare = (ast.Expr, ast.If, ast.For, ast.With, ast.Try)
     return head, [ast.dump(one) for one in node.body if isinstance(one, bare)]
 

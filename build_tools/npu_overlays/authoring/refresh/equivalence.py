@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations, groupby
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from npu_overlays.authoring.refresh.edited_files import EditedFile
 from npu_overlays.authoring.refresh.statement_effects import (
@@ -21,15 +21,17 @@ from npu_overlays.authoring.refresh.statement_effects import (
     names_read,
     touched,
 )
-from npu_overlays.model.definitions import bound_name, stored_names
+from npu_overlays.merge.import_merge import imported_names
+from npu_overlays.model.definitions import stored_names
 from npu_overlays.model.module import Module
+from npu_overlays.overlay.operations import ImportedName
 from npu_overlays.sources.tree import PatchedTree
 
 _BUILTIN = frozenset(dir(builtins))
 # What these return depends on every name that was bound before.
 _LISTING = frozenset({"dir", "globals", "locals", "vars"})
 
-# The statements whose order counts, those that may stand anywhere, and pairs of which the first must come first.
+# The statements whose order counts, those that may stand anywhere, and pairs whose first must stand first.
 _Outline: TypeAlias = tuple[list[object], list[str], list[tuple[str, str]]]
 
 
@@ -72,11 +74,11 @@ def same_program(one: bytes, other: bytes, known: Set[str]) -> bool:
     return one == other or _outline(ast.parse(one).body, known) == _outline(ast.parse(other).body, known)
 
 
-def plain_imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the name and the statement of each import that stands in a module under no condition."""
+def plain_imports(tree: ast.Module) -> Iterator[ImportedName]:
+    """Yield each name that an import of a module binds under no condition."""
     for node in tree.body:
         if _is_plain(node):
-            yield from _imported(node)
+            yield from imported_names(node)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,9 +154,10 @@ def _in_order(items: Iterable[_Item]) -> Iterator[object]:
 
 def _items(node: ast.stmt, known: Set[str], parent: str, *, fields: bool) -> Iterator[_Item]:
     if _is_plain(node) and not parent:
-        for name, text in _imported(node):
-            loads = text.split()[1].partition(".")[0] not in sys.stdlib_module_names
-            yield _Item(text=text, code=None, free=name not in known, binds=frozenset([name]), loads=loads)
+        for one in imported_names(node):
+            loads = one.statement.split()[1].partition(".")[0] not in sys.stdlib_module_names
+            binds, free = frozenset([one.name]), one.name not in known
+            yield _Item(text=one.statement, code=None, free=free, binds=binds, loads=loads)
         return
     names = list(_names_of(node))
     free = bool(names) and known.isdisjoint(f"{parent}{name}" for name in names)
@@ -177,7 +180,7 @@ def _items(node: ast.stmt, known: Set[str], parent: str, *, fields: bool) -> Ite
 
 def _class(node: ast.ClassDef, known: Set[str], parent: str) -> _Item:
     """Return a class of upstream's, whose members are compared one by one."""
-    head = [ast.dump(part) for part in (*node.bases, *node.keywords, *node.decorator_list)]
+    head = list(map(ast.dump, (*node.bases, *node.keywords, *node.decorator_list)))
     is_bare = not head or head == [ast.dump(ast.Name(id="object", ctx=ast.Load()))]
     inner = _outline(node.body, known, f"{parent}{node.name}.", fields=not is_bare)
     return _Item(
@@ -197,16 +200,7 @@ def _names_of(node: ast.stmt) -> Iterator[str]:
         yield from stored_names(node)
 
 
-def _is_plain(node: ast.stmt) -> bool:
+def _is_plain(node: ast.stmt) -> TypeGuard[ast.Import | ast.ImportFrom]:
     """Return whether a statement of a module is an import that can stand elsewhere among the imports."""
     future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
     return isinstance(node, IMPORTS) and not future and all(alias.name != "*" for alias in node.names)
-
-
-def _imported(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Yield each name that an import binds, with the statement that binds it alone, as a merged import is written."""
-    if isinstance(node, IMPORTS):
-        source = f"from {'.' * node.level}{node.module or ''} " if isinstance(node, ast.ImportFrom) else ""
-        for alias in node.names:
-            as_name = f" as {alias.asname}" if alias.asname else ""
-            yield bound_name(node, alias), f"{source}import {alias.name}{as_name}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import filterfalse
 
 from npu_overlays.authoring.refresh.attempt import (
     Attempt,
@@ -12,6 +13,7 @@ from npu_overlays.authoring.refresh.attempt import (
     OperationChange,
     applied,
     merged,
+    removal,
 )
 from npu_overlays.authoring.refresh.differences import code, differing, text
 from npu_overlays.authoring.refresh.equivalence import plain_imports, same_program
@@ -42,8 +44,7 @@ def derive(subject: EditedModule) -> DerivedModule:
     whole, renamed = _renamed(changes, subject.operations, now, wanted)
     if renamed:
         # One definition renamed is not one that goes and one that comes: a patch has to rename it.
-        apart = [one for one in changes if one.wanted and one.wanted.action == "added" and not one.known]
-        changes = [one for one in changes if one.symbol not in whole and one not in apart]
+        changes = [one for one in changes if one.symbol not in whole and not one.is_addition]
     attempts = [Attempt(subject=subject, changes=fewer, exchanged=exchanged) for fewer in _ever_fewer(changes)]
     known = upstream.definitions.keys()
     if not renamed and (found := _first(attempts, known)):
@@ -62,7 +63,7 @@ def _renamed(
     changes: Sequence[OperationChange], operations: Sequence[Operation], now: Module, wanted: Module
 ) -> tuple[Set[str], Set[str]]:
     """Return the definitions that go as a whole although operations in them are still wanted, and these operations."""
-    whole = [one.symbol for one in changes if any(_inside(one.wanted, operations))]
+    whole = [one.symbol for one in changes if _inside(one.wanted, operations)]
     new = new_in(now, wanted) if whole else []
     definitions: set[str] = set()
     symbols: set[str] = set()
@@ -83,10 +84,10 @@ def _without_some(attempts: Sequence[Attempt], known: Set[str], wanted: Set[str]
     """
     subject = attempts[0].subject
     gone = {one.symbol: one for one in subject.operations}
-    found = DerivedModule(changes=tuple(_removals(gone)), before=subject.wanted, result=subject.wanted)
-    for symbol in [one for one in gone if one not in wanted]:
+    found = DerivedModule(changes=tuple(map(removal, gone.values())), before=subject.wanted, result=subject.wanted)
+    for symbol in tuple(gone):
         fewer = {other: one for other, one in gone.items() if other != symbol}
-        if better := _first((_without(attempt, fewer) for attempt in attempts), known):
+        if symbol not in wanted and (better := _first((_without(attempt, fewer) for attempt in attempts), known)):
             gone, found = fewer, better
     # An operation that the work tree does not have any more is not given up.
     left = {one.symbol for one in attempts[0].changes if one.wanted is None} - wanted
@@ -96,11 +97,7 @@ def _without_some(attempts: Sequence[Attempt], known: Set[str], wanted: Set[str]
 def _without(attempt: Attempt, gone: Mapping[str, Operation]) -> Attempt:
     """Return an attempt at the same with some operations taken out."""
     kept = [one for one in attempt.changes if one.symbol not in gone]
-    return dataclasses.replace(attempt, changes=(*kept, *_removals(gone)))
-
-
-def _removals(gone: Mapping[str, Operation]) -> list[OperationChange]:
-    return [OperationChange(symbol=symbol, known=one, wanted=None) for symbol, one in gone.items()]
+    return dataclasses.replace(attempt, changes=(*kept, *map(removal, gone.values())))
 
 
 def _emptied(subject: EditedModule, upstream: Module, wanted: Module) -> DerivedModule | None:
@@ -121,8 +118,8 @@ def _emptied(subject: EditedModule, upstream: Module, wanted: Module) -> Derived
 
 
 def _ever_fewer(changes: Sequence[OperationChange]) -> Iterable[tuple[OperationChange, ...]]:
-    """Return changes of which ever more are left to a patch below: none, additions, whatever is new, all."""
-    no_additions = tuple(one for one in changes if one.known or not one.wanted or one.wanted.action != "added")
+    """Return the changes, then fewer and fewer of them: a patch below makes additions, all that is new, everything."""
+    no_additions = tuple(one for one in changes if not one.is_addition)
     nothing_new = tuple(one for one in changes if one.known)
     return dict.fromkeys([tuple(changes), no_additions, nothing_new, ()])
 
@@ -132,8 +129,8 @@ def _changes(
 ) -> list[OperationChange]:
     """Return the change of each symbol that differs from what the operations give, with the imports there are now."""
     by_symbol = {_shortest(one, now, upstream): one for one in subject.operations}
-    imports = {name: ImportedName(name=name, statement=statement) for name, statement in plain_imports(wanted.tree)}
-    imports |= {one.name: one for one in exchanged}
+    # The imports that the work tree exchanged are still those of the operations.
+    imports = {one.name: one for one in (*plain_imports(wanted.tree), *exchanged)}
     changes: list[OperationChange] = []
     for differs in differing(now, wanted, by_symbol):
         known = by_symbol.get(differs)
@@ -144,8 +141,7 @@ def _changes(
         found = _best(subject, states, applied(subject.operations, changes))
         if found is not None:
             changes.append(found)
-            for one in _inside(found.wanted, subject.operations):
-                changes.append(OperationChange(symbol=one.symbol, known=one, wanted=None))
+            changes += map(removal, _inside(found.wanted, subject.operations))
     return changes
 
 
@@ -157,10 +153,11 @@ def _shortest(operation: Operation, *modules: Module) -> str:
     return operation.symbol
 
 
-def _inside(whole: Operation | None, operations: Sequence[Operation]) -> Iterator[Operation]:
-    """Yield the operations on members of what another operation replaces, adds or deletes as a whole."""
-    if whole and whole.action != "edited":
-        yield from (one for one in operations if one.symbol.startswith(f"{whole.symbol}."))
+def _inside(whole: Operation | None, operations: Sequence[Operation]) -> list[Operation]:
+    """Return the operations on members of what another operation replaces, adds or deletes as a whole."""
+    if whole is None or whole.action == "edited":
+        return []
+    return [one for one in operations if one.symbol.startswith(f"{whole.symbol}.")]
 
 
 def _best(subject: EditedModule, states: SymbolStates, operations: Sequence[Operation]) -> OperationChange | None:
@@ -171,11 +168,11 @@ def _best(subject: EditedModule, states: SymbolStates, operations: Sequence[Oper
     gone = not chosen(states.upstream, symbol) and not chosen(states.wanted, symbol)
     if gone or (theirs and code(theirs) == code(wanted)):
         # Comments alone are no change: a build would call the operation without effect.
-        return OperationChange(symbol=symbol, known=known, wanted=None) if known else None
+        return removal(known) if known else None
     fallback: OperationChange | None = None
     for proposal in states.proposals():
-        inside = set(_inside(proposal, others))
-        result = merged(subject, [*(one for one in others if one not in inside), proposal])
+        inside = _inside(proposal, others)
+        result = merged(subject, [*filterfalse(inside.__contains__, others), proposal])
         if result is None:
             continue
         module = Module(subject.path, result.content)

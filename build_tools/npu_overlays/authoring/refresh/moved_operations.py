@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from npu_overlays.authoring.matcher import is_alike_elsewhere
 from npu_overlays.authoring.refresh.edited_files import EditedFile
 from npu_overlays.authoring.refresh.proposals import only
-from npu_overlays.errors import MergeError, Problem, listing
+from npu_overlays.authoring.refresh.reasons import listed_with_reasons
+from npu_overlays.errors import MergeError, Problem
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
@@ -101,7 +102,7 @@ def _module(path: str, content: bytes | None) -> Module | None:
 
 
 def _problem(path: str, other: str, found: Sequence[Operation]) -> Problem:
-    named = listing(f"`{one.symbol}` ({one.where}: {' '.join(one.reason.why.split())})" for one in found)
+    named = listed_with_reasons(found)
     what = f"what operations change there stands in {other} now, and they would go with their reasons: {named}"
     fix = (
         "leave it where upstream has it; or take those operations out of the overlay first, make another checkout, and"

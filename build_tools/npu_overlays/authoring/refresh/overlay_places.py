@@ -9,6 +9,8 @@ from dataclasses import replace
 
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.layer_content import SourcedEdit
+from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.patches import line_of, read_patch
 
 
@@ -30,9 +32,13 @@ def _named(content: Content, problem: Problem) -> Problem:
 
 def _places(content: Content, path: str) -> Iterator[str]:
     """Yield the files and lines of an overlay that change a file."""
-    yield from (one.where for one in content.operations if one.path == path)
-    yield from (one.where for one in content.edits if one.path == path)
-    yield from (one.file for one in content.files if one.path == path)
-    for one in content.patches:
-        if path in read_patch(one).paths:
-            yield one.at(line_of(one.content, path))
+    changes: tuple[Operation | SourcedEdit, ...] = (*content.operations, *content.edits)
+    for one in changes:
+        if one.path == path:
+            yield one.where
+    for file in content.files:
+        if file.path == path:
+            yield file.file
+    for patch in content.patches:
+        if path in read_patch(patch).paths:
+            yield patch.at(line_of(patch.content, path))

@@ -78,12 +78,11 @@ def with_section(file: OverlayFile, path: str, diff: bytes) -> bytes | None:
     strip = read_patch(file).strip
     head = letter(file.content)
     _, *parts = _HEADER.split(file.content[len(head) :])
-    kept = [diff if _touches(part, path, strip) else part for part in parts]
+    kept: list[bytes] = []
+    for part in parts:
+        changes_it = any(path.encode() in section.paths(strip) for section in sections(part))
+        kept.append(diff if changes_it else part)
     return head + b"".join(kept) if any(kept) else None
-
-
-def _touches(part: bytes, path: str, strip: int) -> bool:
-    return any(path.encode() in section.paths(strip) for section in sections(part))
 
 
 def new_patch(said: Grounds, diff: bytes) -> bytes:

@@ -25,8 +25,12 @@ def underlays(upstream: bytes, merged: MergedModule, wanted: bytes) -> Iterator[
         merged: what operations make of it.
         wanted: what it should become.
     """
-    found = dict.fromkeys(_underlay(upstream, merged, wanted, nearest) for nearest in (_above, _below))
-    yield from (one for one in found if one is not None)
+    above = _underlay(upstream, merged, wanted, _above)
+    if above is not None:
+        yield above
+    below = _underlay(upstream, merged, wanted, _below)
+    if below is not None and below != above:
+        yield below
 
 
 def _underlay(upstream: bytes, merged: MergedModule, wanted: bytes, nearest: _Nearest) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Plan: what of an overlay has to change to give the edited files."""
+"""Plan: the changes to an overlay that make it give the edited files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class EditChange:
 
 @dataclass(kw_only=True)
 class RefreshPlan:
-    """What of an overlay has to change."""
+    """The changes to an overlay."""
 
     operations: list[OperationChange] = field(default_factory=list)
     # By the path of the module, the symbols it defines, in their order.
@@ -71,8 +71,11 @@ class RefreshPlan:
         taken_over: list[Operation] = []
         for one in self.patches:
             taken_over += one.instead
-        gone = [one.known for one in self.operations if one.known and not one.wanted]
-        return [one for one in gone if one not in taken_over]
+        gone: list[Operation] = []
+        for change in self.operations:
+            if change.known and not change.wanted and change.known not in taken_over:
+                gone.append(change.known)
+        return gone
 
     def unexplained(self) -> Iterator[tuple[str, str]]:
         """Yield what needs a reason: the action, and its target."""
@@ -91,8 +94,13 @@ class RefreshPlan:
 
         An empty file is like every other: it moved where another file of its folder did.
         """
-        left = [one.known for one in self.files if one.known and one.wanted.content is None]
-        new = [one.wanted for one in self.files if one.known is None]
+        left: list[OverlayFile] = []
+        new: list[EditedFile] = []
+        for change in self.files:
+            if change.known is None:
+                new.append(change.wanted)
+            elif change.wanted.content is None:
+                left.append(change.known)
         found: dict[str, OverlayFile] = {}
         if not left:
             return found

@@ -1,4 +1,4 @@
-"""Planner: an overlay and edited files → what of the overlay has to change."""
+"""Planner: an overlay and edited files → the changes to the overlay that give them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from npu_overlays.authoring.refresh.attempt import EditedModule, OperationChange
+from npu_overlays.authoring.refresh.attempt import EditedModule, OperationChange, removal
 from npu_overlays.authoring.refresh.edited_files import EditedFile
 from npu_overlays.authoring.refresh.equivalence import same_program
 from npu_overlays.authoring.refresh.module_derivation import derive
 from npu_overlays.authoring.refresh.moved_operations import left_for_others
 from npu_overlays.authoring.refresh.patch_text import last_patch
 from npu_overlays.authoring.refresh.plan import AddedFileChange, EditChange, PatchChange, RefreshPlan
+from npu_overlays.authoring.refresh.reasons import listed_with_reasons
 from npu_overlays.authoring.refresh.text_edits import EditedText, substituted
+from npu_overlays.authoring.writer.merge_module_text import top_names
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.model.encodings import encoding_of
@@ -70,7 +72,7 @@ class Planner:
         elif one.path.endswith(".py") and one.content is not None and upstreams is not None and _is_text(upstreams):
             self._module(plan, one.path, one.content, operations)
         else:
-            plan.operations += [OperationChange(symbol=each.symbol, known=each, wanted=None) for each in operations]
+            plan.operations += map(removal, operations)
             self._text(plan, one)
 
     def _module(self, plan: RefreshPlan, path: str, wanted: bytes, operations: tuple[Operation, ...]) -> None:
@@ -92,7 +94,7 @@ class Planner:
         derived = derive(edited)
         self._refuse(path, derived.given_up)
         plan.operations += derived.changes
-        plan.orders[path] = list(dict.fromkeys(name.partition(".")[0] for name in Module(path, bare).definitions))
+        plan.orders[path] = top_names(Module(path, bare))
         if derived.before is not None:
             self._patch_below(plan, path, derived.before, derived.given_up)
         if derived.result != bare:
@@ -107,7 +109,7 @@ class Planner:
             fix = f"change {foreign[0].where} by hand, or leave that text as it was"
             raise MergeError(Problem(where=path, what=what, fix=fix))
         if given_up and not self._as_patch:
-            named = listing(f"`{one.symbol}` ({one.where}: {' '.join(one.reason.why.split())})" for one in given_up)
+            named = listed_with_reasons(given_up)
             what = f"no operation says what was changed, and no patch can say it beside what is there for {named}"
             fix = (
                 "put what is new into a definition, or between upstream's own lines; or make one patch of it"
@@ -172,7 +174,7 @@ def _is_text(content: bytes) -> bool:
 
 
 def without_notices(edited: bytes, marked: bytes, plain: bytes) -> bytes:
-    """Return a text without the comments that a merge puts in to mark its changes, wherever they are by now.
+    """Return a text without the comments that a merge puts in to mark its changes, wherever they stand now.
 
     Args:
         edited: the module as it was edited.

@@ -124,7 +124,7 @@ def _is_kept(upstream: Module, original: Definition, wanted: Module, private: De
     texts = [upstream.content[start:end]]
     for first, last, text in without_docstring(upstream, node):
         texts.append(upstream.content[start:first] + text.encode() + upstream.content[last:end])
-    leaf, own = (one.name.encode() for one in (node, kept))
+    leaf, own = node.name.encode(), kept.name.encode()
     return wanted.whole_text(kept).replace(own, leaf, 1) in texts
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from npu_overlays.errors import listing
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.operations import Grounds, Operation, Reason, joined_reasons
@@ -26,18 +27,24 @@ def joined(parts: Sequence[Grounds], bounds: Bounds, drop_when: str) -> Grounds:
     return Grounds(reason=reason, bounds=bounds, accept=tuple(_by_kind(accepted)))
 
 
+def listed_with_reasons(operations: Iterable[Operation]) -> str:
+    """Return a list of operations for a message, each with its place and its reason."""
+    return listing(f"`{one.symbol}` ({one.where}: {' '.join(one.reason.why.split())})" for one in operations)
+
+
 def handed_on(new: Grounds, gone: Sequence[Operation]) -> Grounds:
     """Return the reasons of a new change together with those of the operations that it replaces.
 
     Versions are not taken over: the pin is of a version for which its operations are.
     """
-    parts = [Grounds(reason=one.reason, bounds=one.bounds, accept=one.accept) for one in gone]
+    parts = [new]
     conditions: dict[str, str] = {}
     for one in gone:
+        parts.append(Grounds(reason=one.reason, bounds=one.bounds, accept=one.accept))
         # A condition that follows from a bound is not one of the author's.
         if one.reason.drop_when not in ("", one.bounds.drop_when):
             conditions[one.symbol] = one.reason.drop_when
-    return joined([new, *parts], new.bounds, _condition(conditions)) if gone else new
+    return joined(parts, new.bounds, _condition(conditions)) if gone else new
 
 
 def _condition(conditions: dict[str, str]) -> str:

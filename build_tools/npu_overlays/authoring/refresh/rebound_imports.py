@@ -12,7 +12,7 @@ from npu_overlays.overlay.operations import ImportedName, Operation
 
 def exchanged_imports(now: ast.Module, wanted: ast.Module) -> Mapping[ImportedName, ImportedName]:
     """Return the imports whose name another import binds in the wanted module, and that other one."""
-    before, after = _imports(now), _imports(wanted)
+    before, after = frozenset(plain_imports(now)), frozenset(plain_imports(wanted))
     gone, new = before - after, after - before
     found: dict[ImportedName, ImportedName] = {}
     for one in gone:
@@ -27,7 +27,3 @@ def rebound(operation: Operation, exchanged: Mapping[ImportedName, ImportedName]
     """Return an operation with imports exchanged; itself where it has none of them."""
     imports = tuple(exchanged.get(one, one) for one in operation.imports)
     return operation if imports == operation.imports else replace(operation, imports=imports)
-
-
-def _imports(tree: ast.Module) -> frozenset[ImportedName]:
-    return frozenset(ImportedName(name=name, statement=statement) for name, statement in plain_imports(tree))

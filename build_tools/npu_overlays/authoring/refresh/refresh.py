@@ -135,7 +135,7 @@ def bring_up_to_date(checkout: Checkout, subject: AppliedInput) -> Checkout:
     """Make a checkout that of the overlay as it is now.
 
     Args:
-        checkout: the work tree, of which the overlay as it is now gives the files.
+        checkout: the work tree, whose files are what the overlay gives now.
         subject: the overlay as it is now.
 
     Raises:

@@ -92,7 +92,7 @@ def _place(changed: Iterable[ReplacedRange], border: int, *, last: bool) -> int 
 def _changed(now: bytes, wanted: bytes) -> Iterator[ReplacedRange]:
     """Yield what differs between two texts; where as many lines replace others, each line by itself."""
     old, new = now.splitlines(keepends=True), wanted.splitlines(keepends=True)
-    at, to = ([0, *accumulate(map(len, lines))] for lines in (old, new))
+    at, to = [0, *accumulate(map(len, old))], [0, *accumulate(map(len, new))]
     for first, behind, start, end in replaced_ranges(old, new):
         if behind - first == end - start:
             for number in range(behind - first):

@@ -53,14 +53,16 @@ def _parts(text: Module, node: ast.stmt, known: Operation, wanted: Operation) ->
 
 
 def _edits(text: Module, mark: ast.Call, known: Operation, wanted: Operation) -> list[Splice] | None:
-    pairs = [pair for pair in zip(mark.args, known.edits, wanted.edits, strict=False) if pair[1] != pair[2]]
-    if not all(isinstance(one, ast.Tuple) for one, _, _ in pairs):
-        return None
-    return [one for each, before, after in pairs for one in _edit(text, each, before, after)]
+    found: list[Splice] = []
+    for node, before, after in zip(mark.args, known.edits, wanted.edits, strict=False):
+        if before != after:
+            if not isinstance(node, ast.Tuple):
+                return None
+            found += _edit(text, node, before, after)
+    return found
 
 
-def _edit(text: Module, node: ast.expr, before: Edit, after: Edit) -> Iterator[Splice]:
-    assert isinstance(node, ast.Tuple)  # noqa: S101  # the caller looked
+def _edit(text: Module, node: ast.Tuple, before: Edit, after: Edit) -> Iterator[Splice]:
     if before.count != after.count:
         yield _exchange(text, node, edit_text(after))
         return

@@ -48,9 +48,9 @@ def _beside(text: Module, mark: ast.Call, behind: int) -> Iterator[tuple[_Argume
     places = [*((*text.span(one), one) for one in arguments), (end, end, None), (behind, behind, None)]
     at, before = text.offset(mark.lineno), None
     for start, next_at, argument in places:
-        first, *lines = text.content[at:start].decode().split("\n", 1)
+        first, _, rest = text.content[at:start].decode().partition("\n")
         yield before, _comments(first)
-        yield argument, [one for each in lines for one in _comments(each)]
+        yield argument, _comments(rest)
         at, before = next_at, argument
 
 

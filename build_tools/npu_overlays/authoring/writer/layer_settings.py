@@ -40,16 +40,16 @@ def with_file(name: str, content: str, settings: FileSettings) -> str:
 
 
 def _beside(said: TextEdit | FileSettings) -> dict[str, Any]:
-    """Return what is said of a change beside what it does, as far as it says something."""
+    """Return the bounds and acceptances of a change as settings have them, without empty ones."""
     values: dict[str, Any] = {key: getattr(said.bounds, key) for key in SINCE_UNTIL}
-    values["accept"] = [str(one) for one in said.accept]
+    values["accept"] = list(map(str, said.accept))
     return {key: value for key, value in values.items() if value}
 
 
 def with_change(  # noqa: PLR0913  # which substitution of which files, and what it is to look for and to put in
     name: str, content: str, edit: TextEdit, paths: Sequence[str], replacement: str | None, *, find: str = ""
 ) -> tuple[str, TextEdit | None]:
-    """Return a settings file in which a substitution is otherwise for some of its paths.
+    """Return a settings file with a substitution changed for some of its paths.
 
     Args:
         name: of the file.
@@ -57,7 +57,7 @@ def with_change(  # noqa: PLR0913  # which substitution of which files, and what
         edit: the substitution.
         paths: some or all of its paths.
         replacement: what it is to put in there; None to leave those alone.
-        find: what it is to look for there; empty for what it looks for by now.
+        find: what it is to look for there; empty to keep what it looks for.
 
     Returns:
         The text, and where other paths share the substitution, the one that is then to be put in for these.

@@ -70,7 +70,7 @@ def with_imports(text: Module, wanted: Iterable[Operation]) -> bytes:
     splices: list[Splice] = []
     for node in nodes:
         splices += _kept(text, node, used, missing, unbound if node is _markers(nodes) else ())
-    placed = {name for node in nodes if (name := _alone(node)) in missing}
+    placed = frozenset(map(_alone, nodes))
     lines = sorted(one.statement for name, one in missing.items() if name not in placed)
     if lines:
         at = text.offset(_markers(nodes).lineno) if _markers(nodes) else 0
@@ -103,12 +103,14 @@ def _markers(nodes: Sequence[ast.Import | ast.ImportFrom]) -> ast.ImportFrom:
 
 def _used(text: Module) -> frozenset[str]:
     """Return the names that the module's operations use: in their texts, and in what substitutions put in."""
-    names = {node.id for node in ast.walk(text.tree) if isinstance(node, ast.Name)}
+    names: set[str] = set()
     markers = Markers(text.tree)
-    for call in ast.walk(text.tree):
-        if isinstance(call, ast.Call) and markers.action(call) == "edited":
-            parts = [one.elts[1] for one in call.args if isinstance(one, ast.Tuple) and len(one.elts) > 1]
-            for part in parts:
+    for node in ast.walk(text.tree):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Call) and markers.action(node) == "edited":
+            for one in node.args:
+                part = one.elts[1] if isinstance(one, ast.Tuple) and len(one.elts) > 1 else None
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     names |= names_in(part.value)
     return frozenset(names)
@@ -129,7 +131,7 @@ def _kept(
     is_markers = isinstance(node, ast.ImportFrom) and node.module == MARKERS_MODULE
     known = [(bound_name(node, alias), alias) for alias in node.names if alias.name != "*"]
     kept = [alias for name, alias in known if name in used and name not in other]
-    names = [f"{alias.name} as {alias.asname}" if alias.asname else alias.name for alias in kept]
+    names = list(map(ast.unparse, kept))
     if is_markers:
         names += markers
         if names == [alias.name for _, alias in known] and len(known) == len(node.names):

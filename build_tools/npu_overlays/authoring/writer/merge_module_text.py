@@ -25,10 +25,10 @@ _GONE = "pass  # gone"
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """An operation that stands in a file, and what becomes of it.
+    """An operation that stands in a file, and what is to stand there instead.
 
     Args:
-        known: it.
+        known: the operation that stands there.
         wanted: what it is to be; None for what goes.
         targets: of a shared definition, the targets that stay as they are, where others go; None for all.
     """
@@ -52,22 +52,24 @@ def rewritten(  # noqa: PLR0913  # the module, what changes in it, and how that 
     Args:
         path: of the file, for messages.
         content: its bytes.
-        written: what becomes of operations it holds.
+        written: the operations it holds that change or go.
         new: those it does not hold.
         order: the symbols of the module it changes, in their order.
         statements: those of new operations that are written already, by symbol, at column 0.
     """
     text = Module(path, content)
     splices: list[Splice] = []
+    wanted: list[Operation] = []
     for each in written:
         splices += _exchanged(text, each)
+        if each.wanted:
+            wanted.append(each.wanted)
     text = Module(path, splice(text.content, splices, newline=text.newline))
     for operation in new:
         insertion = _inserted(text, operation, order, (statements or {}).get(operation.symbol, ""))
         text = Module(path, splice(text.content, [insertion], newline=text.newline))
     text = Module(path, _without_empty_classes(text))
-    wanted = [*(one.wanted for one in written if one.wanted), *new]
-    text = Module(path, with_imports(text, wanted))
+    text = Module(path, with_imports(text, [*wanted, *new]))
     markers = Markers(text.tree)
     return as_declared(text.content, text.file) if any(map(markers.action, ast.walk(text.tree))) else None
 
@@ -77,6 +79,11 @@ def blank(path: str) -> bytes:
     return (
         f'"""Changes to {path.rpartition("/")[2].removesuffix(".py")}."""\n\nfrom {MARKERS_MODULE} import *\n'.encode()
     )
+
+
+def top_names(module: Module) -> list[str]:
+    """Return the names that a module defines at its top, in their order."""
+    return list(dict.fromkeys(name.partition(".")[0] for name in module.definitions))
 
 
 def _exchanged(text: Module, written: Written) -> Iterator[Splice]:
@@ -99,7 +106,7 @@ def _stand(text: Module, node: ast.stmt, old: str, new: str) -> Iterator[Splice]
         return
     for one in text.siblings(node):
         targets = one.targets if isinstance(one, ast.Assign) else []
-        if [ast.unparse(target) for target in targets] == [old]:
+        if list(map(ast.unparse, targets)) == [old]:
             start, end = text.span(targets[0])
             yield Splice(start=start, end=end, text=new, where="")
 

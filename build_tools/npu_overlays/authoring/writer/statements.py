@@ -58,7 +58,7 @@ def _values(operation: Operation, leaf: str) -> list[str]:
     if operation.action == "deleted":
         return [literal(leaf)]
     if operation.action == "edited":
-        return [edit_text(one) for one in operation.edits]
+        return list(map(edit_text, operation.edits))
     return [operation.text] if operation.kind == "attribute" else []
 
 
