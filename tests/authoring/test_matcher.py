@@ -21,6 +21,12 @@ _REFORMATTED = (
         pytest.param(_LONG, "def grow(values):\n    return sorted(values, reverse=True)\n", False, id="other code"),
         pytest.param("def one():\n    return 1\n", "def single():\n    return 1\n", True, id="short and the same"),
         pytest.param("def one():\n    return 1\n", "def two():\n    return 2\n", False, id="short and other"),
+        pytest.param(
+            "def one(x):\n    return x + 1\n", "def one(x):\n    return -x\n", True, id="short, by name and parameters"
+        ),
+        pytest.param(
+            "def one(x):\n    return x + 1\n", "def one(y):\n    return -y\n", False, id="short, other parameters"
+        ),
         pytest.param("ONE = None\n", "TWO = None\n", False, id="short value"),
         pytest.param(_LONG, "class Scale:\n    values = [1]\n", False, id="another kind"),
     ],

@@ -7,13 +7,14 @@ are equally alike. Imports are not compared: what they are is what they import.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.model.definition_fields import definition_fields
-from npu_overlays.model.definitions import Definition
+from npu_overlays.model.definitions import FUNCTIONS, Definition
 from npu_overlays.model.fingerprint import fingerprint
 from npu_overlays.model.likeness import ENOUGH, TokenPairs, likeness, token_pairs
 from npu_overlays.model.module import Module
@@ -23,6 +24,8 @@ Outcome: TypeAlias = Literal["unchanged", "changed", "renamed", "moved", "remove
 # Code shorter than that, `None` or `return self.x`, identifies nothing under another name.
 _TELLING = 8
 _NEVER = 2.0
+# Lines below which a function's body says less of where it went than its name and parameters.
+_SHORT = 3
 # A name that so many files define says nothing about where a method went.
 _COMMON = 12
 _SHAPED = ("kind", "signature")
@@ -187,13 +190,25 @@ class Matcher:
 def is_alike_elsewhere(module: Module, before: Definition, other: Module, after: Definition) -> bool:
     """Return whether a definition may be what another one was under another name, or in another file.
 
-    Unlike a match this does not need the same parameters, nor that nothing else is as alike.
+    Unlike a match this does not need the same parameters, nor that nothing else is as alike. A short function that
+    keeps its name and parameters is alike whatever its body is: of two lines, one that changes leaves too little to
+    compare.
     """
     if before.kind != after.kind:
         return False
     one, another = token_pairs(module, before), token_pairs(other, after)
     keeps_name = before.kind != "attribute" and leaf_of(before.name) == leaf_of(after.name)
+    if keeps_name and _is_short_with_parameters_of(before.node, after.node):
+        return True
     return likeness(one, another) >= (ENOUGH if keeps_name else _least_likeness(one, before))
+
+
+def _is_short_with_parameters_of(before: ast.stmt, after: ast.stmt) -> bool:
+    """Return whether two short functions have the same parameters."""
+    if not isinstance(before, FUNCTIONS) or not isinstance(after, FUNCTIONS):
+        return False
+    is_short = (before.end_lineno or before.lineno) - before.lineno < _SHORT
+    return is_short and ast.dump(before.args) == ast.dump(after.args)
 
 
 def _least_likeness(code: TokenPairs, definition: Definition) -> float:
