@@ -312,17 +312,17 @@ def test_nothing_is_revised_where_something_is_wrong(
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("[[revision]]\nnumber = 1\n", "revision[1].why: missing"),
-        ("[[revision]]\nnumber = 0\nwhy = 'x'\nsha256 = ''\n", "revision[1].number: counts from 1, not 0"),
-        ("[[revision]]\nnumber = 1\nwhy = 'x'\nsha256 = ''\n" * 2, "revision: numbers are 1, 1"),
-        ("<<<<<<< HEAD\n", "not valid TOML"),
+        ("[[revision]]\nnumber = 1\n", "1: revision[1].why: missing"),
+        ("[[revision]]\nnumber = 0\nwhy = 'x'\nsha256 = ''\n", "2: revision[1].number: counts from 1, not 0"),
+        ("[[revision]]\nnumber = 1\nwhy = 'x'\nsha256 = ''\n" * 2, "1: revision: numbers are 1, 1"),
+        ("<<<<<<< HEAD\n", "1: not valid TOML"),
     ],
 )
 def test_a_malformed_record_is_refused(sample: Sample, text: str, what: str) -> None:
     (sample.lib_overlay / "revisions.toml").write_text(text)
     done = sample.environment.cli("build", sample.lib_name, "--overlays", sample.overlays)
     assert done.code == 3
-    assert f"{sample.lib_overlay}/revisions.toml: {what}" in done.err
+    assert f"{sample.lib_overlay}/revisions.toml:{what}" in done.err
 
 
 DATES = {"0": "19700101000000000", "4354819200": "21080101000000000", "315532800": "19800101000000000"}
