@@ -124,8 +124,8 @@ def install_torch(pip: Sequence[str | Path], folder: Path) -> str:
         return ""
     wheel = f"torch-{TORCH}+cpu-cp{sys.version_info.major}{sys.version_info.minor}-…_{platform.machine()}.whl"
     return (
-        f"{plain} is on no index that pip reaches here; put {wheel} of {CPU_INDEX} into {folder}/, or name an index "
-        f"that has it: PIP_INDEX_URL=… (pip: {said})"
+        f"{plain} cannot be installed: pip says `{said}`; where no index that it reaches has torch, put {wheel} of "
+        f"{CPU_INDEX} into {folder}/, or name an index that has it: PIP_INDEX_URL=…"
     )
 
 

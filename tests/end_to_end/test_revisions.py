@@ -227,7 +227,7 @@ def test_the_inputs_that_differ_are_named_and_the_others_are_built_where_that_is
     tool = str(changed_tool(tmp_path / "tool"))
     done = sample.environment.cli("build", sample.lib_name, sample.app_name, *where, PYTHONPATH=tool)
     assert done.code == 6
-    assert "they followed from another npu-overlays itself, sha256" in done.err
+    assert "they followed from other inputs: npu-overlays itself, sha256" in done.err
     assert "1 failed, 1 built" in done.out
 
 

@@ -106,6 +106,8 @@ def copy(source: Path, target: Path) -> str:
 def move(folder: Path, out: Path, outdated: Iterable[Path]) -> None:
     """Move everything to its place: files before the pages that list them, and the page of all projects last.
 
+    Of a page JSON comes first: HTML does not say all of it, so that the next run could not complete it from that.
+
     Args:
         folder: where all of it was made.
         out: the index.
@@ -119,7 +121,7 @@ def move(folder: Path, out: Path, outdated: Iterable[Path]) -> None:
         for project in projects:
             (out / project.name).mkdir(exist_ok=True)
             staged += project.iterdir()
-        staged.sort(key=lambda path: (path.name in {HTML, JSON}, path.parent == folder))
+        staged.sort(key=lambda path: (path.name in {HTML, JSON}, path.parent == folder, path.name == HTML))
         for path in staged:
             if not path.is_dir():
                 path.replace(out / path.relative_to(folder))

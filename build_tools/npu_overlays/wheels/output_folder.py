@@ -86,7 +86,7 @@ def other_bytes(
         before, now = stated_inputs(wheel), used or {}
         others = [INPUT_NAMES[name] for name in now if before.get(name, now[name]) != now[name]]
         what = "other bytes lie there under this version"
-        what += f"; they followed from another {listing(others)}" if others else ""
+        what += f"; they followed from other inputs: {listing(others)}" if others else ""
         fix = f'npu-overlays revise {overlay} --why "…" gives these a version of their own, another --out keeps both,'
         fix += " and --replace is for what nobody has installed"
         yield Problem(where=str(there), what=what, fix=fix)

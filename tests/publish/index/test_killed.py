@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+
+from npu_overlays.publish import index_files
+from npu_overlays.publish.index_update import IndexRequest, update_index
 
 from .conftest import Shop
 
@@ -54,3 +59,35 @@ def test_killed_at_any_moment_it_lists_nothing_that_is_not_there(shop: Shop) -> 
     shop.indexed()
     assert listed_and_wrong(shop) == (WHEELS, [])
     assert shop.files() == whole
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("moves", range(10))
+def test_killed_between_two_files_the_next_run_writes_what_an_unharmed_one_would(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, moves: int
+) -> None:
+    shop.wheel("app", "1.0")
+    shop.indexed()
+    shop.wheel("app", "1.1")
+    shop.wheel("lib", "1.0")
+    left = iter(range(moves))
+    replace = Path.replace
+
+    def killed(self: Path, target: Path) -> Path:
+        if next(left, None) is None:
+            raise Killed
+        return replace(self, target)
+
+    request = IndexRequest(folders=(shop.wheels,), out=shop.out)
+    with monkeypatch.context() as patched:
+        patched.setattr(index_files.Path, "replace", killed)
+        with pytest.raises(Killed):
+            update_index(request)
+    update_index(request)
+    after = shop.files()
+    shutil.rmtree(shop.out)
+    shop.indexed()
+    assert after == shop.files()
