@@ -54,6 +54,11 @@ def test_line_of_a_key_is_its_own_or_that_of_its_table(key: str, line: int) -> N
     assert line_of_key(TEXT, key) == line
 
 
+def test_a_long_word_in_a_value_costs_no_time() -> None:
+    # A pattern that tries every way to cut the word into pieces never ends.
+    assert line_of_key(f"find = '''\n{'x' * 500}\n'''\n{'y' * 500}\nlast = 1\n", "last") == 5
+
+
 def test_place_in_a_file_that_cannot_be_read_has_no_line(tmp_path: Path) -> None:
     assert place_in(tmp_path / "x.toml", "a") == f"{tmp_path / 'x.toml'}: a"
 

@@ -20,9 +20,15 @@ else:
 
 T = TypeVar("T")
 
+_KEY = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 # A line that begins a table, or the value of a key.
 _STATEMENT = re.compile(
-    r"""\s*(?:(?P<header>\[\[?[^\[\]]+\]\]?)\s*(?:\#|$)|(?P<key>(?:[\w-]+|"[^"]*"|'[^']*'|\s*\.\s*)+?)\s*=)"""
+    rf"""[ \t]*(?:(?P<header>\[\[?[^\[\]\n]+\]\]?)[ \t]*(?:\#|$)|(?P<key>{_KEY}(?:[ \t]*\.[ \t]*{_KEY})*)[ \t]*=)""",
+    re.MULTILINE,
+)
+# What may hold a line's end or a bracket without being one, and those.
+_TOKEN = re.compile(
+    r'''"""(?:\\.|[^\\])*?"""+|'{3}.*?'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*|[][{}\n]''', re.DOTALL
 )
 # "at line 3, column 4" of the parser's messages.
 _AT = re.compile(r"at line (\d+)")
@@ -104,13 +110,12 @@ def line_of_key(text: str, key: str) -> int:
 @lru_cache(maxsize=64)  # a configuration of many edits asks for the line of each
 def _lines_of_keys(text: str) -> dict[str, int]:
     """Return the line of each table and key of a TOML text."""
-    lines, found = text.split("\n"), dict[str, int]()
-    arrays, table, begun = Counter[str](), "", 0
-    for number, line in enumerate(lines, 1):
-        match = _STATEMENT.match(line)
-        if not match or not _is_complete("\n".join(lines[begun : number - 1])):
+    found: dict[str, int] = {}
+    arrays, table = Counter[str](), ""
+    for number, start in _statement_lines(text):
+        match = _STATEMENT.match(text, start)
+        if not match:
             continue
-        begun = number - 1
         header = match["header"] or ""
         names = [name.strip(" \t\"'") for name in (header.strip("[]") or match["key"]).split(".")]
         key = "" if header else table
@@ -124,13 +129,16 @@ def _lines_of_keys(text: str) -> dict[str, int]:
     return found
 
 
-def _is_complete(text: str) -> bool:
-    """Return whether lines of a TOML text end between two of its statements."""
-    try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return False
-    return True
+def _statement_lines(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the number and the offset of each line of a TOML text that does not begin within a value."""
+    yield 1, 0
+    number, depth = 1, 0
+    for token in _TOKEN.finditer(text):
+        shown = token[0]
+        number += shown.count("\n")
+        depth += (shown in "[{") - (shown in "]}")
+        if shown == "\n" and not depth:
+            yield number, token.end()
 
 
 class Table:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.publish import index_files
 from npu_overlays.publish.index_update import IndexRequest, update_index
 
 from .conftest import Shop
@@ -83,7 +82,7 @@ def test_killed_between_two_files_the_next_run_writes_what_an_unharmed_one_would
 
     request = IndexRequest(folders=(shop.wheels,), out=shop.out)
     with monkeypatch.context() as patched:
-        patched.setattr(index_files.Path, "replace", killed)
+        patched.setattr(Path, "replace", killed)
         with pytest.raises(Killed):
             update_index(request)
     update_index(request)
