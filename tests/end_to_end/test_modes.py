@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from publish.website.conftest import write_project
 from support.marks import rarely
 
 from .sample import Sample
@@ -27,8 +28,7 @@ def modes(folder: Path) -> set[tuple[str, int]]:
 def test_all_outputs_have_the_same_modes(own_upstream: Sample, tmp_path: Path, umask: str) -> None:
     sample, out = own_upstream, tmp_path / "all" / "made"
     commit = sample.lib.commit({"README.md": b"# newer\n"})
-    (tmp_path / "documents").mkdir()
-    (tmp_path / "documents/README.md").write_text("# Documents\n")
+    documents = write_project(tmp_path, {"index.md": "# One\n", "index.zh-CN.md": "# 一\n"})
     where = ("--overlays", sample.overlays)
 
     def run(*arguments: str | Path) -> None:
@@ -44,7 +44,7 @@ def test_all_outputs_have_the_same_modes(own_upstream: Sample, tmp_path: Path, u
     run("summary", *(out / "wheels").glob("lib_npu-*.whl"), "--html", out / "html" / "page.html")
     run("checkout", sample.lib_name, out / "checkout", *where)
     run("export", sample.lib_name, "--out", out / "patches", *where)
-    run("site", out / "wheels", "--documents", tmp_path / "documents", "--out", out / "site", *where)
+    run("site", out / "wheels", "--documents", documents, "--out", out / "site", *where)
     run("port", sample.lib_name, "--to", commit, "--upstream", f"lib={sample.lib.path}", *where)
     run("revise", "--all", "--why", "It is new.", *where)
     found = modes(tmp_path / "all") | modes(sample.overlays / f"lib@{commit[:7]}")

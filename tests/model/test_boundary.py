@@ -18,7 +18,6 @@ AS_WRITTEN = {
         "merge/import_merge.py",
         "overlay/parser/parsed_file.py",
         "overlay/parser/vocabulary.py",
-        "authoring/refresh/equivalence.py",
     },
     "bases": {
         "checks/risk_lint/statement_diff.py",

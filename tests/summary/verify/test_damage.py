@@ -90,7 +90,8 @@ def kinds() -> list[str]:
         for node in ast.walk(ast.parse(Path(findings.__file__).read_text("utf-8")))
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "Kind"
     )
-    return [str(node.value) for node in ast.walk(alias) if isinstance(node, ast.Constant)]
+    constants = [node for node in ast.walk(alias) if isinstance(node, ast.Constant)]
+    return [str(node.value) for node in sorted(constants, key=lambda one: (one.lineno, one.col_offset))]
 
 
 @pytest.mark.parametrize("page", ["verify.md", "verify.zh-CN.md"])
