@@ -125,7 +125,7 @@ def _works(operand: ast.expr, effect: Callable[[Any], object], scope: Frame, val
     """Return whether an operation succeeds on an expression; True where the value of the expression is not known."""
     try:
         effect(values.of(operand, scope))
-    except (ValueError, IndexError, TypeError):
+    except (AttributeError, IndexError, TypeError, ValueError):
         return False
     except _UnknownError:
         return True

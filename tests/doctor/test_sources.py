@@ -249,6 +249,7 @@ _APART = "from importlib.metadata import version\nfound = version('transformers'
         ("import transformers\na, b, c = transformers.__version__.split('.')\n", ""),
         (f"{_APART}name = 'transformers'\ndict()['of'] = name\n", ""),  # what is given to an object without a name
         (f"{_APART}a, b = found.split('.')\n", ""),  # wrong for upstream's, too
+        (f"{_APART}number = int(found.split('.').strip())\n", ""),  # likewise: a list has no such method
     ],
 )
 def test_code_that_takes_a_version_apart_is_named_where_the_label_makes_it_raise(

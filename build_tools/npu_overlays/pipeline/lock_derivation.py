@@ -52,7 +52,7 @@ class FetchedMetadata:
     metadata: UpstreamMetadata
 
 
-def derive_lock(overlay: Overlay, choice: Choice, told: FetchedMetadata | None = None) -> DerivedLock:
+def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | None = None) -> DerivedLock:
     """Return the lock of an overlay, made from its pinned source; raises `OverlayError`.
 
     Where git has the commit, every pinned archive is compared with it: a file
@@ -63,13 +63,13 @@ def derive_lock(overlay: Overlay, choice: Choice, told: FetchedMetadata | None =
     Args:
         overlay: the overlay.
         choice: where upstream is to come from.
-        told: upstream's metadata, where they were asked for already.
+        fetched: upstream's metadata, where an earlier step has fetched them.
     """
     step("reading the pinned source")
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
     before = _before(overlay)
     known = before if before and before.commit == overlay.pin.identity else None
-    metadata = told.metadata if told and told.source == tree.source else _metadata(tree, known)
+    metadata = fetched.metadata if fetched and fetched.source == tree.source else _metadata(tree, known)
     content = written_out(load_content(overlay, metadata.version), tree)
     releases = _releases(overlay, tree)
     archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}

@@ -58,10 +58,10 @@ def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
     mode = "auto" if repository else choice.mode or "auto"
     tree = acquisition.acquire(pin, mode=mode, local=repository, progress=step)
     ported, notes = _shipping(replace(old, pin=pin), tree)
-    version, told = _version(pin, tree)
+    version, fetched = _version(pin, tree)
     new = begin(old, ported, PortState(origin=old.folder.name, to=to, version=version), tree)
     named = tuple(f"{new.name}: {note}" for note in (*target.notes, *notes))
-    return StartedPort(overlay=new, notes=named, metadata=told)
+    return StartedPort(overlay=new, notes=named, metadata=fetched)
 
 
 def _version(pin: Pin, tree: SourceTree) -> tuple[str, FetchedMetadata | None]:
@@ -74,8 +74,8 @@ def _version(pin: Pin, tree: SourceTree) -> tuple[str, FetchedMetadata | None]:
         return pin.archives[0].version, None
     if tree.metadata:
         return released_version(tree), None
-    told = FetchedMetadata(source=tree.source, metadata=upstream_metadata(tree))
-    return told.metadata.version, told
+    fetched = FetchedMetadata(source=tree.source, metadata=upstream_metadata(tree))
+    return fetched.metadata.version, fetched
 
 
 def _shipping(overlay: Overlay, tree: SourceTree) -> tuple[Overlay, list[str]]:
