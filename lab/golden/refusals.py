@@ -28,8 +28,10 @@ _PLACES = (
     (re.compile(r"/(?:tmp|root|home|work|usr|var)/[^\s:'\"`,)]*/"), "/"),
     (re.compile(r"/test_\w+\d/"), "/"),
     (re.compile(r"0x[0-9a-f]+|\b127\.0\.0\.1:\d+|\b[0-9a-f]{40,64}\b|\b\d+\.\d+ s\b|tmp\w{8}"), "…"),
+    (re.compile(r"(?<=/merged/…-)[0-9a-f]{8}-[0-9a-f]{24}"), "…"),
 )
-_TESTS_FAILED = 1
+# A step is printed once it has taken a second.
+_PROGRESS = re.compile(r"making the pages in \w+:?")
 
 
 def refusals(work: Path) -> dict[str, str]:
@@ -65,9 +67,10 @@ class Notes:
             self._note(type(error).__name__, map(str, error.problems))
 
     def printed(self, code: int, text: str) -> None:
-        """Note what a command printed that failed, unless it is JSON for a machine."""
+        """Note what a command printed that failed, less its progress, unless it is JSON for a machine."""
         if code and not text.startswith("{"):
-            self._note(f"exit {code}", re.split(r"\n(?=\S)", text))
+            problems = re.split(r"\n(?=\S)", text)
+            self._note(f"exit {code}", (problem for problem in problems if not _PROGRESS.fullmatch(problem.strip())))
 
     def _note(self, family: str, problems: Iterable[str]) -> None:
         for problem in problems:

@@ -42,7 +42,7 @@ def reports(work: Path) -> dict[str, str]:
             for label, answer in kind(work):
                 found |= dict(_lines(label, answer))
         except Failed as error:
-            print(f"not compared: {error}", flush=True)
+            print(f"not compared: {str(error).splitlines()[0]}", flush=True)
     return found
 
 
@@ -70,9 +70,11 @@ def _verdict(item: Any) -> str:
     return ", ".join(str(known[key]) for key in ("kind", "proposal") if known.get(key))
 
 
-def _answer(work: Path, *arguments: str | Path, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
+def _answer(
+    work: Path, *arguments: str | Path, codes: tuple[int, ...] = (0,), is_offline: bool = False
+) -> dict[str, Any]:
     """Return what a command answers as JSON, without the paths of this machine."""
-    text = output(*arguments, "--json", codes=codes)
+    text = output(*arguments, "--json", codes=codes, is_offline=is_offline)
     answer: dict[str, Any] = json.loads(text.replace(str(work), "WORK").replace(str(ROOT), "ROOT"))
     return answer
 
@@ -84,8 +86,9 @@ def _copy(work: Path, name: str) -> Path:
 
 def _ports(work: Path) -> Reports:
     for overlay, version in _PORTS:
-        options = ("--to", version, "--source", "archive", "--overlays", _copy(work, f"port {overlay} {version}"))
-        yield f"port {overlay} {version}", _answer(work, "port", overlay, *options, codes=(0, _PARTS_LEFT))
+        label = f"port {overlay} {version}"
+        options = ("--to", version, "--source", "archive", "--overlays", _copy(work, label))
+        yield label, _answer(work, "port", overlay, *options, codes=(0, _PARTS_LEFT), is_offline=True)
 
 
 def _drifts(work: Path) -> Reports:

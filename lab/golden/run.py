@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,14 +15,20 @@ class Failed(Exception):  # noqa: N818  # what happened, as `Unavailable` of env
     """A command that had to succeed did not; the text is what it wrote to standard error."""
 
 
-def output(*arguments: str | Path, codes: tuple[int, ...] = (0,)) -> str:
+def output(*arguments: str | Path, codes: tuple[int, ...] = (0,), is_offline: bool = False) -> str:
     """Return what a command prints, on standard error where it refuses.
+
+    Args:
+        arguments: of `npu-overlays`.
+        codes: the exit codes that are no failure.
+        is_offline: whether git may reach no repository, for an answer that is the same with and without one.
 
     Raises:
         Failed: its exit code is none of `codes`.
     """
     command = [sys.executable, "-m", "npu_overlays", *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "none"} if is_offline else None
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode not in codes:
         message = f"npu-overlays {' '.join(map(str, arguments))}: exit code {done.returncode}\n{done.stderr}"
         raise Failed(message)

@@ -192,6 +192,7 @@ CI_STEPS = [
     ("test", True),
     ("lint", False),
     ("types", False),
+    ("golden", False),
     ("test-rest", False),
 ]
 
