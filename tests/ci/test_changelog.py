@@ -36,5 +36,6 @@ def test_the_areas_of_the_changelog_are_those_of_fragments() -> None:
 
 
 def test_every_area_fits_a_screen() -> None:
-    assert too_long("## 1.0\n\n### Long\n\n" + "- x\n" * (SCREEN + 1) + "\n### Short\n\n" + "- y\n" * SCREEN) == ["Long"]
+    made_up = "## 1.0\n\n### Long\n\n" + "- x\n" * (SCREEN + 1) + "\n### Short\n\n" + "- y\n" * SCREEN
+    assert too_long(made_up) == ["Long"]
     assert too_long(CHANGELOG.read_text("utf-8")) == []

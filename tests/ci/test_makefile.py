@@ -272,9 +272,7 @@ def test_a_readme_names_only_targets_that_exist(readme: str) -> None:
     assert {"wheels", "test"} <= named <= makefile_targets()
 
 
-TRANSLATED = sorted(
-    file for folder in (ROOT, ROOT / "docs", ROOT / "recipes") for file in folder.glob("*.zh-CN.md")
-)
+TRANSLATED = sorted(file for folder in (ROOT, ROOT / "docs", ROOT / "recipes") for file in folder.glob("*.zh-CN.md"))
 
 
 @pytest.mark.parametrize("translation", TRANSLATED, ids=lambda file: file.relative_to(ROOT).as_posix())
