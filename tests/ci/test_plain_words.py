@@ -21,13 +21,13 @@ DOCUMENTS = sorted(file for folder in FOLDERS for file in folder.glob("*.md") if
 
 # Each turn, and what to write instead.
 TURNS = {
-    r"(?:be)?came of": "say what happened: the result, the verdict, the table of results",
+    r"(?:became|becomes?|came) of": "say what happened: the result, the verdict, the table of results",
     r"of which": "begin a sentence with the thing",
     r"(?:is|are|was|were) told(?: of)?|told of": "say which command reports or prints it",
     r"(?:is|are|was|were) said": "say which command or page says it",
     r"said otherwise": "say what it says",
     r"without a word": "say that nothing reports it",
-    r"who asks for|who has to|who does not|who names": "address the reader as you",
+    r"who asks for|who has to|(?-i:Who) (?:names|does not|wants)": "address the reader as you",
     r"whoever": "name the person, or say you",
     r"whatever": "name the thing, or leave it out",
     r"be it": "list the cases",
