@@ -29,8 +29,8 @@ DATED = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/de
 # Distributions that are no overlays: npu-doctor and npu-recipes.
 OWN = ./build_tools ./recipes
 
-# What cells are printed for, and of which cells: FORMAT=gitlab, SINCE=origin/main.
-FORMAT ?= github
+# How cells are printed, and of which cells: FORMAT=gitlab, SINCE=origin/main. In a workflow of GitHub's it is its own.
+FORMAT ?= $(if $(GITHUB_OUTPUT),github)
 export SINCE
 # Every Nth of upstream's commits since the pin is looked at.
 DRIFT_STEP ?= 20
@@ -120,8 +120,12 @@ reproducibility: $(VENV)/installed-test  ## build one overlay under each conditi
 	PYTHONPATH=lab $(RUN)/python -m reproducibility $(if $(OVERLAY),--overlay $(OVERLAY))
 
 matrix: $(VENV)/installed  ## print the cells CI runs, one for each overlay and Python; SINCE=origin/main leaves those that a change touches
-	@cells=$$($(RUN)/npu-overlays matrix --format $(FORMAT) $${SINCE:+--changed-since "$$SINCE"}) && \
-	printf '%s\n' "$$cells" | tee -a "$${GITHUB_OUTPUT:-/dev/null}"
+	@if [ -z "$$GITHUB_OUTPUT" ]; then \
+		$(RUN)/npu-overlays matrix $(FORMAT:%=--format %) $${SINCE:+--changed-since "$$SINCE"}; \
+	else \
+		cells=$$($(RUN)/npu-overlays matrix --format $(FORMAT) $${SINCE:+--changed-since "$$SINCE"}) && \
+		printf '%s\n' "$$cells" | tee -a "$$GITHUB_OUTPUT"; \
+	fi
 
 ci: $(VENV)/installed  ## run what CI runs, job by job, each in a fresh clone; CELLS="verl@0.9.1 lint" picks some
 	@PYTHONPATH=lab $(RUN)/python ci/local.py $${SINCE:+--changed-since "$$SINCE"} $(CELLS)
