@@ -50,7 +50,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity mutate schemas golden sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
+.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity mutate schemas golden sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue follow follow-requests clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1 /p' Makefile | while read -r target text; do printf '  make %-17s %s\n' "$$target" "$$text"; done
@@ -176,11 +176,17 @@ drifted:  ## fetch the latest report that CI made into drift/, where there is on
 	rm -rf drift
 	gh run download --name drift --dir drift || echo "no report of drift yet: the site is without" >&2
 
+follow: $(VENV)/installed  ## port the newest pins to every newer release, each into follow/PROJECT@VERSION; PROVE="COMMAND" proves each
+	$(RUN)/npu-overlays follow --out follow $(if $(PROVE),--prove '$(PROVE)')
+
+follow-requests:  ## open a pull request for each port in follow/ that has none; needs gh
+	ci/follow_pull_requests.sh follow
+
 drift-issue:  ## put drift/report.md into the open issue labelled drift, or open one; needs gh
 	ci/drift_issue.sh drift
 
 clean:  ## delete the environments, the wheels and the caches of tools
-	rm -rf $(VENV) $(TRIAL) $(TRAINING) wheels runs site release preview drift .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(TRIAL) $(TRAINING) wheels runs site release preview drift follow .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(RUN)/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.10 to 3.13 found on PATH: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; }

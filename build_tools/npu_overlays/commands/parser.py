@@ -34,7 +34,7 @@ _GROUPS = {
     "look": ("list", "show", "summary", "diff"),
     "change an overlay": ("checkout", "refresh", "lock", "check", "bisect", "export"),
     "start an overlay": ("init", "import-patches"),
-    "follow upstream": ("port", "drift"),
+    "follow upstream": ("port", "follow", "drift"),
     "operate": ("matrix", "cache"),
 }
 _EPILOG = """\
