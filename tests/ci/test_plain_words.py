@@ -16,7 +16,14 @@ from npu_summary.cli import usage
 
 from .conftest import ROOT
 
-FOLDERS = (ROOT, ROOT / "docs", ROOT / "recipes", ROOT / "stacks", ROOT / "build_tools" / "npu_doctor")
+FOLDERS = (
+    *(ROOT / "overlays").iterdir(),
+    ROOT,
+    ROOT / "docs",
+    ROOT / "recipes",
+    ROOT / "stacks",
+    ROOT / "build_tools" / "npu_doctor",
+)
 # Rewritten together with what `port` prints; then this goes.
 BEING_REWRITTEN = {"porting.md"}
 ENGLISH = [file for folder in FOLDERS for file in folder.glob("*.md") if ".zh-CN" not in file.name]
