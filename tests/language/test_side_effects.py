@@ -177,8 +177,3 @@ def test_an_equality_without_a_hash_is_refused(tmp_path: Path) -> None:
         folder.mkdir()
         applied = apply_files(folder, {PATH: upstream.encode()}, {f"tree/{PATH}": overlay})
         assert b"__eq__" in (applied.tree.after(PATH) or b"")
-
-
-def test_a_module_is_not_renamed() -> None:
-    what = "`__name__` says how Python makes the module, for all of upstream's code"
-    refused("x = 1\n", "__name__ = added('y', why='w')\n", f"2: {what}; leave it out")
