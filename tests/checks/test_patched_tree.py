@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from language.overlays import apply_files, mistakes
+from language.pairs import text
 from npu_overlays.errors import MergeError
-
-from .overlays import apply_files, mistakes
-from .pairs import text
 
 A = "tree/pkg/a.py"
 DEFINE = "import it in the merge module, or add it"
@@ -767,7 +766,7 @@ def test_a_file_and_a_patch_that_make_the_same_one_are_refused(gate: Gate) -> No
 
 
 def test_what_the_archive_lacks_is_taken_for_granted(tmp_path: Path) -> None:
-    from .overlays import apply, load, write  # noqa: PLC0415  # of this one test
+    from language.overlays import apply, load, write  # noqa: PLC0415  # of this one test
 
     own = b"from pkg.lost import x\nfrom pkg import lost\nfrom pkg.lost.sub import y\nz = lost.z\n"
     content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/n.py": own}))

@@ -9,6 +9,8 @@ from textwrap import indent
 
 import pytest
 
+from language.overlays import layer, load, mistakes, write
+from language.pairs import source_tree, text
 from npu_overlays.contracts.read_occurrences import read_occurrences, unmet_depends
 from npu_overlays.contracts.reads import Read, kept
 from npu_overlays.errors import OverlayError
@@ -17,8 +19,6 @@ from npu_overlays.model import model_of
 from npu_overlays.sources.tree import PatchedTree
 
 from .locks import Locked, locked, told
-from .overlays import layer, load, mistakes, write
-from .pairs import source_tree, text
 
 ACTIVATIONS = """
     import torch

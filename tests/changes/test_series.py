@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from language.pairs import source_tree
 from npu_overlays.changes.patch_contracts import patch_contracts
 from npu_overlays.changes.patch_series import ineffective
 from npu_overlays.changes.reconciliation import declarations, reconcile
@@ -14,8 +15,6 @@ from npu_overlays.merge.results import Applied, PatchedFile
 from npu_overlays.model import model_of_module
 from npu_overlays.overlay.operations import Reason
 from npu_overlays.sources.tree import PatchedTree
-
-from .pairs import source_tree
 
 State = Mapping[str, str | None]
 A, B = "pkg/a.py", "pkg/b.py"

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from language.overlays import apply_files, write
+from language.pairs import refused, source_tree, text
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.contracts.contract_check import check_contracts, warnings
 from npu_overlays.contracts.contracts import Contract
 from npu_overlays.contracts.side_effects import with_side_effects
 
 from .locks import locked
-from .overlays import apply_files, write
-from .pairs import refused, source_tree, text
 
 PATH = "pkg/m.py"
 PLAIN = "class C:\n    def m(self): pass\ndef f(): pass\n"

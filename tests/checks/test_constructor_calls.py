@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .overlays import OTHER, PATH, refused
+from language.overlays import OTHER, PATH, refused
 
 TAKES = "class C:\n    def __init__(self, a): self.a = a\nclass D(C): pass\n"
 MODULE = "from torch import nn\nclass C(nn.Module):\n    x = 1\nclass D(C): pass\n"

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from language.overlays import apply, apply_files, layer, load, mistakes, write
+from language.pairs import text
 from npu_overlays.checks.risk_lint.risk_signs import kinds_of_name
 from npu_overlays.checks.risk_lint.risks import OverlayRisks, overlay_risks, risk_problems
 from npu_overlays.errors import OverlayError
-
-from .overlays import apply, apply_files, layer, load, mistakes, write
-from .pairs import text
 
 PATH = "pkg/train.py"
 UPSTREAM = """

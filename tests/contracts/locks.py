@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from language.overlays import layer, load, write
+from language.pairs import source_tree, text
 from npu_overlays.changes.patch_contracts import patch_contracts
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.contracts.contract_drift import drift_notices
@@ -17,9 +19,6 @@ from npu_overlays.contracts.reads import recorded
 from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content
-
-from .overlays import layer, load, write
-from .pairs import source_tree, text
 
 
 class Locked(NamedTuple):

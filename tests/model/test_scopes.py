@@ -7,11 +7,10 @@ import sys
 
 import pytest
 
+from language.pairs import text
 from npu_overlays.model.definitions import definitions_of
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Scopes
-
-from .pairs import text
 
 
 def scopes(content: str) -> Scopes:

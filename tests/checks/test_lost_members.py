@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .overlays import PATH, refused
+from language.overlays import PATH, refused
 
 CLASS = "class Base:\n    def run(self): return self.n()\nclass C:\n    def n(self): pass\n    def o(self): pass\n"
 DELETED = 'class C:\n    deleted("n", why="w")\n'

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from language.pairs import PATH, explain, merged
 from npu_overlays.errors import MergeError
 from npu_overlays.merge.results import Declared
 from npu_overlays.overlay.operations import Reason
-
-from .pairs import PATH, explain, merged
 
 BEFORE = b"def f(x): return x\ndef g(): pass\nclass A(B):\n    def f(self): return 1\n    def g(self): return 1\n"
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from language.overlays import HEADER, git_diff, layer, mistakes, write
+from language.pairs import text
 from npu_overlays.contracts.contract_drift import drift_notices, standing_notices, without_lines
 from npu_overlays.contracts.lockfile import load_lock, write_lock
 from npu_overlays.errors import MergeError
 from support.environment import Environment
 
 from .locks import locked, told, write_locked
-from .overlays import HEADER, git_diff, layer, mistakes, write
-from .pairs import text
 
 PATH = "pkg/m.py"
 BASE = """

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from language.overlays import apply_files, mistakes
 from npu_overlays.checks.collisions import collisions
 from npu_overlays.errors import MergeError
-
-from .overlays import apply_files, mistakes
 
 RENAME = "change upstream's file under its own path, or rename this one"
 ANOTHER = "give it another name"

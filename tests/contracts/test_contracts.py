@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from language.overlays import write
+from language.pairs import PATH, operations, worded
 from npu_overlays.contracts.contract_check import check_contracts, warnings
 from npu_overlays.contracts.contracts import Contract, contract, differences
 from npu_overlays.errors import MergeError
 from npu_overlays.model.module import Module
 
 from .locks import locked
-from .overlays import write
-from .pairs import PATH, operations, worded
 
 OVERLAY = """
     @replaced(why="w")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from language.overlays import load, write
+from language.pairs import text
 from npu_overlays.contracts.overlay_code import called_operators
 from npu_overlays.contracts.runtime_coverage import (
     FIRED_FILE,
@@ -16,9 +18,6 @@ from npu_overlays.contracts.runtime_coverage import (
 )
 from npu_overlays.errors import ConfigError
 from npu_overlays.overlay.content import Content
-
-from .overlays import load, write
-from .pairs import text
 
 PATH = "pkg/model.py"
 KERNELS = """

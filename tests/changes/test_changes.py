@@ -6,9 +6,8 @@ import hashlib
 
 import pytest
 
+from language.pairs import as_bytes, patched
 from npu_overlays.changes.tree_comparison import ChangedFile, compare_file, compare_trees
-
-from .pairs import as_bytes, patched
 
 
 def changes(before: str | bytes | None, after: str | bytes | None, path: str = "pkg/a.py") -> list[str]:

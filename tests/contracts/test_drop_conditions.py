@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from language.overlays import load, write
+from language.pairs import refused, source_tree
 from npu_overlays.contracts.drop_conditions import met_drop_conditions
 from npu_overlays.overlay.conditions import Condition, condition, fault
-
-from .overlays import load, write
-from .pairs import refused, source_tree
 
 UPSTREAM = (
     b"def run(value, *, fast=False):\n    return value\n\n\nclass Engine:\n    def start(self):\n        return 1\n"

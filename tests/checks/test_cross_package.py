@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from language.overlays import MARKERS
+from language.pairs import source_tree, text
 from npu_overlays.checks.cross_package import StackMember, StackMismatches, stack_mismatches
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.overlay.content import load_content
 from npu_overlays.overlay.overlay_folders import find_overlay
 from support.overlays import write_overlay
-
-from .overlays import MARKERS
-from .pairs import source_tree, text
 
 LIB = {
     "src/lib/__init__.py": "__version__ = '1'\n",
