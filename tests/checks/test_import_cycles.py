@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from .test_patched_tree import OWN, A, Gate
+from .gate import OWN, A, Gate
 
 FIX = "import it inside the function that needs it"
 WRAPPER = "@wrapped(why='w')\ndef f(): return thing(upstream())\n"
-
-
-@pytest.fixture
-def gate(tmp_path: Path) -> Gate:
-    return Gate(tmp_path)
 
 
 def test_a_merged_import_that_leads_back_is_refused(gate: Gate) -> None:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from .test_patched_tree import OWN, A, Gate
+from .gate import OWN, A, Gate
 
 BASE = "from dataclasses import dataclass, field\n@dataclass\nclass Base:\n    a: int = 1\n"
 OWN_HEIR = "@dataclass\nclass Heir(Base):\n    b: int = 2\n"
 ADDED = "class Base:\n    x: int = added(1, why='w')\n"
 BY_NAME = "from dataclasses import field\nclass Base:\n    x: int = added(field(default=1, kw_only=True), why='w')\n"
 FIX = "make it one that is given by name: `x: … = field(default=…, kw_only=True)`"
-
-
-@pytest.fixture
-def gate(tmp_path: Path) -> Gate:
-    return Gate(tmp_path)
 
 
 def _moves(*heirs: str, line: int = 3) -> list[str]:
