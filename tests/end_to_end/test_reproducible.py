@@ -10,6 +10,7 @@ import pytest
 
 from support.marks import rarely
 from support.overlays import edit
+from support.wheels import contents
 
 from .sample import Sample
 
@@ -24,10 +25,6 @@ def build(sample: Sample, **more: str) -> dict[str, bytes]:
     arguments = ("build", "--overlays", sample.overlays, "--out", out, "--source", "git")
     sample.environment.python("-m", "npu_overlays", *arguments, cwd=None, **more)
     return contents(out)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 # Each by itself is tried in test_reproducibility; here statements and constraints are compared as well.
