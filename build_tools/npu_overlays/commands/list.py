@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, add_json
+from npu_overlays.commands.command import Command, json_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.contracts.lockfile import upstream_version
@@ -22,10 +22,10 @@ _HEADINGS = ("overlay", "upstream", "tag", "revision", "layers", "stack")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the folder of overlays, and whether the report is JSON."""
+    """The folder of overlays, and whether the report is JSON."""
 
     root: Path
-    json: bool
+    json: bool = json_option()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,6 @@ COMMAND = Command(
     name="list",
     summary="list the overlays and stacks",
     description=_DESCRIPTION,
-    arguments=add_json,
     options=Options,
     run=_run,
     tidy=False,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from npu_overlays import version
-from npu_overlays.commands.command import Command, folder
+from npu_overlays.commands.command import Command, whole_path
 from npu_overlays.commands.completion import answer
 from npu_overlays.overlay.overlay_folders import overlay_folders
 
@@ -154,7 +154,7 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
             description=command.description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.arguments(own)
+        command.add_arguments(own)
         own.set_defaults(command=command)
     answer(root)
     return root
@@ -170,7 +170,7 @@ def _common() -> _Parser:
     """Return the arguments that every command takes."""
     common = _Parser(add_help=False)
     text = "folder of overlays (default: overlays, else the current folder if it holds overlays)"
-    common.add_argument("--overlays", dest="root", type=folder, default=_usual_root(), metavar="DIR", help=text)
+    common.add_argument("--overlays", dest="root", type=whole_path, default=_usual_root(), metavar="DIR", help=text)
     common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
     return common
 

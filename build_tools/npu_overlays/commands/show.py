@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, add_json, add_overlay
+from npu_overlays.commands.command import Command, json_option, overlay_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.commands.selection import find_named
@@ -33,16 +32,11 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the folder of overlays, one of them, and whether the report is JSON."""
+    """The folder of overlays, and one of them."""
 
     root: Path
-    overlay: str
-    json: bool
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_overlay(parser)
-    add_json(parser)
+    overlay: str = overlay_option()
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
@@ -184,7 +178,6 @@ COMMAND = Command(
     name="show",
     summary="show the pin of an overlay, and every operation with its reason",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
     tidy=False,
