@@ -33,19 +33,12 @@ _SHAPED = ("kind", "signature")
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """What happened to a definition.
+    """What happened to a definition."""
 
-    Args:
-        outcome: in one word; ``renamed`` stays in its file and class.
-        path: the file it is in now; the old one if it was removed.
-        symbol: its qualified name now, likewise.
-        likeness: of the two definitions' code, from 0 to 1.
-    """
-
-    outcome: Outcome
-    path: str
-    symbol: str
-    likeness: float = 1.0
+    outcome: Outcome  # in one word; ``renamed`` stays in its file and class
+    path: str  # the file it is in now; the old one if it was removed
+    symbol: str  # its qualified name now, likewise
+    likeness: float = 1.0  # of the two definitions' code, from 0 to 1
 
     @property
     def is_elsewhere(self) -> bool:

@@ -16,17 +16,11 @@ from npu_summary.verify.companions import suffix_of
 
 @dataclass(frozen=True, kw_only=True)
 class Yank:
-    """A request to yank a version, or to take that back.
+    """A request to yank a version, or to take that back."""
 
-    Args:
-        project: normalized name.
-        version: all of whose files are meant.
-        reason: why it should not be chosen, which installers show; None takes a yank back.
-    """
-
-    project: str
-    version: Version
-    reason: str | None
+    project: str  # normalized name
+    version: Version  # all of whose files are meant
+    reason: str | None  # why it should not be chosen, which installers show; None takes a yank back
 
     @property
     def name(self) -> str:

@@ -23,17 +23,11 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class DistributionFile:
-    """A wheel or sdist that was given, by its name alone.
+    """A wheel or sdist that was given, by its name alone."""
 
-    Args:
-        file: where it lies.
-        project: its normalized name.
-        version: the version in its name.
-    """
-
-    file: Path
-    project: str
-    version: Version
+    file: Path  # where it lies
+    project: str  # its normalized name
+    version: Version  # the version in its name
 
     @property
     def name(self) -> str:

@@ -31,19 +31,12 @@ _DISTINGUISHING = ("cann", "torch", "torch_npu", "vllm", "sglang")  # components
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PatchedWheel:
-    """A patched wheel.
+    """A patched wheel."""
 
-    Args:
-        file: where it lies.
-        name: its distribution, normalized.
-        version: its version.
-        record: the content of its ``changes.json``.
-    """
-
-    file: Path
-    name: str
-    version: Version
-    record: Changes
+    file: Path  # where it lies
+    name: str  # its distribution, normalized
+    version: Version  # its version
+    record: Changes  # the content of its ``changes.json``
 
     @property
     def pin(self) -> str:

@@ -20,10 +20,8 @@ T = TypeVar("T")
 class BisectResult:
     """What was found."""
 
-    # The fewest units with which the command fails, those among them that the others need.
-    units: tuple[Unit, ...]
-    # How often the command was run.
-    runs: int
+    units: tuple[Unit, ...]  # the fewest units with which the command fails, those among them that the others need
+    runs: int  # how often the command was run
     # How it ends with these units, and with the whole overlay.
     ending: RunResult
     whole: RunResult

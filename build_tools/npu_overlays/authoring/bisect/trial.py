@@ -37,10 +37,8 @@ _COUNTS = re.compile(r"\b\d+ (?:failed|passed|errors?)\b")
 class RunResult:
     """How a command ended."""
 
-    # Its exit code; below 0 the signal that ended it.
-    code: int
-    # The end of its output.
-    output: str
+    code: int  # its exit code; below 0 the signal that ended it
+    output: str  # the end of its output
 
     @property
     def shown(self) -> str:

@@ -21,8 +21,7 @@ class OverlayCommit:
     units: tuple[Unit, ...]
     # The files it changes, with their new content; None where it deletes one.
     changes: Mapping[str, bytes | None] = field(repr=False)
-    # Those of them that are executable afterwards.
-    executable: frozenset[str] = frozenset()
+    executable: frozenset[str] = frozenset()  # those of them that are executable afterwards
 
     @property
     def message(self) -> str:

@@ -22,8 +22,7 @@ Item: TypeAlias = Operation | OverlayFile | SourcedEdit
 class Unit:
     """One part of an overlay, as its author wrote it: a shared definition is one unit, whatever its targets."""
 
-    # That of an operation, or ``patch``, ``edit``, ``file``.
-    action: str
+    action: str  # that of an operation, or ``patch``, ``edit``, ``file``
     # What it changes, ``path:Symbol`` or ``path``, and in which files.
     targets: tuple[str, ...]
     paths: tuple[str, ...]
@@ -31,10 +30,8 @@ class Unit:
     file: str
     layer: str
     reason: Reason
-    # To which versions of upstream it applies.
-    bounds: Bounds = ALWAYS
-    # The parts of the content it stands for.
-    items: tuple[Item, ...] = field(repr=False)
+    bounds: Bounds = ALWAYS  # to which versions of upstream it applies
+    items: tuple[Item, ...] = field(repr=False)  # the parts of the content it stands for
 
     @property
     def name(self) -> str:

@@ -40,10 +40,8 @@ class PatchStep:
     patch: PatchFile
     before: PatchedTree
     after: PatchedTree
-    # Whether hunks of it fit in several places.
-    ambiguous: bool
-    # Whether an overlay cannot hold it as it is, and needs another patch that does the same.
-    remade: bool
+    ambiguous: bool  # whether hunks of it fit in several places
+    remade: bool  # whether an overlay cannot hold it as it is, and needs another patch that does the same
 
     @property
     def file(self) -> OverlayFile:

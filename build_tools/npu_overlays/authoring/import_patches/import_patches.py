@@ -39,20 +39,13 @@ Explain = Callable[[Sequence[tuple[str, str]]], Mapping[tuple[str, str], str]]
 class ImportOptions:
     """What to import, and how."""
 
-    # The folder of the patches.
-    folder: Path
-    # The hand-written summary, or None.
-    summary: Path | None
-    # The sets that are meant; empty for all.
-    only: tuple[str, ...]
-    # The form in which the patches are kept.
-    kind: FormKind
-    # What the new overlays should be.
-    request: InitRequest
-    # The folder of overlays.
-    root: Path
-    # Whether hunks for files that no wheel has are left out.
-    only_shipped: bool
+    folder: Path  # the folder of the patches
+    summary: Path | None  # the hand-written summary, or None
+    only: tuple[str, ...]  # the sets that are meant; empty for all
+    kind: FormKind  # the form in which the patches are kept
+    request: InitRequest  # what the new overlays should be
+    root: Path  # the folder of overlays
+    only_shipped: bool  # whether hunks for files that no wheel has are left out
     # Returns the reasons of all that has none, by action and target.
     explain: Explain
     dry_run: bool
@@ -64,14 +57,10 @@ class ImportedPatchSet:
 
     patches: PatchSet
     overlay: Overlay
-    # Those of the overlay's files that the patches became.
-    files: tuple[FormFile, ...]
-    # Both forms, or why one cannot be had.
-    proven: Mapping[FormKind, ProvenForm | OverlayError]
-    # How many operations of each action, files, edits and patches the form as operations has.
-    counts: Mapping[str, int]
-    # The patches as they were applied, and the paths that were left out.
-    applied: AppliedSeries
+    files: tuple[FormFile, ...]  # those of the overlay's files that the patches became
+    proven: Mapping[FormKind, ProvenForm | OverlayError]  # both forms, or why one cannot be had
+    counts: Mapping[str, int]  # how many operations of each action, files, edits and patches the form as operations has
+    applied: AppliedSeries  # the patches as they were applied, and the paths that were left out
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,10 +32,8 @@ class LedgerFinding:
     """One place where a summary is wrong."""
 
     kind: FindingKind
-    # The line of the summary, or the patch that it does not list.
-    where: str
-    # The change that is listed, or is not.
-    what: str
+    where: str  # the line of the summary, or the patch that it does not list
+    what: str  # the change that is listed, or is not
     # What the summary has for it, and what the patches do.
     said: str = ""
     found: str = ""

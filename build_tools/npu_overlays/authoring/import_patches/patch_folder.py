@@ -33,27 +33,21 @@ _CRLF = re.compile(rb"^(?:diff --git|@@) .*\r$", re.MULTILINE)
 class InputPatch:
     """One patch of a folder: a file, or one mail of a file."""
 
-    # Under the name it gets in an overlay.
-    file: OverlayFile
-    # How many folders stand before its paths, as a ``series`` states; None without one.
-    strip: int | None = None
-    # Whether a ``series`` lists it, which may list empty ones.
-    listed: bool = False
+    file: OverlayFile  # under the name it gets in an overlay
+    strip: int | None = None  # how many folders stand before its paths, as a ``series`` states; None without one
+    listed: bool = False  # whether a ``series`` lists it, which may list empty ones
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatchSet:
     """The patches for one state of a project."""
 
-    # Its distribution name, normalised.
-    project: str
+    project: str  # its distribution name, normalised
     # The folder's name for the state.
     revision: str
     folder: Path
-    # In the order of a ``series``, or of their names.
-    patches: tuple[InputPatch, ...]
-    # The names of files that were mended, each with how.
-    mended: tuple[tuple[str, str], ...] = ()
+    patches: tuple[InputPatch, ...]  # in the order of a ``series``, or of their names
+    mended: tuple[tuple[str, str], ...] = ()  # the names of files that were mended, each with how
 
     @property
     def name(self) -> str:

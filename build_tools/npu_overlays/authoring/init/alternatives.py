@@ -29,12 +29,9 @@ _SHOWN = 3
 class Alternatives:
     """The files of a release beside the pinned one."""
 
-    # The file that pip takes here; empty where that is the pinned one, or there is none.
-    preferred: str = ""
-    # The paths that it installs and the pinned one does not.
-    more: tuple[str, ...] = ()
-    # The names of all other files of the release.
-    others: tuple[str, ...] = ()
+    preferred: str = ""  # the file that pip takes here; empty where that is the pinned one, or there is none
+    more: tuple[str, ...] = ()  # the paths that it installs and the pinned one does not
+    others: tuple[str, ...] = ()  # the names of all other files of the release
 
 
 def alternatives(release: Release, files: Collection[str], *, cache: Path) -> Alternatives:

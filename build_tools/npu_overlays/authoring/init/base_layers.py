@@ -23,13 +23,11 @@ Entry = str | dict[str, str]
 class BaseLayers:
     """The layers of a new overlay."""
 
-    # As a configuration names them; None where it should not name any.
-    entries: tuple[Entry, ...] | None = None
+    entries: tuple[Entry, ...] | None = None  # as a configuration names them; None where it should not name any
     # The keys of their settings, and the repository that these name, or empty.
     settings: frozenset[str] = frozenset()
     repository: str = ""
-    # The overlay whose pin the new one takes over, or None.
-    base: Overlay | None = None
+    base: Overlay | None = None  # the overlay whose pin the new one takes over, or None
 
 
 def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLayers:

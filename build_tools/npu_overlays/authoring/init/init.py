@@ -32,30 +32,21 @@ class CreatedOverlay:
     """A new overlay."""
 
     overlay: Overlay
-    # The names of its files.
-    files: tuple[str, ...]
-    # Whether the configuration ends with a first change.
-    example: bool
-    # The files of the release beside the pinned one.
-    offer: Alternatives
-    # Modules of upstream's that look for their files in metadata, where the companion has none.
-    asking: tuple[str, ...]
+    files: tuple[str, ...]  # the names of its files
+    example: bool  # whether the configuration ends with a first change
+    offer: Alternatives  # the files of the release beside the pinned one
+    asking: tuple[str, ...]  # modules of upstream's that look for their files in metadata, where the companion has none
 
 
 @dataclass(frozen=True, kw_only=True)
 class StagedOverlay:
     """A new overlay that is not in its place yet."""
 
-    # The folder that will take that place.
-    stage: Path
-    # The overlay as it will be there.
-    overlay: Overlay
-    # Its upstream.
-    tree: SourceTree
-    # The texts of its files so far.
-    files: Mapping[str, str]
-    # The files of the release beside the pinned one.
-    offer: Alternatives
+    stage: Path  # the folder that will take that place
+    overlay: Overlay  # the overlay as it will be there
+    tree: SourceTree  # its upstream
+    files: Mapping[str, str]  # the texts of its files so far
+    offer: Alternatives  # the files of the release beside the pinned one
 
 
 @contextmanager

@@ -30,34 +30,25 @@ _TAG = re.compile(r"(?![-./])(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)|[./]$))[^\x00-\x2
 class InitRequest:
     """What a new overlay should be."""
 
-    # Upstream's distribution name, as it was typed.
-    name: str
-    # The version of the release to pin; empty for the newest.
-    release: str = ""
-    # The name of the release's file to pin; empty for the best.
-    archive: str = ""
+    name: str  # upstream's distribution name, as it was typed
+    release: str = ""  # the version of the release to pin; empty for the newest
+    archive: str = ""  # the name of the release's file to pin; empty for the best
     # The commit to pin instead, by its id or by a tag, and where git has it.
     commit: str = ""
     repository: str = ""
-    # What the wheel's name adds to upstream's; empty where the layers have it.
-    suffix: str = ""
-    # Tells overlays on one pin apart.
-    label: str = ""
-    # Layers, or an overlay whose pin and layers it takes over.
-    layers: tuple[str, ...] = ()
+    suffix: str = ""  # what the wheel's name adds to upstream's; empty where the layers have it
+    label: str = ""  # tells overlays on one pin apart
+    layers: tuple[str, ...] = ()  # layers, or an overlay whose pin and layers it takes over
     # The paths that are shipped, each with its import name where the path does not show it; empty to find out.
     packages: tuple[tuple[str, str], ...] = ()
-    # What of upstream is not built, or left out.
-    not_built: tuple[str, ...] = ()
+    not_built: tuple[str, ...] = ()  # what of upstream is not built, or left out
     # Paths in the repository that will be changed, which show where packages of a release are there.
     named: tuple[str, ...] = ()
     # The folder to write into, and the folder to write; None for one that is named after the pin.
     parent: Path
     folder: Path | None = None
-    # Where upstream should come from.
-    choice: Choice
-    # How the user chooses another place, if the folder exists already.
-    elsewhere: str = ELSEWHERE
+    choice: Choice  # where upstream should come from
+    elsewhere: str = ELSEWHERE  # how the user chooses another place, if the folder exists already
 
     @property
     def project(self) -> str:

@@ -48,10 +48,8 @@ class DerivedModule:
     """What gives a wanted module."""
 
     changes: tuple[OperationChange, ...]
-    # What a patch has to make of upstream's file first; None where it needs no patch.
-    before: bytes | None
-    # The module that operations and patch give, without notices.
-    result: bytes
+    before: bytes | None  # what a patch has to make of upstream's file first; None where it needs no patch
+    result: bytes  # the module that operations and patch give, without notices
     # Operations that go although part of them is wanted: the patch contains that, too.
     given_up: tuple[Operation, ...] = ()
 
@@ -74,8 +72,7 @@ class Attempt:
     """Changes of a module's operations that may give the wanted module."""
 
     subject: EditedModule
-    # With the imports that operations have now.
-    changes: tuple[OperationChange, ...]
+    changes: tuple[OperationChange, ...]  # with the imports that operations have now
     # The imports that the wanted module exchanges, and for which.
     exchanged: Mapping[ImportedName, ImportedName] = field(default_factory=dict)
 

@@ -45,8 +45,7 @@ class RefreshResult:
     # The changed files of the overlay's layers.
     files: tuple[LayerFile, ...]
     checkout: Checkout
-    # Files there that would be shipped if upstream's .gitignore did not name them.
-    passed_over: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()  # files there that would be shipped if upstream's .gitignore did not name them
     # Folders there whose files would be shipped if they were not repositories of their own.
     nested: tuple[str, ...] = ()
 
@@ -55,8 +54,7 @@ class RefreshResult:
 class RefreshOptions:
     """How to refresh."""
 
-    # The name of the layer that takes what is new; empty for the pin's own folder.
-    into: str
+    into: str  # the name of the layer that takes what is new; empty for the pin's own folder
     # Whether a patch may replace the pin's own operations, where they cannot stay.
     as_patch: bool
     dry_run: bool

@@ -21,15 +21,12 @@ class EditedText:
     """A file that is not Python."""
 
     path: str
-    # Its bytes before any substitution; None where there is no such file.
-    before: bytes | None
+    before: bytes | None  # its bytes before any substitution; None where there is no such file
     # The substitutions, in the order in which they are made, and what they give.
     edits: tuple[SourcedEdit, ...]
     now: bytes | None
-    # What is wanted; None where the file should go.
-    wanted: bytes | None
-    # Whether a patch changes it already.
-    patched: bool
+    wanted: bytes | None  # what is wanted; None where the file should go
+    patched: bool  # whether a patch changes it already
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +35,7 @@ class DerivedText:
 
     # The substitutions that change, with what they should put in; None for those that go.
     changed: tuple[tuple[SourcedEdit, str | None], ...] = ()
-    # New ones, behind all others: what each finds, and what it puts in.
-    new: tuple[tuple[str, str], ...] = ()
+    new: tuple[tuple[str, str], ...] = ()  # new ones, behind all others: what each finds, and what it puts in
     # What a patch has to make of upstream's file first; empty where it needs no patch.
     below: tuple[bytes | None, ...] = ()
 

@@ -14,10 +14,8 @@ from npu_overlays.overlay.project import TextEdit
 class UndoneEdits:
     """What substitutions have to be to give a text."""
 
-    # What each of them has to put in, in their order.
-    put_in: tuple[str, ...]
-    # The text in which they have to be made.
-    below: bytes
+    put_in: tuple[str, ...]  # what each of them has to put in, in their order
+    below: bytes  # the text in which they have to be made
 
 
 def made(edits: Iterable[TextEdit], content: bytes) -> bytes | None:
