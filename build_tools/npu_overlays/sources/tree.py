@@ -92,9 +92,7 @@ class SourceTree:
     def unpack(self, folder: Path) -> None:
         """Write every file below `folder`, for programs that want to see them there."""
         for path, entry in self.entries.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(self.read(path))
-            (folder / path).chmod(0o755 if entry.executable else 0o644)
+            _write(folder / path, self.read(path), executable=entry.executable)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +125,18 @@ class PatchedTree:
         written = [path for path, content in self.changed.items() if content is not None]
         return sorted([*kept, *written])
 
+    def unpack(self, folder: Path) -> None:
+        """Write every file below `folder`."""
+        for path in self.paths():
+            _write(folder / path, self.after(path) or b"", executable=self.is_executable(path))
+
     def is_executable(self, path: str) -> bool:
         """Return whether the file is to be installed executable."""
         entry = self.upstream.entries.get(path)
         return path in self.executable or (entry is not None and entry.executable)
+
+
+def _write(file: Path, content: bytes, *, executable: bool) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    file.chmod(0o755 if executable else 0o644)

@@ -44,7 +44,7 @@ def bisect(subject: AppliedInput, command: Sequence[str]) -> BisectResult:
             when it is run again.
     """
     with tempfile.TemporaryDirectory(prefix="npu-overlays-bisect-") as place:
-        trial = Trial(Path(place), subject, command)
+        trial = Trial(Path(place) / "checkout", subject, command)
         everything = range(len(trial.units))
         _check(trial, everything)
         found = trial.with_needed(smallest(everything, lambda part: bool(trial.code(part))))

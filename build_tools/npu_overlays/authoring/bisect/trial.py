@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from npu_overlays.authoring.bisect.dependencies import needed
-from npu_overlays.authoring.bisect.workspace import Workspace
 from npu_overlays.authoring.checkout.units import only, units_of
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.errors import MergeError, Problem, UsageError
 from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
+from npu_overlays.sources.tree import PatchedTree
 
 FOLDER = "NPU_OVERLAYS_CHECKOUT"
 # As `git bisect run` reads exit codes.
@@ -67,7 +69,7 @@ class Trial:
     """A folder in which a command is run on parts of an overlay.
 
     Args:
-        folder: an empty one.
+        folder: one that is not there yet, in a folder of its own.
         subject: the overlay and its upstream.
         command: the command.
     """
@@ -79,7 +81,6 @@ class Trial:
         # All units of the overlay.
         self.units = units_of(subject.content)
         self._needed = needed(self.units, subject.content.overlay.pin)
-        self._workspace = Workspace(folder)
         self._codes: dict[frozenset[int], int | None] = {}
         self._outputs: dict[frozenset[int], str] = {}
         # How often the command was run.
@@ -112,7 +113,7 @@ class Trial:
             applied = apply_overlay(part, self._subject.tree, absent=self._subject.absent)
         except MergeError:
             return None
-        self._workspace.hold(applied.tree)
+        hold(self._folder, applied.tree)
         code, output = self._run()
         self.runs += 1
         self._outputs[chosen] = output
@@ -146,3 +147,11 @@ class Trial:
     def _not_run(self, what: str) -> UsageError:
         fix = "name a command that can, behind --"
         return UsageError(Problem(where=self._command[0], what=f"cannot be run: {what}", fix=fix))
+
+
+def hold(folder: Path, tree: PatchedTree) -> None:
+    """Make a folder hold a tree and nothing else, whatever a command did in it; no link is followed out of it."""
+    # Its end removes what nobody may write, too.
+    with tempfile.TemporaryDirectory(dir=folder.parent) as gone, suppress(FileNotFoundError):
+        folder.rename(Path(gone) / "before")
+    tree.unpack(folder)
