@@ -47,11 +47,7 @@ class Match:
 
 
 class Matcher:
-    """Finds the definitions of a base snapshot in others; answers are cached by the files they depend on.
-
-    Args:
-        base: the snapshot in which the definitions exist.
-    """
+    """Finds the definitions of a base snapshot in others; answers are cached by the files they depend on."""
 
     def __init__(self, base: Snapshot) -> None:
         self._base = base

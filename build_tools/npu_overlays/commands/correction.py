@@ -17,12 +17,7 @@ _REPEATED = ("--package", "--layer", "--not-built", "--upstream")
 
 
 def corrected(problems: Sequence[Problem], typed: Sequence[str]) -> list[Problem]:
-    """Return problems whose fixes end in a command line, with the corrections of all, where theirs is one.
-
-    Args:
-        problems: what is wrong.
-        typed: the arguments of the command.
-    """
+    """Return problems whose fixes end in the typed command line with the corrections of all, where theirs is one."""
     words = list(typed)
     for name, value in dict.fromkeys(chain.from_iterable(one.options for one in problems)):
         words = _with(words, name, value)

@@ -130,12 +130,7 @@ def _report(console: Console, done: RefreshResult, options: Options, overlay: Ov
 
 
 def others_made_of(files: Iterable[LayerFile], overlay: Overlay) -> list[tuple[str, list[str]]]:
-    """Return the layers with changed files that other pins are made of too, each with the names of those pins.
-
-    Args:
-        files: the files that change.
-        overlay: the pin that was refreshed.
-    """
+    """Return the layers with changed files that other pins are made of too, each with the names of those pins."""
     layers = {file.layer.name: file.layer for file in files if file.layer.folder != overlay.folder}
     found = []
     for name, layer in sorted(layers.items()):

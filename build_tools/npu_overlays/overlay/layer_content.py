@@ -99,12 +99,7 @@ class LayerContent:
 
 
 def read_layers(chain: Iterable[Layer], passed_over: Callable[[OverlayFile], bool] = lambda _: False) -> LayerContent:
-    """Return the content of layers.
-
-    Args:
-        chain: the layers, lowest first.
-        passed_over: whether mistakes in a file do not matter, as the file is dropped as a whole.
-    """
+    """Return the content of layers, lowest first; mistakes in files that are passed over do not count."""
     layers = tuple(chain)
     problems: list[Problem] = []
     merged: list[OverlayFile] = []

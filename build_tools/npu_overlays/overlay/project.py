@@ -149,15 +149,11 @@ class Overlay:
         return bundled if bundled.is_dir() else self.folder.parent
 
     def version(self, upstream: str, source: Source, build: str) -> str:
-        """Return the wheel's version: a local version that says what was changed where.
+        """Return the wheel's version, upstream's with a local version that says what was changed where.
 
         An archive can lack files of the commit, so what is made from it has another version: ``a`` and its digest
-        instead of ``g`` and the commit. Of the two, installers prefer the commit's.
-
-        Args:
-            upstream: upstream's version.
-            source: where upstream's bytes come from.
-            build: the number of a revision, or what stands for a development build after it.
+        instead of ``g`` and the commit. Of the two, installers prefer the commit's. `build` is the number of a
+        revision, or what stands for a development build after it.
         """
         bytes_of = f"g{source.commit[:7]}" if source.kind == "git" else f"a{source.sha256[:7]}"
         parts = [self.suffix, build, *filter(None, [self.label]), bytes_of]

@@ -46,12 +46,7 @@ INPUT_NAMES = {
 
 
 def wheel_inputs(loaded: Loaded, digest: str) -> dict[str, str]:
-    """Return everything a wheel's bytes follow from, apart from the upstream bytes the pin vouches for.
-
-    Args:
-        loaded: the overlay and its partners.
-        digest: over the files it is made of.
-    """
+    """Return all that a wheel's bytes follow from beside the pinned bytes, given the digest of its overlay's files."""
     return {**_own_inputs(loaded, digest), "tool": _tool_digest(), "hatchling": version("hatchling")}
 
 
@@ -92,12 +87,9 @@ def is_revision(loaded: Loaded, digest: str) -> bool:
 
 
 def wheel_version(loaded: Loaded, source: Source, digest: str) -> str:
-    """Return the version of an overlay's wheels; raises `UsageError` where ``SOURCE_DATE_EPOCH`` is no time.
+    """Return the version of the wheels of an overlay whose files have a digest.
 
-    Args:
-        loaded: the overlay and its partners.
-        source: where upstream's bytes come from.
-        digest: over the files it is made of.
+    Raises `UsageError` where ``SOURCE_DATE_EPOCH`` is no time.
     """
     return loaded.overlay.version(loaded.metadata.version, source, build_of(loaded, digest))
 

@@ -61,12 +61,7 @@ class Loaded:
 
 
 class Loader:
-    """Loads overlays that are built together, so that what they share is read once.
-
-    Args:
-        overlays: those at hand already.
-        choice: where upstreams are to come from.
-    """
+    """Loads overlays that are built together, so that what they share is read once."""
 
     def __init__(self, overlays: Sequence[Overlay], choice: Choice) -> None:
         self.choice = choice

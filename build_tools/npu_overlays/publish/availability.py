@@ -64,11 +64,9 @@ def yanked_versions(page: ProjectPage) -> dict[Version, str]:
 def wheels_without_companion(
     given: Iterable[DistributionFile], versions: Callable[[str], Collection[Version]]
 ) -> Iterator[str]:
-    """Yield a warning for each patched wheel whose companion is not on the index.
+    """Yield a warning for each given wheel whose companion is not on the index.
 
-    Args:
-        given: the files that are given.
-        versions: gives those of a project that the index is to hold, by its name.
+    `versions` gives those of a project that the index is to hold.
     """
     for one in given:
         suffix = f"-{suffix_of(str(one.version))}"

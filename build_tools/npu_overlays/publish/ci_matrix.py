@@ -78,12 +78,7 @@ def load_overlay_folder(root: Path) -> OverlayFolder:
 
 
 def cells_of(folder: OverlayFolder, names: Container[str] | None = None) -> list[Cell]:
-    """Return the cells, by name of the overlay and then version of Python.
-
-    Args:
-        folder: the overlays.
-        names: of the overlays that are meant; None for all.
-    """
+    """Return the cells of all overlays, or of those named, by name of the overlay and then version of Python."""
     cells = []
     for overlay in folder.overlays:
         if names is None or overlay.name in names:

@@ -54,12 +54,7 @@ def render(page: ProjectPage) -> bytes:
 
 
 def render_root(projects: Mapping[str, Mapping[str, str]], tags: Iterable[MetaTag]) -> bytes:
-    """Return the page that lists all projects.
-
-    Args:
-        projects: by the name of each, the attributes of its link.
-        tags: names and values of further meta tags.
-    """
+    """Return the page that lists all projects, with the attributes of the link of each, and further meta tags."""
     return _rendered("Simple index", [(_VERSION, SIZED), *tags], sorted(projects.items()))
 
 

@@ -168,13 +168,7 @@ def _parts(stack: Stack) -> Iterator[str]:
 
 
 def commands(asked: str, index: str, constraints: str = "") -> dict[str, str]:
-    """Return the commands of pip and of uv that install from an index.
-
-    Args:
-        asked: what to install, quoted for a shell where needed.
-        index: address of the index.
-        constraints: name of the constraints file on it; empty for none.
-    """
+    """Return the commands of pip and of uv that install something, as a shell takes it, with constraints or without."""
     given = f"-c {index}{constraints} " if constraints else ""
     return {
         "pip": f"pip install {given}--extra-index-url {index} {asked}",

@@ -66,13 +66,7 @@ class RunResult:
 
 
 class Trial:
-    """A folder in which a command is run on parts of an overlay.
-
-    Args:
-        folder: one that is not there yet, in a folder of its own.
-        subject: the overlay and its upstream.
-        command: the command.
-    """
+    """Runs a command on parts of an overlay, in a folder that is not there yet and has one of its own around it."""
 
     def __init__(self, folder: Path, subject: AppliedInput, command: Sequence[str]) -> None:
         self._folder = folder

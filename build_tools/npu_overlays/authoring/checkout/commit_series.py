@@ -38,15 +38,9 @@ class CommitSeries:
 
 
 def series(subject: AppliedInput, chosen: Sequence[Unit] | None = None, *, notices: bool = True) -> CommitSeries:
-    """Return one commit for each unit of an overlay, in the order in which a build applies them.
+    """Return one commit for each unit of an overlay, or for the chosen ones, in the order of a build.
 
-    Args:
-        subject: the overlay and its upstream.
-        chosen: the units to apply, instead of all.
-        notices: whether comments mark the changed places, as in a wheel.
-
-    Raises:
-        MergeError: a unit does not fit upstream.
+    `notices` is whether comments mark the changed places, as in a wheel. Raises `MergeError` where a unit does not fit.
     """
     units = units_of(subject.content) if chosen is None else tuple(chosen)
     whole = apply_part(only(subject.content, units), subject.tree, absent=subject.absent, notices=notices)

@@ -40,11 +40,7 @@ class Checkout:
 
 
 def check_out(subject: AppliedInput, folder: Path) -> tuple[Checkout, CommitSeries]:
-    """Make a checkout of an overlay.
-
-    Args:
-        subject: the overlay and its upstream.
-        folder: where; it may be there, as an empty folder.
+    """Make a checkout of an overlay in a folder, which may be there and empty.
 
     Raises:
         UsageError: something is there already.
@@ -98,11 +94,7 @@ def note_next(folder: Path, digest: str) -> None:
 
 
 def find_checkout(folder: Path, content: Content) -> Checkout:
-    """Return the checkout in a folder.
-
-    Args:
-        folder: its work tree.
-        content: of the overlay it is to be of, as that is now.
+    """Return the checkout in a folder, which has to be of an overlay with this content.
 
     Raises:
         UsageError: there is none, it is of another overlay, the overlay was changed since it was made, or its work tree

@@ -30,14 +30,10 @@ _UNDER_WAY = {
 
 
 def refuse_unsettled(folder: Path, head: str) -> None:
-    """Raise `UsageError` where a work tree is not an edit of what an overlay gives.
+    """Raise `UsageError` where a work tree is not an edit of what an overlay gives, whose last commit is `head`.
 
     An operation of git's is under way in it; it is at a commit without some of the overlay's, so that these would seem
     undone; or another work tree has the branch that a refresh moves.
-
-    Args:
-        folder: the work tree.
-        head: the last commit of the overlay's.
     """
     if problem := next(_unsettled(Repository(folder), head), None):
         raise UsageError(problem)

@@ -63,12 +63,7 @@ class ProvenForm:
 
 
 class FormBuilder:
-    """Makes the files of an overlay.
-
-    Args:
-        new: the overlay, which changes nothing yet.
-        taken: the patches, applied one after the other.
-    """
+    """Makes the files of an overlay that changes nothing yet, of patches that were applied one after the other."""
 
     def __init__(self, new: StagedOverlay, taken: Sequence[PatchStep]) -> None:
         self._new = new
@@ -81,9 +76,7 @@ class FormBuilder:
     def files(self, kind: FormKind, why: Why) -> tuple[FormFile, ...]:
         """Return the files of one form; raises `MergeError` where it cannot give the tree.
 
-        Args:
-            kind: which form.
-            why: returns the reason of a change that has none, by action and target.
+        `why` returns the reason of a change that has none, by action and target.
         """
         return tuple(self._patches(why) if kind == "patches" else self._operations(why))
 

@@ -68,13 +68,7 @@ class _Actual:
 
 
 def compare(ledger: Ledger, done: Sequence[AppliedPatchSet], *, whole: bool) -> LedgerComparison:
-    """Return where a summary is wrong.
-
-    Args:
-        ledger: the summary.
-        done: the changes that the patches make.
-        whole: whether these are all the patches there are, so that more in the summary is wrong.
-    """
+    """Return where a summary is wrong; where these are all patches there are, more in the summary is wrong."""
     findings: list[LedgerFinding] = []
     right = 0
     for one in done:

@@ -39,14 +39,7 @@ def _widened(one: ImportedPatchSet) -> list[str]:
 
 
 def as_json(outcome: ImportResult, kind: FormKind, summary: Path | None, *, written: bool) -> dict[str, object]:
-    """Return the result of an import as data.
-
-    Args:
-        outcome: the result.
-        kind: the form in which the patches are kept.
-        summary: the hand-written summary that was compared, if any.
-        written: whether the overlays were written.
-    """
+    """Return the result of an import as data; `summary` is the hand-written one that was compared, if any."""
     result: dict[str, object] = {
         "form": kind,
         "written": written,

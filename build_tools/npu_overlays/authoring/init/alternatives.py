@@ -35,12 +35,9 @@ class Alternatives:
 
 
 def alternatives(release: Release, files: Collection[str], *, cache: Path) -> Alternatives:
-    """Return the files of a release beside one of them; raises `OverlayError` where pip's choice cannot be had.
+    """Return the files of a release beside the pinned one, which installs `files`.
 
-    Args:
-        release: the release, and the file that is pinned.
-        files: what that file installs.
-        cache: the cache folder.
+    Raises `OverlayError` where the file that pip takes cannot be had.
     """
     archive, preferred = release.archive, release.preferred
     if preferred in ("", archive.file):

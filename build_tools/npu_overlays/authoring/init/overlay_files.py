@@ -79,12 +79,7 @@ def comment(name: str, example: ExampleOperation) -> str:
 
 
 def readme(overlay: Overlay, found: Alternatives = _NOTHING) -> str:
-    """Return the text of a ``README.md``.
-
-    Args:
-        overlay: the overlay.
-        found: the files of the release beside the pinned one, where these are known.
-    """
+    """Return the text of a ``README.md``; `found` are the files of the release beside the pinned one, if known."""
     pin, folder = overlay.pin, overlay.folder.name
     upstream = f"commit {pin.commit} of {pin.repository}" if pin.commit else f"{pin.project} {pin.archives[0].version}"
     below = " and ".join(layer.name for layer in overlay.layers)

@@ -79,8 +79,7 @@ class Attempt:
     def result(self, known: Set[str]) -> DerivedModule | None:
         """Return what gives the wanted module, with a patch below where it needs one; None where nothing does.
 
-        Args:
-            known: what upstream's module defines, by qualified name.
+        `known` are the qualified names that upstream's module defines.
         """
         subject = self.subject
         before = applied(subject.operations, self.changes)

@@ -25,17 +25,10 @@ class EditedFile:
 
 
 def edited_files(checkout: Checkout, overlay: Overlay, tree: PatchedTree) -> tuple[EditedFile, ...]:
-    """Return what differs between a work tree and what its overlay gives.
+    """Return what differs between a work tree and the tree that its overlay gives.
 
-    Files that upstream's .gitignore names are passed over, unless they were added to the index.
-
-    Args:
-        checkout: the work tree.
-        overlay: its overlay.
-        tree: what that gives.
-
-    Raises:
-        MergeError: files were changed to something that no wheel can hold.
+    Files that upstream's .gitignore names are passed over, unless they were added to the index. Raises `MergeError`
+    where files were changed to something that no wheel can hold.
     """
     found = tuple(_differing(checkout.folder, tree))
     problems = [*_links(checkout.folder, found), *_unshipped(found, overlay), *_modes(found, tree)]

@@ -109,11 +109,8 @@ class _Item:
 def _outline(nodes: Iterable[ast.stmt], known: Set[str], parent: str = "", *, fields: bool = False) -> _Outline:
     """Return the statements of a body as a value that is equal for bodies of one meaning.
 
-    Args:
-        nodes: the statements.
-        known: what upstream's module defines, by qualified name.
-        parent: the qualified name of the class they stand in, with a dot behind it.
-        fields: whether that class may depend on the order of its values.
+    `parent` is the qualified name of the class around them, with a dot behind it; `fields` is whether that class may
+    depend on the order of its values.
     """
     items: list[_Item] = []
     for node in nodes:

@@ -77,10 +77,7 @@ def _renamed(
 def _without_some(attempts: Sequence[Attempt], known: Set[str], wanted: Set[str]) -> DerivedModule:
     """Return a patch in the place of operations, of as few as possible.
 
-    Args:
-        attempts: at the module with all of them.
-        known: what upstream's module defines, by qualified name.
-        wanted: symbols of operations whose code is wanted elsewhere in the module; these go.
+    The operations on `wanted` symbols go: their code is wanted elsewhere in the module.
     """
     subject = attempts[0].subject
     gone = {one.symbol: one for one in subject.operations}

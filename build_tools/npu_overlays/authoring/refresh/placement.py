@@ -34,13 +34,9 @@ def refuse_installed(files: Sequence[LayerFile]) -> None:
 
 @contextmanager
 def staged(overlay: Overlay, files: Sequence[LayerFile]) -> Iterator[Overlay]:
-    """Give an overlay with changed files, read from a copy that is arranged as an sdist is.
+    """Give an overlay with changed files of its layers, read from a copy that is arranged as an sdist is.
 
     Errors that the block raises name the layers themselves: the copy is gone by then.
-
-    Args:
-        overlay: the overlay as it is.
-        files: the changed files of its layers.
     """
     with tempfile.TemporaryDirectory(prefix="npu-overlays-refresh-") as place:
         folders = _copied(Path(place), overlay)

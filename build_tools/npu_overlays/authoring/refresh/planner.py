@@ -176,10 +176,7 @@ def _is_text(content: bytes) -> bool:
 def without_notices(edited: bytes, marked: bytes, plain: bytes) -> bytes:
     """Return a text without the comments that a merge puts in to mark its changes, wherever they stand now.
 
-    Args:
-        edited: the module as it was edited.
-        marked: the merged module.
-        plain: the same, merged without these comments.
+    `marked` and `plain` are the module merged with and without these comments.
     """
     # The longest first.
     blocks = sorted(set(_notices(marked.splitlines(), plain.splitlines())), key=len, reverse=True)

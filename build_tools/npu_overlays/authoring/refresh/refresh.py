@@ -130,15 +130,7 @@ def _proven(
 
 
 def bring_up_to_date(checkout: Checkout, subject: AppliedInput) -> Checkout:
-    """Make a checkout that of the overlay as it is now.
-
-    Args:
-        checkout: the work tree, whose files are what the overlay gives now.
-        subject: the overlay as it is now.
-
-    Raises:
-        OutputError: git cannot do it.
-    """
+    """Make a checkout that of the overlay as it is now, which gives its files; raises `OutputError`."""
     repository = Repository(checkout.folder)
     try:
         head = repository.commit(subject, checkout.base, series(subject).commits)

@@ -25,10 +25,7 @@ def shared(
 ) -> tuple[Written, list[Operation]]:
     """Return the change of an operation's statement, and for targets that leave a shared one, their own operations.
 
-    Args:
-        operations: all of the overlay's.
-        known: an operation of that statement.
-        group: the changes of its operations, one for each target that changes.
+    `operations` are all of the overlay's, and `group` the changes of those of that statement.
     """
     everywhere = [one for one in operations if (one.layer, one.where) == (known.layer, known.where)]
     wanted = [_called(one.wanted, known.shared) if one.wanted else None for one in group]

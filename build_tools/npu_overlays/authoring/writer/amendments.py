@@ -23,14 +23,7 @@ _STEP = "    "
 
 
 def amended(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> list[Splice]:
-    """Return what makes a statement say something else.
-
-    Args:
-        text: the merge module.
-        node: the statement.
-        known: what it says.
-        wanted: what it is to say.
-    """
+    """Return what makes a statement of a merge module say what is wanted, and not what is known."""
     found: list[Splice] = []
     for part in _parts(text, node, known, wanted):
         if part is None:

@@ -17,11 +17,7 @@ from npu_overlays.overlay.parser.vocabulary import MARKERS, MARKERS_MODULE
 
 
 class Markers:
-    """The markers of a merge module, by the names that it has for them.
-
-    Args:
-        tree: the module; what it does not import has its own name.
-    """
+    """The markers of a merge module, by the names that it has for them; what it does not import has its own."""
 
     def __init__(self, tree: ast.Module) -> None:
         given: dict[str, str] = {}
