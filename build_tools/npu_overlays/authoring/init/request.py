@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.utils import InvalidName, canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from npu_overlays.errors import Problem
 from npu_overlays.overlay.pin_faults import url_fault
@@ -16,7 +15,7 @@ from npu_overlays.overlay.settings import check_words
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import at_home, unsafe
-from npu_overlays.sources.pin import clone_variable
+from npu_overlays.sources.pin import clone_variable, version_of
 
 ELSEWHERE = "name another folder, behind PROJECT"
 _FILE = re.compile(r"[^/\\\s]+(\.whl|\.tar\.gz|\.zip)")
@@ -110,12 +109,9 @@ def _pin_faults(request: InitRequest) -> Iterator[Problem]:
     if request.commit and request.release:
         fix = "leave one of them out: a release is pinned by its archive, a commit by its id"
         yield Problem(where="--commit, --release", what="are both given", fix=fix)
-    if request.release:
-        try:
-            Version(request.release)
-        except InvalidVersion:
-            what, options = f"`{request.release}` is not a version", (("--release", "25.3.0"),)
-            yield Problem(where="--release", what=what, fix="write it as the package index does", options=options)
+    if request.release and version_of(request.release) is None:
+        what, options = f"`{request.release}` is not a version", (("--release", "25.3.0"),)
+        yield Problem(where="--release", what=what, fix="write it as the package index does", options=options)
     if request.commit and not request.tag and not _COMMIT.fullmatch(request.commit):
         fix = "write all 40 hex digits, lower case (git rev-parse gives them), or the name of a tag"
         what = "a full commit id" if _DIGITS.fullmatch(request.commit) else "a commit id or a name that a tag can have"
