@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.authoring.refresh.layer_files import LayerFile
+from npu_overlays.authoring.refresh.placement import LayerFile
 from npu_overlays.authoring.refresh.refresh import EDITED, RefreshOptions, RefreshResult, bring_up_to_date, refresh
 from npu_overlays.commands.command import Command, OneOverlay, flag, json_option, one_line, option, whole_path
 from npu_overlays.commands.reasons import reasons

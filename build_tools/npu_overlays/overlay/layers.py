@@ -172,6 +172,7 @@ def _layer_of(folder: Path, content: bytes) -> Found:
         drops=read_drops(table),
         files=read_files(table),
         assigned=read_assigned(table),
+        text=content.decode("utf-8"),
     )
     table.refuse_others()
     if problems:

@@ -77,10 +77,13 @@ def _parse(content: bytes) -> dict[str, Any]:
     return values
 
 
-def place_in(file: Path | str, key: str) -> str:
-    """Return the place of a key for messages, ``FILE:LINE: KEY``; without the line where the file cannot be read."""
+def place_in(file: Path | str, key: str, text: str = "") -> str:
+    """Return the place of a key for messages, ``FILE:LINE: KEY``; without the line where the file cannot be read.
+
+    `text` is the file's, where that was read before.
+    """
     try:
-        text = Path(file).read_text("utf-8")
+        text = text or Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return f"{file}: {key}"
     return f"{file}:{line_of_key(text, key)}: {key}"

@@ -7,16 +7,44 @@ import sysconfig
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from npu_overlays.authoring.refresh.layer_files import LayerFile
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.files import scratch, writing
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, Layer, Overlay
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerFile:
+    """A file of a layer, with its new content."""
+
+    layer: Layer
+    path: str
+    # None where the file goes.
+    content: bytes | None
+    executable: bool = False
+
+
+@dataclass(kw_only=True)
+class LayerFiles:
+    """The files of layers, with the changes made so far."""
+
+    changed: dict[tuple[str, str], LayerFile] = field(default_factory=dict)
+
+    def read(self, layer: Layer, path: str) -> bytes | None:
+        """Return the content of a file; None where there is none."""
+        if known := self.changed.get((layer.name, path)):
+            return known.content
+        file = layer.folder / path
+        return file.read_bytes() if file.is_file() else None
+
+    def write(self, layer: Layer, path: str, content: bytes | None, *, executable: bool = False) -> None:
+        """Give a file new content; None deletes it."""
+        self.changed[layer.name, path] = LayerFile(layer=layer, path=path, content=content, executable=executable)
 
 
 def refuse_installed(files: Sequence[LayerFile]) -> None:

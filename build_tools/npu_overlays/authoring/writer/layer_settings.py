@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import tomlkit
@@ -14,42 +15,32 @@ from npu_overlays.overlay.project import LAYER_FILE, FileSettings, TextEdit
 
 def with_new(name: str, content: str, edit: TextEdit) -> str:
     """Return a settings file with a substitution behind all others."""
-    document = tomlkit.parse(content)
-    table = _holder(name, document)
-    listed = table.setdefault("edit", tomlkit.aot())
-    entry = tomlkit.table() if isinstance(listed, AoT) else tomlkit.inline_table()
-    entry["paths"] = list(edit.paths)
-    entry["find"] = _text(edit.find)
-    entry["replace"] = _text(edit.replace)
-    if edit.count != 1:
-        entry["count"] = edit.count
-    entry["why"] = edit.why
-    entry.update(_beside(edit))
-    listed.append(entry)
-    return _dumped(document)
+    values = {"paths": list(edit.paths), "find": _text(edit.find), "replace": _text(edit.replace)}
+    values |= {"count": edit.count} if edit.count != 1 else {}
+    return _with_table(name, content, "edit", {**values, "why": edit.why}, edit)
 
 
 def with_file(name: str, content: str, settings: FileSettings) -> str:
     """Return a settings file that says of an added file for which versions it is, and what it accepts."""
+    return _with_table(name, content, "file", {"path": settings.path}, settings)
+
+
+def _with_table(name: str, content: str, key: str, values: dict[str, Any], said: TextEdit | FileSettings) -> str:
+    """Return a settings file with a table more, which says bounds and acceptances where there are any."""
     document = tomlkit.parse(content)
-    listed = _holder(name, document).setdefault("file", tomlkit.aot())
+    listed = _holder(name, document).setdefault(key, tomlkit.aot())
     entry = tomlkit.table() if isinstance(listed, AoT) else tomlkit.inline_table()
-    entry.update({"path": settings.path, **_beside(settings)})
+    beside = {one: getattr(said.bounds, one) for one in SINCE_UNTIL} | {"accept": list(map(str, said.accept))}
+    entry.update(values)
+    entry.update({one: value for one, value in beside.items() if value})
     listed.append(entry)
-    return _dumped(document)
-
-
-def _beside(said: TextEdit | FileSettings) -> dict[str, Any]:
-    """Return the bounds and acceptances of a change as settings have them, without empty ones."""
-    values: dict[str, Any] = {key: getattr(said.bounds, key) for key in SINCE_UNTIL}
-    values["accept"] = list(map(str, said.accept))
-    return {key: value for key, value in values.items() if value}
+    return tomlkit.dumps(document)
 
 
 def with_change(  # noqa: PLR0913  # which substitution of which files, and what it is to look for and to put in
     name: str, content: str, edit: TextEdit, paths: Sequence[str], replacement: str | None, *, find: str = ""
-) -> tuple[str, TextEdit | None]:
-    """Return a settings file with a substitution changed for some of its paths.
+) -> str:
+    """Return a settings file with a substitution changed for some of its paths, which get one of their own then.
 
     Args:
         name: of the file.
@@ -58,32 +49,29 @@ def with_change(  # noqa: PLR0913  # which substitution of which files, and what
         paths: some or all of its paths.
         replacement: what it is to put in there; None to leave those alone.
         find: what it is to look for there; empty to keep what it looks for.
-
-    Returns:
-        The text, and where other paths share the substitution, the one that is then to be put in for these.
     """
     document = tomlkit.parse(content)
     holder = _holder(name, document)
     listed = holder["edit"]
-    for number, entry in enumerate(listed):
-        if entry["find"] == edit.find and entry["replace"] == edit.replace and list(entry["paths"]) == list(edit.paths):
-            if not set(edit.paths) <= set(paths):
-                for path in paths:
-                    del entry["paths"][list(entry["paths"]).index(path)]
-                new = TextEdit(
-                    paths=tuple(paths), find=find or edit.find, replace=replacement or "",
-                    count=edit.count, why=edit.why, bounds=edit.bounds, accept=edit.accept,
-                )  # fmt: skip
-                return _dumped(document), None if replacement is None else new
-            if replacement is None:
-                del listed[number]
-                if not listed:
-                    del holder["edit"]
-            else:
-                entry["find"] = _text(find) if find else entry["find"]
-                entry["replace"] = _text(replacement)
-            return _dumped(document), None
-    raise AssertionError(edit)  # pragma: no cover  # it was read from this file
+    number, entry = next((number, one) for number, one in enumerate(listed) if _says(one, edit))
+    if not set(edit.paths) <= set(paths):
+        for path in paths:
+            del entry["paths"][list(entry["paths"]).index(path)]
+        if replacement is not None:
+            own = replace(edit, paths=tuple(paths), find=find or edit.find, replace=replacement)
+            return with_new(name, tomlkit.dumps(document), own)
+    elif replacement is not None:
+        entry["find"] = _text(find) if find else entry["find"]
+        entry["replace"] = _text(replacement)
+    else:
+        del listed[number]
+        if not listed:
+            del holder["edit"]
+    return tomlkit.dumps(document)
+
+
+def _says(entry: Any, edit: TextEdit) -> bool:  # tomlkit's table
+    return (entry["find"], entry["replace"], list(entry["paths"])) == (edit.find, edit.replace, list(edit.paths))
 
 
 def without_file(name: str, content: str, path: str) -> str:
@@ -95,7 +83,7 @@ def without_file(name: str, content: str, path: str) -> str:
         del listed[number]
     if not listed:
         del holder["file"]
-    return _dumped(document)
+    return tomlkit.dumps(document)
 
 
 def _holder(name: str, document: Any) -> Any:  # tomlkit's containers
@@ -108,7 +96,3 @@ def _text(value: str) -> Any:  # tomlkit's string
     item = tomlkit.string(value, multiline=True)
     # The line end behind the opening quotes is not part of the text; it puts all lines of it below each other.
     return item if value.startswith("\n") else tomlkit.value(item.as_string().replace('"""', '"""\n', 1))
-
-
-def _dumped(document: Any) -> str:  # tomlkit's document
-    return tomlkit.dumps(document)
