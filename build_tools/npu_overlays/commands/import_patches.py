@@ -6,10 +6,10 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.authoring.import_patches.forms import FormKind
+from npu_overlays.authoring.import_patches.forms import KINDS, FormKind
 from npu_overlays.authoring.import_patches.import_patches import ImportedPatchSet, ImportOptions, ImportResult, migrate
 from npu_overlays.authoring.import_patches.ledger_comparison import LedgerComparison
-from npu_overlays.authoring.import_patches.report import KINDS, as_json, notices, unsound
+from npu_overlays.authoring.import_patches.report import as_json, notices, unsound
 from npu_overlays.authoring.init.request import InitRequest
 from npu_overlays.commands.command import (
     Command,

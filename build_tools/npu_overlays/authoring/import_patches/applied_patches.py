@@ -68,6 +68,10 @@ class AppliedSeries:
     left_out: tuple[LeftOut, ...]
     empty: tuple[str, ...]
 
+    def changes(self) -> dict[str, tuple[ChangedFile, ...]]:
+        """Return the changes that each patch makes, by its name."""
+        return {one.file.path: tuple(one.changes()) for one in self.taken}
+
 
 def explained(file: OverlayFile, why: str) -> OverlayFile:
     """Return a patch with a reason: the one it gives already, or else this one."""

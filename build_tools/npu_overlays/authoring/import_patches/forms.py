@@ -37,6 +37,7 @@ from npu_overlays.pipeline.upstream import upstream_metadata
 from npu_overlays.sources.tree import PatchedTree
 
 FormKind = Literal["patches", "operations"]
+KINDS: tuple[FormKind, ...] = ("patches", "operations")
 # Lines that other programs write between a letter and the names of a file.
 _NO_LETTER = re.compile(rb"^(?:Index: .*|=+|diff .*)\n", re.MULTILINE)
 Why = Callable[[str, str], str]

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from npu_overlays.authoring.import_patches.forms import FormKind, ProvenForm
+from npu_overlays.authoring.import_patches.forms import KINDS, FormKind, ProvenForm
 from npu_overlays.authoring.import_patches.import_patches import ImportedPatchSet, ImportResult
 from npu_overlays.errors import OverlayError, Problem
-
-KINDS: tuple[FormKind, ...] = ("patches", "operations")
 
 
 def unsound(one: ImportedPatchSet, kind: FormKind) -> tuple[Problem, ...]:
@@ -66,7 +64,7 @@ def _migrated_as_json(one: ImportedPatchSet, kind: FormKind) -> dict[str, object
         "commit": pin.commit,
         "archives": [{"file": archive.file, "sha256": archive.sha256} for archive in pin.archives],
         "files": [file.path for file in one.files],
-        "operations": dict(one.counts),
+        "operations": one.counts,
         "forms": {each: _form_as_json(one.proven[each]) for each in KINDS},
         "mended": list(dict(one.patches.mended)),
         "widened": _widened(one),
