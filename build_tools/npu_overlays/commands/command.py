@@ -12,10 +12,11 @@ from typing import Any, Generic, Literal, TypeVar
 
 from packaging.utils import canonicalize_name
 
-from npu_overlays.commands.completion import offer, overlays, stacks
 from npu_overlays.commands.console import Console
 from npu_overlays.files import temporaries
+from npu_overlays.overlay.overlay_folders import overlay_folders
 from npu_overlays.overlay.source_choice import SOURCE_VARIABLE, Choice, choice_from
+from npu_overlays.overlay.stacks import load_stacks
 from npu_overlays.paths import at_home
 from npu_overlays.sources.pin import clone_variable
 from npu_overlays.sources.tree import Mode
@@ -78,7 +79,10 @@ def option(
             parser.add_argument(*names, dest=name, **settings) if names else parser.add_argument(name, **settings)
         )
         if offered:
-            offer(argument, offered)
+            argument.completer = completer  # type: ignore[attr-defined]  # where argcomplete looks for it
+
+    def completer(parsed_args: argparse.Namespace, **_: object) -> list[str]:
+        return sorted(offered(Path(parsed_args.root))) if offered else []
 
     return field(metadata={"add": add, "alternative": alternative})
 
@@ -86,6 +90,11 @@ def option(
 def flag(name: str, help: str, **more: Any) -> Any:  # noqa: A002  # as argparse calls it
     """Return a field that is true where an option is given."""
     return option(name, action="store_true", help=help, **more)
+
+
+def overlays(root: Path) -> list[str]:
+    """Return the names of the overlays in a folder."""
+    return [folder.name for folder in overlay_folders(root)]
 
 
 def json_option() -> Any:
@@ -162,7 +171,7 @@ class Selection:
         default="",
         metavar="NAME",
         help="the overlays of a stack (default: the default stack)",
-        offered=stacks,
+        offered=lambda root: [one.name for one in load_stacks(root).stacks],
     )
     all: bool = flag("--all", "every overlay, whatever is named")
     source: Mode | None = option(

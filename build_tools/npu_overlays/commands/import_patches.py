@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.authoring.import_patches.forms import KINDS, FormKind
+from npu_overlays.authoring.import_patches.forms import KINDS, FormKind, ProvenForm
 from npu_overlays.authoring.import_patches.import_patches import ImportedPatchSet, ImportOptions, ImportResult, migrate
 from npu_overlays.authoring.import_patches.ledger_comparison import LedgerComparison
-from npu_overlays.authoring.import_patches.report import as_json, notices, unsound
 from npu_overlays.authoring.init.request import InitRequest
 from npu_overlays.commands.command import (
     Command,
@@ -24,9 +24,9 @@ from npu_overlays.commands.command import (
     whole_path,
 )
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.notes import as_typed
+from npu_overlays.commands.notes import archives_as_json, as_typed
 from npu_overlays.commands.reasons import reasons
-from npu_overlays.errors import MergeError, OverlayError
+from npu_overlays.errors import MergeError, OverlayError, Problem
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
@@ -118,10 +118,10 @@ def _run(options: Options, console: Console) -> int:
         )
     )
     if options.json:
-        console.json(as_json(outcome, options.kind, options.summary, written=not options.dry_run))
+        console.json(_as_json(outcome, options.kind, options.summary, written=not options.dry_run))
     else:
         _report(console, outcome, options)
-    return MergeError.exit_code if any(unsound(one, options.kind) for one in outcome.migrated) else 0
+    return MergeError.exit_code if any(_unsound(one, options.kind) for one in outcome.migrated) else 0
 
 
 def _request(options: Options) -> InitRequest:
@@ -150,13 +150,13 @@ def _report(console: Console, outcome: ImportResult, options: Options) -> None:
 
 
 def _report_one(console: Console, one: ImportedPatchSet, options: Options) -> None:
-    console.notices(f"{one.patches.name}: {notice}" for notice in notices(one, options.kind))
+    console.notices(f"{one.patches.name}: {notice}" for notice in _notices(one, options.kind))
     number = plural(len(one.patches.patches), "patch file")
     written = "would be written" if options.dry_run else "written"
     console.line(f"{one.overlay.folder}: {written}, from {number} of {one.patches.name}", style="green")
     for kind in KINDS:
         console.line(f"  as {kind:<11} {_proof_line(one, kind)}{' (kept)' if kind == options.kind else ''}")
-    if problems := unsound(one, options.kind):
+    if problems := _unsound(one, options.kind):
         for problem in problems:
             console.notices(str(problem).splitlines())
         console.line(f"  {plural(len(problems), 'problem')} to mend there, or a build refuses it", style="yellow")
@@ -186,9 +186,86 @@ def _report_comparison(console: Console, comparison: LedgerComparison, options: 
     console.line(
         f"{options.summary}: {right} right, {comparison.wrong} wrong; {comparison.unlisted} changes not listed"
     )
-    rows = [(one.kind, one.what, one.said, one.found, one.where) for one in comparison.findings]
-    if rows:
-        console.table(_HEADINGS, rows)
+    if comparison.findings:
+        console.table(_HEADINGS, ((one.kind, one.what, one.said, one.found, one.where) for one in comparison.findings))
+
+
+def _unsound(one: ImportedPatchSet, kind: FormKind) -> tuple[Problem, ...]:
+    """Return the problems for which a build refuses an overlay."""
+    proven = one.proven[kind]
+    return proven.problems if isinstance(proven, OverlayError) else proven.unsound
+
+
+def _notices(one: ImportedPatchSet, kind: FormKind) -> Iterator[str]:
+    """Yield what was mended in a set of patches, what was left out, and which patches have no effect."""
+    for name, how in one.patches.mended:
+        yield f"{name} {how}"
+    for name in _widened(one):
+        yield f"{name} has hunks that fit in several places, and was given more context"
+    for file in one.applied.empty:
+        yield f"{Path(file).name} is empty, and was passed over"
+    for patch in dict.fromkeys(left.patch for left in one.applied.left_out):
+        paths = [f"{left.path} ({left.hunks})" for left in one.applied.left_out if left.patch == patch]
+        yield f"{patch}: left out, with the number of hunks, what no wheel has: {', '.join(paths)}"
+    proven = one.proven[kind]
+    if not isinstance(proven, OverlayError):
+        yield from proven.notices
+
+
+def _widened(one: ImportedPatchSet) -> list[str]:
+    return [taken.file.path for taken in one.applied.taken if taken.ambiguous]
+
+
+def _as_json(outcome: ImportResult, kind: FormKind, summary: Path | None, *, written: bool) -> dict[str, object]:
+    """Return the result of an import as data; `summary` is the hand-written one that was compared, if any."""
+    result: dict[str, object] = {
+        "form": kind,
+        "written": written,
+        "overlays": [_migrated_as_json(one, kind) for one in outcome.migrated],
+        "passed_over": list(map(str, outcome.passed_over)),
+    }
+    if comparison := outcome.comparison:
+        result["summary"] = {
+            "file": str(summary),
+            "right": comparison.right,
+            "wrong": comparison.wrong,
+            "not_listed": comparison.unlisted,
+            "findings": list(map(vars, comparison.findings)),
+        }
+    return result
+
+
+def _migrated_as_json(one: ImportedPatchSet, kind: FormKind) -> dict[str, object]:
+    return {
+        "overlay": one.overlay.name,
+        "folder": str(one.overlay.folder),
+        "patches": one.patches.name,
+        "commit": one.overlay.pin.commit,
+        "archives": archives_as_json(one.overlay.pin),
+        "files": [file.path for file in one.files],
+        "operations": one.counts,
+        "forms": {each: _form_as_json(one.proven[each]) for each in KINDS},
+        "mended": list(dict(one.patches.mended)),
+        "widened": _widened(one),
+        "left_out": list(map(vars, one.applied.left_out)),
+        "empty": [Path(file).name for file in one.applied.empty],
+        "problems": _problems_as_json(_unsound(one, kind)),
+    }
+
+
+def _form_as_json(proven: ProvenForm | OverlayError) -> dict[str, object]:
+    if isinstance(proven, OverlayError):
+        return {"same": False, "problems": _problems_as_json(proven.problems)}
+    return {
+        "same": True,
+        "otherwise": list(proven.otherwise),
+        "problems": _problems_as_json(proven.unsound),
+        "notices": list(proven.notices),
+    }
+
+
+def _problems_as_json(problems: Iterable[Problem]) -> list[dict[str, str]]:
+    return [{"where": one.where, "what": one.what, "fix": one.fix} for one in problems]
 
 
 COMMAND = Command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,6 @@ from typing import Any, NoReturn
 
 from npu_overlays import version
 from npu_overlays.commands.command import Command, whole_path
-from npu_overlays.commands.completion import answer
 from npu_overlays.overlay.overlay_folders import overlay_folders
 
 _DESCRIPTION = """\
@@ -156,7 +156,10 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         )
         command.add_arguments(own)
         own.set_defaults(command=command)
-    answer(root)
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what can come next
+        import argcomplete  # noqa: PLC0415  # of use only then
+
+        argcomplete.autocomplete(root)
     return root
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, flag, json_option, option
-from npu_overlays.commands.completion import overlays
+from npu_overlays.commands.command import Command, flag, json_option, option, overlays
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.errors import OverlayError, Problem, UsageError

@@ -69,6 +69,10 @@ class Pin:
         """What is pinned, for locks and messages: the commit, or the digest of the one archive."""
         return self.commit or (f"sha256:{self.archives[0].sha256}" if self.archives else "")
 
+    def import_name(self, path: str) -> str:
+        """Return the dotted name by which a shipped path is imported; empty where the path shows it."""
+        return dict(self.imports).get(path, "").removesuffix(".py").replace("/", ".")
+
     @cached_property
     def homes(self) -> tuple[tuple[str, str], ...]:
         """Each shipped folder or module of the repository, and its place in the wheel."""

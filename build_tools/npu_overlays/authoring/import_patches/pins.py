@@ -81,12 +81,13 @@ def _request(one: PatchSet, ledger: Ledger | None, asked: InitRequest, root: Pat
     known = readable(root, one.project)
     same = next((one for one in known if _ID.fullmatch(revision) and one.pin.commit.startswith(revision)), None)
     base = same or next(iter(known), None)
+    packages = tuple((path, base.pin.import_name(path)) for path in base.pin.packages) if base else ()
     request = replace(
         asked,
         name=one.project,
         repository=asked.repository or (base.pin.repository if base else ""),
         suffix=asked.suffix or (base.suffix if base else ""),
-        packages=asked.packages or (_packages(base.pin) if base else ()),
+        packages=asked.packages or packages,
         not_built=asked.not_built or (same.not_built if same else ()),
     )
     if same and same.pin.commit:
@@ -100,11 +101,6 @@ def _contradicts(revision: str, folder: str) -> bool:
     """Return whether two names are ids of commits, whole or not, and of different ones."""
     are_ids = _ID.fullmatch(revision) and _ID.fullmatch(folder)
     return bool(are_ids) and not (revision.startswith(folder) or folder.startswith(revision))
-
-
-def _packages(known: Pin) -> tuple[tuple[str, str], ...]:
-    imports = dict(known.imports)
-    return tuple((path, imports.get(path, "").removesuffix(".py").replace("/", ".")) for path in known.packages)
 
 
 def _whole(one: PatchSet, revision: str, request: InitRequest) -> str:

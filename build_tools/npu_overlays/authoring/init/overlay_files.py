@@ -103,12 +103,10 @@ def _layers(layers: Iterable[str | Mapping[str, str]]) -> str:
 
 
 def _packages(pin: Pin) -> str:
-    imports = dict(pin.imports)
     entries: list[str] = []
     for path in pin.packages:
-        is_renamed = path in imports
-        name = imports[path].replace("/", ".") if is_renamed else ""
-        entries.append(_inline({"path": path, "import": name}) if is_renamed else json.dumps(path))
+        name = pin.import_name(path)
+        entries.append(_inline({"path": path, "import": name}) if name else json.dumps(path))
     return f"[{', '.join(entries)}]"
 
 
