@@ -95,9 +95,10 @@ class Matcher:
     def _candidates(self, path: str, symbol: str, before: Definition, now: Snapshot) -> Iterator[Match]:
         renamed_threshold = self._threshold(path, symbol, before)
         for there, module in self._searched(path, before.name, now):
-            known = _symbols(self._base, there)
+            known = self._base.module(there)
+            earlier = frozenset(symbols(known)) if known else frozenset()
             for name in symbols(module):
-                if name in known or not _is_name_possible(symbol, name, is_same_file=there == path):
+                if name in earlier or not _is_name_possible(symbol, name, is_same_file=there == path):
                     continue
                 found = now.definition(there, name)
                 if found is None or not _has_same_form(before, found):
@@ -205,11 +206,6 @@ def _least_likeness(code: TokenPairs, definition: Definition) -> float:
     if code.total() >= _TELLING:
         return ENOUGH
     return _NEVER if definition.kind == "attribute" else 1.0
-
-
-def _symbols(snapshot: Snapshot, path: str) -> frozenset[str]:
-    module = snapshot.module(path)
-    return frozenset(symbols(module)) if module is not None else frozenset()
 
 
 def _is_name_possible(was: str, name: str, *, is_same_file: bool) -> bool:

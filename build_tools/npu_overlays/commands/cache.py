@@ -50,7 +50,8 @@ def _run(options: Options, console: Console) -> int:
         console.json([_as_json(one, users[one.path]) for one in shown])
         return 0
     if shown:
-        console.table(_HEADINGS, [_cells(one, users[one.path]) for one in shown])
+        rows = [(_megabytes(one.size), one.kind, one.identity, ", ".join(users[one.path])) for one in shown]
+        console.table(_HEADINGS, rows)
     said = "removed" if options.prune or options.clear else "kept"
     console.line(f"{folder}: {plural(len(shown), 'source')} {said}, {_megabytes(sum(one.size for one in shown))}")
     return 0
@@ -62,10 +63,6 @@ def _users(one: Holding, overlays: list[Overlay], folder: Path) -> list[str]:
 
 def _as_json(one: Holding, users: list[str]) -> dict[str, object]:
     return {"kind": one.kind, "identity": one.identity, "path": str(one.path), "size": one.size, "overlays": users}
-
-
-def _cells(one: Holding, users: list[str]) -> tuple[str, ...]:
-    return _megabytes(one.size), one.kind, one.identity, ", ".join(users)
 
 
 def _megabytes(size: int) -> str:

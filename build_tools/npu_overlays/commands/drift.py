@@ -9,7 +9,6 @@ from npu_overlays.authoring.port.drift import Drift, WalkSegment, drift
 from npu_overlays.authoring.port.drift_report import Curve, as_json, change_rows, curve_rows, curves, page
 from npu_overlays.authoring.port.history import BlobCache, UpstreamHistory
 from npu_overlays.authoring.port.line_patches import LinePatches, try_patches
-from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
 from npu_overlays.commands.command import Command, OneOverlay, json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import find_named
@@ -93,7 +92,9 @@ def _walked(loaded: Loaded, ends: tuple[str, str], options: Options) -> tuple[Dr
     first, last = ends[0] or pin.commit, ends[1]
     repository, ids = history(pin, [pin.commit, first, last], clone=loaded.clone, cache=cache_root(), progress=step)
     past = UpstreamHistory(repository=repository)
-    commits = _every(past.commits(ids[first], ids[last]), options.step)
+    every = past.commits(ids[first], ids[last])
+    # The last one counts, wherever it falls.
+    commits = [*every[:-1][:: options.step], every[-1]]
     # As it is written, and not written out for the pin: what empties a module does so on every commit.
     content = load_content(loaded.overlay, loaded.lock.metadata.version)
     # The history holds the pin, whatever a clone of the user's has checked out.
@@ -109,12 +110,6 @@ def _walked(loaded: Loaded, ends: tuple[str, str], options: Options) -> tuple[Dr
     )
     found = drift(walk)
     return found, curves(found, _as_patches(found, changed, past) if changed else None, walk.files)
-
-
-def _every(commits: list[UpstreamCommit], number: int) -> list[UpstreamCommit]:
-    """Return every so many commits; the last one counts, wherever it falls."""
-    chosen = commits[::number]
-    return chosen if chosen[-1] is commits[-1] else [*chosen, commits[-1]]
 
 
 def _changed(content: Content, upstream: SourceTree) -> dict[str, tuple[bytes, bytes]]:

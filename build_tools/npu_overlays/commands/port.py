@@ -142,7 +142,10 @@ def _report(console: Console, port: Port) -> None:
     fitting = [part for part in port.parts if part.verdict.kind == "fits"]
     console.line(f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
     console.line(f"{len(fitting)} of {plural(len(port.parts), 'part')} fit as they stand")
-    rest = sorted((part for part in port.parts if part not in fitting), key=_order)
+    rest = [part for part in port.parts if part not in fitting]
+    rest.sort(
+        key=lambda one: (one.verdict.applies, bool(one.verdict.proposal), KINDS.index(one.verdict.kind), one.name)
+    )
     if rest:
         console.line("")
         console.table(_HEADINGS, map(_cells, rest))
@@ -174,11 +177,6 @@ def _tell_left(console: Console, port: Port, left: Iterable[PortedPart]) -> None
     if below:
         tree = port.new.folder / "tree"
         console.line(f"  what takes its place, if anything, goes under {tree}; and --drop '{below[0].name}=WHY'")
-
-
-def _order(part: PortedPart) -> tuple[bool, bool, int, str]:
-    verdict = part.verdict
-    return verdict.applies, bool(verdict.proposal), KINDS.index(verdict.kind), part.name
 
 
 def _cells(part: PortedPart) -> tuple[str, ...]:

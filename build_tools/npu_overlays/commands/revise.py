@@ -70,7 +70,10 @@ def _check(options: Options) -> None:
 
 def _run(options: Options, console: Console) -> int:
     _check(options)
-    wanted = _changed(options.root) if options.all else _named(options)
+    if options.all:
+        wanted = [one.overlay for one in _loaded(load_all(checked_root(options.root))) if not _is_revision(one)]
+    else:
+        wanted = _named(options)
     paired = _paired(wanted)
     revised = _revise([*wanted, *(overlay for overlay, _ in paired.values())], options.why)
     if options.json:
@@ -111,11 +114,6 @@ def _meant(root: Path, name: str) -> list[Overlay]:
         what, fix = f"is a layer that no overlay in {root} is made of", "name an overlay"
         raise UsageError(Problem(where=name, what=what, fix=fix))
     return pins
-
-
-def _changed(root: Path) -> list[Overlay]:
-    """Return every overlay that is not as its last revision; raises `OverlayError`."""
-    return [one.overlay for one in _loaded(load_all(checked_root(root))) if not _is_revision(one)]
 
 
 def _loaded(overlays: Sequence[Overlay]) -> list[Loaded]:

@@ -112,7 +112,8 @@ def _development(loaded: Loaded, digest: str, dated: int | None) -> str:
     newest = max(loaded.earlier, default="")
     if newest.endswith(f".{own}"):
         return newest  # touched, and the same
-    stamp = _stamp(_changed_at(loaded.overlay))
+    # Nobody can set the time of a change, as opposed to that of writing: copying and moving an old file count, too.
+    stamp = _stamp(max(path.stat().st_ctime_ns for path in _changing(loaded.overlay)) // 1_000_000)
     # What was deleted leaves no date behind, and a clock may have been set back.
     if newest >= stamp:
         stamp = str(int(newest[:_STAMP_DIGITS]) + 1)
@@ -122,14 +123,6 @@ def _development(loaded: Loaded, digest: str, dated: int | None) -> str:
 def _stamp(milliseconds: int) -> str:
     moment = datetime.fromtimestamp(milliseconds // 1000, timezone.utc)
     return f"{moment:%Y%m%d%H%M%S}{milliseconds % 1000:03d}"
-
-
-def _changed_at(overlay: Overlay) -> int:
-    """Return when a file that an overlay is made of changed last, in milliseconds.
-
-    Nobody can set the time of a change, as opposed to that of writing: copying and moving an old file count, too.
-    """
-    return max(path.stat().st_ctime_ns for path in _changing(overlay)) // 1_000_000
 
 
 def _changing(overlay: Overlay) -> Iterator[Path]:

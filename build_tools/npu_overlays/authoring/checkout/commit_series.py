@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from npu_overlays.authoring.checkout.commit_messages import message
 from npu_overlays.authoring.checkout.units import Unit, about, only, units_of
@@ -57,7 +57,8 @@ def series(subject: AppliedInput, chosen: Sequence[Unit] | None = None, *, notic
         if changes:
             executable = frozenset(filter(after.is_executable, changes))
             commits.append(OverlayCommit(units=tuple(waiting), changes=changes, executable=executable))
-        state = _joined(state, after)
+        executable = (state.executable - after.changed.keys()) | after.executable
+        state = replace(state, changed={**state.changed, **after.changed}, executable=executable)
         waiting = []
     if waiting or any(_differs(path, state, whole) for path in {*state.changed, *whole.changed}):
         raise AssertionError(waiting)  # pragma: no cover  # the last step applies all, as `whole` does
@@ -76,11 +77,6 @@ def _applied(
         return None
     changed = {path: content for path, content in tree.changed.items() if path in paths}
     return PatchedTree(upstream=subject.tree, changed=changed, executable=tree.executable & paths)
-
-
-def _joined(state: PatchedTree, after: PatchedTree) -> PatchedTree:
-    executable = (state.executable - after.changed.keys()) | after.executable
-    return PatchedTree(upstream=state.upstream, changed={**state.changed, **after.changed}, executable=executable)
 
 
 def _differs(path: str, one: PatchedTree, other: PatchedTree) -> bool:

@@ -105,7 +105,12 @@ class _Reader:
         self.left = [path for path in self.left if path not in named]
         if not entries:
             return None
-        self.problems += _no_names(folder.parent.name)
+        try:
+            canonicalize_name(folder.parent.name, validate=True)
+        except InvalidName:
+            fix = "call the folder of a project's patches as the package index calls the project"
+            where, what = f"{folder.parent.name}/", "is no name of a project"
+            self.problems.append(Problem(where=where, what=what, fix=fix))
         return _patch_set(folder, taken, listed=bool(listed))
 
     def refuse_elsewhere(self) -> None:
@@ -169,14 +174,6 @@ def chosen(sets: Sequence[PatchSet], only: Iterable[str]) -> tuple[PatchSet, ...
     if problems:
         raise UsageError(problems)
     return tuple(one for one in sets if not names or one.project in names or one.name in names)
-
-
-def _no_names(name: str) -> Iterator[Problem]:
-    try:
-        canonicalize_name(name, validate=True)
-    except InvalidName:
-        fix = "call the folder of a project's patches as the package index calls the project"
-        yield Problem(where=f"{name}/", what="is no name of a project", fix=fix)
 
 
 def _patch_set(folder: Path, entries: Iterable[tuple[Path, int | None]], *, listed: bool) -> PatchSet:

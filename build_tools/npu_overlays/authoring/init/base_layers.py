@@ -65,7 +65,13 @@ def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLa
     for one in found:
         settings.update(one.values)
         repository = one.values.get("upstream", {}).get("repository", "") or repository
-    named = [_relative(one, parent) if isinstance(one, Path) else {"distribution": one} for one in entries]
+    named: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, Path):
+            # Always with a slash, so that it reads as a path.
+            named.append(Path(os.path.relpath(entry, parent.resolve() / "overlay")).as_posix())
+        else:
+            named.append({"distribution": entry})
     base = bases[0] if bases else None
     return BaseLayers(entries=tuple(named) or None, settings=frozenset(settings), repository=repository, base=base)
 
@@ -107,8 +113,3 @@ def _base(folder: Path, project: str, problems: list[Problem]) -> Overlay | None
         what = f"is an overlay of {overlay.pin.project}, not of {project}"
         problems.append(Problem(where=str(folder), what=what, fix=f"name one of {project}"))
     return overlay
-
-
-def _relative(folder: Path, parent: Path) -> str:
-    """Return a folder's path as an overlay in `parent` names it: always with a slash, so that it reads as a path."""
-    return Path(os.path.relpath(folder, parent.resolve() / "overlay")).as_posix()

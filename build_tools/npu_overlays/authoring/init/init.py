@@ -64,7 +64,12 @@ def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[Staged
     label = f"-{request.label}" if request.label else ""
     name = f"{request.project}@{start.pin.short}{label}"
     folder = request.folder or request.parent / name
-    if problems := [*presence(folder, request.elsewhere), *_misnamed(folder, name)]:
+    problems = list(presence(folder, request.elsewhere))
+    if "@" in folder.name and folder.name != name:
+        what, fix = f"is called after a pin, and what is pinned is {name}", f"call it {name}, or a name without @"
+        options = ((str(folder), str(folder.with_name(name))),)
+        problems.append(Problem(where=str(folder), what=what, fix=fix, options=options))
+    if problems:
         raise UsageError(problems)
     with new_folder(folder, fix=ELSEWHERE) as stage:
         write_files(stage, {CONFIG_FILE: configuration(start)})
@@ -79,14 +84,6 @@ def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[Staged
         write_files(stage, files)
         overlay = replace(load_overlay(stage), folder=folder)
         yield StagedOverlay(stage=stage, overlay=overlay, tree=tree, files=files, offer=start.offer)
-
-
-def _misnamed(folder: Path, name: str) -> Iterator[Problem]:
-    """Yield a problem where a folder is named after another pin than that of the overlay, whose name is given."""
-    if "@" in folder.name and folder.name != name:
-        what, fix = f"is called after a pin, and what is pinned is {name}", f"call it {name}, or a name without @"
-        options = ((str(folder), str(folder.with_name(name))),)
-        yield Problem(where=str(folder), what=what, fix=fix, options=options)
 
 
 def write_overlay(request: InitRequest, layered: BaseLayers) -> CreatedOverlay:

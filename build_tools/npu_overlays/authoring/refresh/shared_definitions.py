@@ -29,8 +29,12 @@ def shared(
     """
     everywhere = [one for one in operations if (one.layer, one.where) == (known.layer, known.where)]
     wanted = [_called(one.wanted, known.shared) if one.wanted else None for one in group]
-    alike = len(group) == len(everywhere) and len({_substance(one) for one in wanted}) == 1
-    if not known.shared or (alike and _means_the_same_anywhere(wanted[0])):
+    texts = {(one.action, one.text, one.annotation, one.edits, one.imports) if one else None for one in wanted}
+    alike = len(group) == len(everywhere) and len(texts) == 1
+    # A relative import is another one in every target.
+    imports = wanted[0].imports if wanted[0] else ()
+    means_the_same = not any(one.statement.startswith("from .") for one in imports)
+    if not known.shared or (alike and means_the_same):
         return Written(known=known, wanted=wanted[0]), []
     gone = {(one.known.path, one.symbol) for one in group if one.known}
     stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
@@ -44,12 +48,3 @@ def _called(one: Operation, name: str) -> Operation:
     if not name or not one.text or one.kind == "attribute":
         return one
     return dataclasses.replace(one, text=renamed(one.text, name))
-
-
-def _means_the_same_anywhere(one: Operation | None) -> bool:
-    """Return whether a definition can be shared: a relative import is another one in every target."""
-    return one is None or not any(imported.statement.startswith("from .") for imported in one.imports)
-
-
-def _substance(one: Operation | None) -> object:
-    return (one.action, one.text, one.annotation, one.edits, one.imports) if one else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -85,15 +86,11 @@ def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     for hunk in changed:
         pair = _unique(now.decode(), old, new, hunk)
-        if pair is None or not all(map(_is_printable, pair)):
+        if pair is None or not re.sub(r"[\n\t]", "", "".join(pair)).isprintable():
             return ()
         found.append(pair)
     edits = [TextEdit(paths=(), find=find, replace=text, count=1, why="") for find, text in found]
     return tuple(found) if made(edits, now) == wanted and not _repeats_keys(path, edits, now) else ()
-
-
-def _is_printable(text: str) -> bool:
-    return text.replace("\n", "").replace("\t", "").isprintable()
 
 
 def _repeats_keys(path: str, edits: Sequence[TextEdit], now: bytes) -> bool:

@@ -100,8 +100,7 @@ def _anew(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> 
     behind = text.line_end(last or node.lineno)
     beside = comments(text, mark, known, wanted, behind=behind)
     marker = markers.name(wanted.action)
-    arguments = _arguments(text, mark)
-    arguments.pop("where", None)
+    arguments = {one.arg: _dedented(text.text(one.value)) for one in mark.keywords if one.arg not in (None, "where")}
     # Of a decorator that said it beside the marker, an edit leaves nothing.
     arguments |= {"where": leading} if (leading := where(wanted)) else {}
     new = statement(wanted, arguments, beside, marker=marker, shared=known.shared, stub=stub)
@@ -115,11 +114,6 @@ def _stub(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> 
     own = text.lines(node.lineno, node.end_lineno or node.lineno)
     stub = reindent(own, old=text.indentation(node), new="").rstrip("\n") + "\n"
     return renamed(stub, known.shared or wanted.leaf)
-
-
-def _arguments(text: Module, mark: ast.Call) -> dict[str, str]:
-    """Return the arguments of a marker that have names, as they are written."""
-    return {one.arg: _dedented(text.text(one.value)) for one in mark.keywords if one.arg}
 
 
 def _dedented(value: str) -> str:
