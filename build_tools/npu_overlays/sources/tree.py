@@ -13,6 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
+from npu_overlays.files import write_file
+
 SourceKind = Literal["git", "archive"]
 # What a user asks for: one of them, or whichever is available.
 Mode = Literal["auto", "git", "archive"]
@@ -92,7 +94,7 @@ class SourceTree:
     def unpack(self, folder: Path) -> None:
         """Write every file below `folder`, for programs that want to see them there."""
         for path, entry in self.entries.items():
-            _write(folder / path, self.read(path), executable=entry.executable)
+            write_file(folder / path, self.read(path), executable=entry.executable)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,15 +130,9 @@ class PatchedTree:
     def unpack(self, folder: Path) -> None:
         """Write every file below `folder`."""
         for path in self.paths():
-            _write(folder / path, self.after(path) or b"", executable=self.is_executable(path))
+            write_file(folder / path, self.after(path) or b"", executable=self.is_executable(path))
 
     def is_executable(self, path: str) -> bool:
         """Return whether the file is to be installed executable."""
         entry = self.upstream.entries.get(path)
         return path in self.executable or (entry is not None and entry.executable)
-
-
-def _write(file: Path, content: bytes, *, executable: bool) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(content)
-    file.chmod(0o755 if executable else 0o644)

@@ -25,6 +25,7 @@ from npu_overlays.changes.reconciliation import declarations, reconcile
 from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.errors import MergeError, OverlayError, Problem, listing
+from npu_overlays.files import write_file
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.overlay.configuration import load_overlay
@@ -176,10 +177,7 @@ class FormBuilder:
 def write(folder: Path, files: Iterable[FormFile], new: StagedOverlay) -> Content:
     """Write files of an overlay into its folder, and return the content it has then; raises `OverlayError`."""
     for file in files:
-        path = folder / file.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(file.content)
-        path.chmod(0o755 if file.executable else 0o644)
+        write_file(folder / file.path, file.content, executable=file.executable)
     overlay = load_overlay(folder)
     version = upstream_metadata(new.tree).version if needs_version(overlay) else ""
     return written_out(load_content(overlay, version), new.tree)

@@ -14,9 +14,8 @@ from packaging.utils import InvalidName, canonicalize_name
 from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.overlay.bounds import patch_bounds
 from npu_overlays.overlay.inputs import is_ignored
-from npu_overlays.overlay.layer_content import OverlayFile
+from npu_overlays.overlay.layer_content import OverlayFile, file_fault
 from npu_overlays.overlay.mails import is_cover, mails
-from npu_overlays.paths import unsafe
 
 PATCHES = "patch"
 SERIES = "series"
@@ -146,17 +145,10 @@ class _Reader:
             seen.add(name)
 
     def _is_sound(self, path: Path) -> bool:
-        relative = path.relative_to(self.root)
-        if path.is_symlink() or not path.is_file():
-            self.problems.append(
-                Problem(where=str(path), what="is not a regular file", fix="put the file itself there")
-            )
-            return False
-        if unsafe(relative.as_posix()):
-            what = "has a name with a backslash, or with characters that cannot be shown"
-            self.problems.append(Problem(where=str(path), what=what, fix="rename it"))
-            return False
-        return True
+        fault = file_fault(path, self.root)
+        if fault:
+            self.problems.append(Problem(where=str(path), what=fault[0], fix=fault[1]))
+        return fault is None
 
 
 def chosen(sets: Sequence[PatchSet], only: Iterable[str]) -> tuple[PatchSet, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from npu_overlays.errors import OverlayError, Problem, UsageError
-from npu_overlays.files import scratch, writing
+from npu_overlays.files import scratch, write_file, writing
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
@@ -113,9 +113,7 @@ def _write_file(folder: Path, file: LayerFile) -> None:
         path.unlink(missing_ok=True)
         _without_empty_folders(path.parent, folder)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(file.content)
-    path.chmod(0o755 if file.executable else 0o644)
+    write_file(path, file.content, executable=file.executable)
 
 
 def put_in_place(files: Sequence[LayerFile]) -> None:
@@ -136,8 +134,7 @@ def _beside(stack: ExitStack, file: LayerFile) -> Path:
     with writing(file.layer.folder):
         path = stack.enter_context(scratch(file.layer.folder)) / "file"
         if file.content is not None:
-            path.write_bytes(file.content)
-            path.chmod(0o755 if file.executable else 0o644)
+            write_file(path, file.content, executable=file.executable)
     return path
 
 

@@ -88,7 +88,8 @@ def _refreshed(
     marked = apply_part(subject.content, subject.tree, absent=subject.absent)
     edited = edited_files(checkout, subject.content.overlay, marked)
     step(f"deriving what gives {plural(len(edited), 'file')}")
-    plan = Planner(subject, marked, as_patch=options.as_patch).plan(edited)
+    planner = Planner(subject, marked, as_patch=options.as_patch)
+    plan = planner.plan(edited)
     done = RefreshResult(
         plan=plan,
         files=(),
@@ -99,11 +100,8 @@ def _refreshed(
     if not plan:
         return done
     reasons = explain(list(plan.unexplained()))
-    patches = dataclasses.replace(subject.content, operations=(), edits=(), files=())
-    patched = apply_part(patches, subject.tree, absent=subject.absent)
-    files = LayerWriter(subject, layer, lambda *new: Grounds(reason=Reason(why=reasons.get(new, "")))).write(
-        plan, patched
-    )
+    writer = LayerWriter(subject, layer, lambda *new: Grounds(reason=Reason(why=reasons.get(new, ""))))
+    files = writer.write(plan, planner.patched)
     refuse_installed(files)
     step("proving that this gives what was edited")
     digest = _proven(subject, files, edited, marked)
