@@ -152,6 +152,8 @@ def installed(elsewhere: Path) -> Path:
 def test_matrix_prints_what_the_command_does_also_for_github(installed: Path) -> None:
     done = make("matrix", cwd=installed, GITHUB_OUTPUT=str(installed / "output"))
     assert done.stdout == (installed / "output").read_text("utf-8") == "cells of matrix --format github\n"
+    # The command itself knows whether its output is a terminal.
+    assert make("matrix", cwd=installed).stdout == "cells of matrix\n"
     done = make("matrix", "FORMAT=gitlab", cwd=installed, SINCE="origin/a b")
     assert done.stdout == "cells of matrix --format gitlab --changed-since origin/a b\n"
 

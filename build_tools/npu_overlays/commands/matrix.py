@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from npu_overlays.commands.command import Command, option
@@ -28,6 +32,7 @@ examples:
   npu-overlays matrix --format gitlab > cells.yml
 """
 _FORMATS = """\
+table: an overlay a line, the default on a terminal; json: elsewhere;
 github: a line for $GITHUB_OUTPUT, batches=[…], each a matrix of no more jobs than GitHub runs;
 gitlab: a child pipeline in YAML
 """
@@ -38,7 +43,7 @@ class Options:
     """The folder of overlays, and how to print which of the cells."""
 
     root: Path
-    format: str = option("--format", choices=["json", "github", "gitlab"], default="json", help=_FORMATS)
+    format: str = option("--format", choices=["table", "json", "github", "gitlab"], default="", help=_FORMATS)
     since: str = option(
         "--changed-since",
         default="",
@@ -50,11 +55,20 @@ class Options:
 def _run(options: Options, console: Console) -> int:
     folder = load_overlay_folder(checked_root(options.root))
     cells = cells_of(folder, _touched(folder, options.since, console) if options.since else None)
-    if options.format == "json":
+    form = options.format or ("table" if sys.stdout.isatty() else "json")
+    if form == "json":
         console.json({"include": cells})
+    elif form == "table":
+        console.table(("overlay", "Pythons", "stack", "sources"), _rows(cells))
     else:
-        console.raw((as_github if options.format == "github" else as_gitlab)(cells))
+        console.raw((as_github if form == "github" else as_gitlab)(cells))
     return 0
+
+
+def _rows(cells: Iterable[Cell]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the cells of each overlay as one row."""
+    for (overlay, stack, sources), alike in groupby(cells, key=itemgetter("overlay", "stack", "sources")):
+        yield overlay, ", ".join(cell["python"] for cell in alike), stack, sources
 
 
 def matrix(root: Path) -> list[Cell]:

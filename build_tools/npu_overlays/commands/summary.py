@@ -30,6 +30,7 @@ class Options:
         "--format", alternative="optional", choices=["text", "yaml", "json"], default="text", help="default: text"
     )
     why: bool = flag("--why", "add the reason of every change")
+    all: bool = flag("--all", "list every import in the text, which counts them otherwise")
     diff: bool = flag("--diff", "print the diff the wheel carries", alternative="optional")
     html: Path | None = option(
         "--html",
@@ -46,7 +47,8 @@ def _run(options: Options, console: Console) -> int:
     if options.html:
         write_atomically(options.html, wheel_page(options.wheel))
         return 0
-    console.raw(wheel_summary(options.wheel, style=options.style, why=options.why, diff=options.diff))
+    shown = wheel_summary(options.wheel, style=options.style, why=options.why, every=options.all, diff=options.diff)
+    console.raw(shown)
     return 0
 
 
