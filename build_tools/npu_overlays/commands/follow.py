@@ -31,7 +31,7 @@ examples:
   npu-overlays follow transformers --out /tmp/follow
   npu-overlays follow verl --prove "make prove"
 
-exit codes: 0 whatever was left to decide; 2 to 6 as for every command
+exit codes: 0 done, also if parts are left to decide; 2 to 6 as for every command
 """
 _HEADINGS = ("project", "release", "outcome", "left", "seconds", "report")
 

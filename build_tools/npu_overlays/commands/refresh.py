@@ -53,7 +53,7 @@ class Options(OneOverlay):
     """The overlay, its checkout, and how to bring that back."""
 
     folder: Path = option(type=whole_path, metavar="DIR", help="a work tree made by `npu-overlays checkout`")
-    why: str = option("--why", type=one_line, default="", metavar="TEXT", help="the reason for all that is new")
+    why: str = option("--why", type=one_line, default="", metavar="TEXT", help="the reason for everything new")
     into: str = option(
         "--into", default="", metavar="LAYER", help="the layer that takes what is new (default: the pin)"
     )
