@@ -90,9 +90,13 @@ def _member(site: Site) -> list[Splice]:
     owner = find(site.module, site.operation, symbol=with_selector(parent, leading)).node
     if not isinstance(owner, ast.ClassDef):
         raise site.error(f"`{parent}` is not a class upstream", "add the name at module level")
-    if site.closed_kind(parent) == "Protocol":
+    kind = site.closed_kind(parent)
+    if kind == "Protocol":
         what = f"`{parent}` is a Protocol: whatever it holds, its implementations must have"
         raise site.error(what, "add it to those")
+    if kind == "TypedDict" and not site.operation.annotation:
+        what = f"`{parent}` is a TypedDict, whose objects are plain dicts: none would have `{name}`"
+        raise site.error(what, "add a function at module level")
     gap = "" if site.operation.kind == "attribute" else "\n"
     replacement = site.companions.replacement(parent)
     if not replacement and not site.module.begins_line(owner.body[0]):
