@@ -11,7 +11,7 @@ from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, selector, with_selector
 from npu_overlays.model.splices import Splice
-from npu_overlays.model.syntax import called, is_name
+from npu_overlays.model.syntax import called, is_name, last_name
 from npu_overlays.overlay.operations import Operation
 
 _STEP = "    "
@@ -56,7 +56,7 @@ def _is_record(module: Module, owner: str) -> bool:
     """Return whether what decorates a class gives it ``__eq__`` and ``__hash__``."""
     for known in module.definitions.get(owner, []):
         for decorator in getattr(known.node, "decorator_list", []):
-            if ast.unparse(called(decorator)).rpartition(".")[2] in _RECORDS:
+            if last_name(called(decorator)) in _RECORDS:
                 return True
     return False
 
