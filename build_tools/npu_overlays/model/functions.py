@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
@@ -44,7 +44,12 @@ def a_kind(kind: FunctionKind) -> str:
 
 def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
     """Yield what a function's body holds and runs itself, without the bodies of functions and classes inside it."""
-    pending: list[ast.AST] = list(function.body)
+    return nodes_run(function.body)
+
+
+def nodes_run(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield what statements hold and run themselves, without the bodies of functions and classes inside them."""
+    pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()
         yield node
