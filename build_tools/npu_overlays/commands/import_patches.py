@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from npu_overlays.authoring.import_patches.report import KINDS, as_json, notices
 from npu_overlays.authoring.init.request import InitRequest
 from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder, one_line, package
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.notes import as_typed
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.errors import MergeError, OverlayError
 from npu_summary.plurals import plural
@@ -176,7 +174,7 @@ def _report_one(console: Console, one: ImportedPatchSet, options: Options) -> No
             console.notices(str(problem).splitlines())
         console.line(f"  {plural(len(problems), 'problem')} to mend there, or a build refuses it", style="yellow")
     if not options.dry_run:
-        console.line(f"  next: npu-overlays lock {shlex.quote(as_typed(one.overlay.folder))}")
+        console.line(f"  next: npu-overlays lock {one.overlay.argument}")
 
 
 def _proof_line(one: ImportedPatchSet, kind: FormKind) -> str:

@@ -16,6 +16,7 @@ class BuiltWheels:
     """The files of one overlay."""
 
     overlay: str  # name of the overlay
+    argument: str  # what names it on a command line
     wheel: Path  # the patched distribution
     companion: Path  # the empty distribution under upstream's name that goes with it
     sha256: str  # of the wheel, hex
