@@ -67,6 +67,7 @@ def _written(task: Task, made: WheelPair, folder: Path, began: float) -> BuiltWh
         sha256=digest,
         record=made.record,
         rebuilt=True,
+        notices=made.notices,
         seconds=time.perf_counter() - began,
     )
 

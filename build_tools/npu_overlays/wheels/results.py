@@ -25,6 +25,7 @@ class BuiltWheels:
     seconds: float  # how long it took
     # versions of development builds in whose place it has come, and which installers take for newer
     instead_of: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  # what to know of them, in sentences; none of files that were there already
 
     @property
     def development(self) -> bool:
