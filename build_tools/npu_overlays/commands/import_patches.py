@@ -154,7 +154,7 @@ def _run(options: Options, console: Console) -> int:
 
 def _report(console: Console, outcome: ImportResult, options: Options) -> None:
     for path in outcome.passed_over:
-        what = "is in no series" if path.suffix in (".patch", ".diff") else "is no *.patch"
+        what = "is in no series" if {".patch", ".diff"} & set(path.suffixes) else "is no *.patch"
         console.notice(f"{path}: {what}, and was passed over")
     for one in outcome.migrated:
         _report_one(console, one, options)

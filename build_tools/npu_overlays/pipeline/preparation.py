@@ -193,7 +193,7 @@ def prepare(loaded: Loaded) -> Prepared:
         record=record,
         notices=(
             *notices,
-            *ineffective(applied.patched),
+            *ineffective(content.patches, applied.patched),
             *unprintable_path_notices(overlay.pin, tree, overlay=overlay.name),
             *own_metadata_notices(overlay, applied.after),
         ),
