@@ -151,7 +151,7 @@ def _report(console: Console, port: Port) -> None:
         console.table(_HEADINGS, map(_cells, rest))
     console.line("")
     if port.is_finished:
-        console.line(f"finished, and locked: npu-overlays check {port.new.name}", style="green")
+        console.line(f"finished, and locked: npu-overlays check {port.new.argument}", style="green")
         return
     console.problems(port.problems)
     left = [part for part in port.open if not part.verdict.proposal]
@@ -161,7 +161,7 @@ def _report(console: Console, port: Port) -> None:
         _tell_left(console, port, left)
     else:
         console.line(f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
-    console.line(f"next: npu-overlays port {port.new.name} --continue{_accepting(port)}")
+    console.line(f"next: npu-overlays port {port.new.argument} --continue{_accepting(port)}")
 
 
 def _accepting(port: Port) -> str:
