@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
-from npu_overlays.model.syntax import is_name, last_name, nodes_of
+from npu_overlays.model.syntax import children, is_name, last_name, nodes_of
 
 FunctionKind = Literal["plain function", "generator", "coroutine", "async generator"]
 # What reads the frames below it, and so meets a wrapper: by attribute, by name, or as a keyword argument.
@@ -63,7 +63,7 @@ def outer_parts(node: ast.AST) -> list[ast.AST]:
         return [*getattr(node, "decorator_list", []), *defaults]
     if isinstance(node, ast.ClassDef):
         return [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
-    return list(ast.iter_child_nodes(node))
+    return children(node)
 
 
 def frame_lookers(node: FunctionNode) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TypeAlias
 
@@ -73,9 +73,9 @@ def kinds_of_path(path: str) -> Iterator[str]:
         yield from kinds_of_name(part)
 
 
-def imports_of(tree: ast.AST) -> Imports:
-    """Return the full name of what each absolute import of a module brings, by the name that it binds."""
-    return {one.local: one.full for one in all_imported(tree, "", package=False) if one.module}
+def imports_of(nodes: Iterable[ast.AST]) -> Imports:
+    """Return the full name of what each absolute import among a module's nodes brings, by the name that it binds."""
+    return {one.local: one.full for one in all_imported(nodes, "", package=False) if one.module}
 
 
 def risk_signs(statement: CodeStatement, imports: Imports) -> Iterator[tuple[str, str]]:
