@@ -198,21 +198,26 @@ def run(model: torch.nn.Module, variant: Variant, device: str) -> dict[str, torc
 
 
 def _save(family: str, folder: Path, results: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
-    """Run a family and save results by variant, and of the emulated NPU the operators that ran.
+    """Run a family and save results by variant, and of the emulated NPU the operators that ran; or else the error."""
+    try:
+        torch.save(results(family, _needs(family)), folder / f"{family}.pt")
+    except Exception as error:  # whatever upstream raises is the answer
+        lines = str(error).strip().splitlines() or [""]
+        (folder / f"{family}.txt").write_text(f"{type(error).__name__}: {lines[0]}\n", "utf-8")
 
-    Where upstream raises with each configuration, the first error is saved.
-    """
-    errors = []
+
+def _needs(family: str) -> dict[str, Any]:
+    """Return what a configuration needs beside small sizes to run on the CPU; raises the first error if nothing helps."""
+    first: Exception | None = None
     for more in _ATTEMPTS:
         try:
-            saved = results(family, more)
-        except Exception as error:  # whatever upstream raises is the answer
-            lines = str(error).strip().splitlines() or [""]
-            errors.append(f"{type(error).__name__}: {lines[0]}\n")
+            run(build(family, more), VARIANTS[0], "cpu")
+        except Exception as error:  # whatever upstream raises
+            first = first or error
         else:
-            torch.save(saved, folder / f"{family}.pt")
-            return
-    (folder / f"{family}.txt").write_text(errors[0], "utf-8")
+            return more
+    assert first is not None  # noqa: S101  # there are attempts
+    raise first
 
 
 def _on_cpu(family: str, more: dict[str, Any]) -> dict[str, Any]:
