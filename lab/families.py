@@ -207,7 +207,7 @@ def _save(family: str, folder: Path, results: Callable[[str, dict[str, Any]], di
 
 
 def _needs(family: str) -> dict[str, Any]:
-    """Return what a configuration needs beside small sizes to run on the CPU; raises the first error if nothing helps."""
+    """Return what a configuration needs beside small sizes to run on the CPU; raises the first error if none helps."""
     first: Exception | None = None
     for more in _ATTEMPTS:
         try:
