@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.authoring.port.carry_out import carry_out
+from npu_overlays.authoring.port.causes import Cause, causes
 from npu_overlays.authoring.port.decisions import Decisions
 from npu_overlays.authoring.port.folder import abort, origin_of, read_state
-from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.port import Port, evaluate, examine
 from npu_overlays.authoring.port.start import StartedPort, start
 from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
@@ -53,7 +54,15 @@ kinds:
 _EPILOG = """
 exit codes: 0 it is finished and locked; 5 parts are left to decide or to correct
 """
-_HEADINGS = ("became", "proposal", "action", "target", "where to", "commit", "evidence")
+_WIDTH = 100
+# Commits of one cause.
+_SHOWN = 3
+_PROPOSALS = {
+    "drop": "proposed: drop it, for that reason",
+    "retarget": "proposed: the same where upstream has it now",
+    "follow": "proposed: the same as upstream is called now",
+    "keep": "proposed: it stays as it is",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +88,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--show", default="", metavar="NAME", help="print upstream's old and new definition side by side"
     )
     group.add_argument("--abort", action="store_true", help="remove OVERLAY, whose port is not finished")
-    parser.add_argument("--accept", action="append", default=[], metavar="KIND|NAME", help="carry out what is proposed")
+    parser.add_argument(
+        "--accept", action="append", default=[], metavar="KIND|CAUSE|NAME", help="carry out what is proposed"
+    )
     parser.add_argument("--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="omit it")
     add_json(parser)
 
@@ -148,23 +159,60 @@ def _report(console: Console, port: Port) -> None:
     fitting = [part for part in port.parts if part.verdict.kind == "fits"]
     console.line(f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
     console.line(f"{len(fitting)} of {plural(len(port.parts), 'part')} fit as they stand")
-    rest = sorted((part for part in port.parts if part not in fitting), key=_order)
-    if rest:
+    found = causes(port.parts)
+    for cause in found:
         console.line("")
-        console.table(_HEADINGS, map(_cells, rest))
+        for line in _lines(cause, port):
+            console.line(line)
     console.line("")
     if port.is_finished:
         console.line(f"finished, and locked: npu-overlays check {port.new.name}", style="green")
         return
     console.problems(port.problems)
-    left = [part for part in port.open if not part.verdict.proposal]
-    proposed = len(port.open) - len(left)
-    if port.open:
-        console.line(f"{plural(len(port.open), 'part')} open: {proposed} with a proposal, {len(left)} for you")
-        _tell_left(console, port, left)
+    undecided = [cause for cause in found if cause.is_open]
+    proposed = sum(bool(cause.proposal) for cause in undecided)
+    if undecided:
+        count = f"{plural(len(port.open), 'part')} open, for {plural(len(undecided), 'cause')}"
+        console.line(f"{count}: {proposed} with a proposal, {len(undecided) - proposed} for you")
     else:
         console.line(f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
+    for text in _yours(port, undecided):
+        console.line(text)
     console.line(f"next: npu-overlays port {port.new.name} --continue{_accepting(port)}")
+
+
+def _lines(cause: Cause, port: Port) -> Iterator[str]:
+    """Yield what is said of a cause, no line wider than `_WIDTH` but where a name is."""
+    yield from _wrapped(cause.said, "", "    ")
+    for commit in cause.commits[:_SHOWN]:
+        pull = f" #{commit.pull}" if commit.pull and f"#{commit.pull})" not in commit.subject else ""
+        yield from _wrapped(f"by {commit}{pull}", "  ", "    ")
+    if cause.is_open:
+        yield from _wrapped(_PROPOSALS.get(cause.proposal, cause.proposal or "for you to decide"), "  ", "    ")
+        yield f"  --accept {cause.name}" if cause.proposal else f"  --drop '{cause.name}=WHY'"
+    for text in cause.unknown:
+        yield from _wrapped(f"to look at: {text}", "  ", "    ")
+    for part in cause.parts:
+        yield from _wrapped(f"{part.action} {part.name}", "    ", "      ")
+        if part.is_open and port.states_itself(part):
+            yield from _wrapped(f"at {part.where}", "      ", "        ")
+    for text in cause.operations:
+        yield ""
+        for line in text.splitlines():
+            deeper = " " * (len(line) - len(line.lstrip()) + 8)
+            yield from _wrapped(line, "    | ", f"    | {deeper}") or ["    |"]
+
+
+def _wrapped(text: str, first: str, rest: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
 
 
 def _accepting(port: Port) -> str:
@@ -173,27 +221,13 @@ def _accepting(port: Port) -> str:
     return "" if not proposed else f" --accept {'absorbed' if proposed == {'absorbed'} else 'all'}"
 
 
-def _tell_left(console: Console, port: Port, left: Iterable[PortedPart]) -> None:
-    below = [part for part in left if not port.states_itself(part)]
-    for part in left:
-        console.line(f"  {part.where}{'' if part in below else ': edit it, or delete it'}")
-    if below:
-        tree = port.new.folder / "tree"
-        console.line(f"  what takes its place, if anything, goes under {tree}; and --drop '{below[0].name}=WHY'")
-
-
-def _order(part: PortedPart) -> tuple[bool, bool, int, str]:
-    verdict = part.verdict
-    return verdict.applies, bool(verdict.proposal), KINDS.index(verdict.kind), part.name
-
-
-def _cells(part: PortedPart) -> tuple[str, ...]:
-    verdict = part.verdict
-    proposal = verdict.proposal or ("" if verdict.applies else "yours")
-    commit = ""
-    if part.commit:
-        commit = f"{part.commit.id[:9]} {part.commit.date}{f' #{part.commit.pull}' if part.commit.pull else ''}"
-    return verdict.kind, proposal, part.action, part.name, verdict.to, commit, verdict.evidence
+def _yours(port: Port, undecided: Iterable[Cause]) -> Iterator[str]:
+    """Yield what a person can do where nothing is proposed."""
+    left = [part for cause in undecided for part in cause.parts if part.is_open and not part.verdict.proposal]
+    if any(map(port.states_itself, left)):
+        yield f"  what {port.new.name} states itself: edit it, or delete it"
+    if not all(map(port.states_itself, left)):
+        yield f"  what takes its place, if anything, goes under {port.new.folder / 'tree'}; and --drop"
 
 
 def _show(port: Port, name: str, console: Console) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from npu_overlays.authoring.port.absorption import Absorption
+from npu_overlays.authoring.port.adaptation import UnprovenError, adapted, function_of
 from npu_overlays.authoring.port.fit import Fit, Fitter
 from npu_overlays.authoring.port.missing_targets import MissingTargets, lost_place
 from npu_overlays.authoring.port.relocations import Relocations
@@ -21,7 +22,10 @@ from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, ContractDifference
 from npu_overlays.errors import listing
+from npu_overlays.model.code_blocks import renamed
+from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.selectors import chosen
+from npu_overlays.model.signature_changes import signature_change
 from npu_overlays.overlay.bounds import ALWAYS
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
@@ -144,7 +148,7 @@ class Classifier:
             return Verdict(kind="taken" if "already defines" in fit.problem else "does not fit", evidence=fit.problem)
         if operation.action == "edited":
             return self._edit(operation, now, fit)
-        return self._changed_target(operation, fit)
+        return self._changed_target(operation, now, fit)
 
     def _has_target(self, operation: Operation, now: Snapshot) -> bool:
         """Return whether upstream has what an operation is on: its symbol, or the place of an addition."""
@@ -175,7 +179,7 @@ class Classifier:
             return Verdict(kind="already gone", proposal="drop", evidence=evidence)
         return Verdict(kind="find gone" if "occurs" in fit.problem else "does not fit", evidence=_obstacles(fit))
 
-    def _changed_target(self, operation: Operation, fit: Fit) -> Verdict:
+    def _changed_target(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
         """Return the verdict on an operation whose target is there, but not as it needs it."""
         parts, evidence = {one.part for one in fit.breaking}, _obstacles(fit)
         locked = self.fitter.locked(operation)
@@ -185,8 +189,36 @@ class Classifier:
         if _AMBIGUOUS.search(fit.problem):
             return Verdict(kind="ambiguous", evidence=evidence)
         if "parameter" in fit.problem or parts & {"signature", "decorators", "kind"}:
-            return Verdict(kind="signature changed", evidence=evidence)
+            return self._changed_signature(operation, now, evidence)
         return Verdict(kind="body changed" if parts else "does not fit", evidence=evidence)
+
+    def _changed_signature(self, operation: Operation, now: Snapshot, evidence: str) -> Verdict:
+        """Return the verdict on an operation on a function that is called otherwise now, or decorated otherwise."""
+        path, symbol = operation.path, operation.symbol
+        module, after = now.module(path), now.definition(path, symbol)
+        was = self.base.definition(path, symbol) if self.fitter.locked(operation) else None
+        changed = Verdict(kind="signature changed", evidence=evidence)
+        if module is None or after is None or operation.action not in ("wrapped", "replaced"):
+            return changed
+        try:
+            # What was not locked was written for another version: its own parameters say what that had.
+            before = was.node if was else function_of(operation.text)[1]
+            if not isinstance(before, FUNCTIONS) or not isinstance(after.node, FUNCTIONS):
+                return changed
+            change = signature_change(before, after.node, module.tree, decorated=was is not None)
+            changed = replace(changed, change=str(change))
+            text = adapted(operation, change)
+        except UnprovenError as error:
+            return replace(changed, unknown=str(error))
+        if text == operation.text:
+            return replace(changed, proposal="keep", unknown="what the decorator of now does with the function")
+        wanted = replace(operation, text=renamed(text, operation.leaf), shared="")
+        if problem := self.fitter.problem(wanted, module):
+            return replace(changed, unknown=problem)
+        unknown = f"whether `{operation.leaf}` is still what the change is for: syntax says only how it is called"
+        if change.added:
+            unknown = f"whether {listing(change.added)} needs what is done here to other parameters: it is handed on"
+        return replace(changed, proposal="follow", wanted=wanted, unknown=unknown)
 
 
 def _obstacles(fit: Fit) -> str:
