@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -176,8 +176,9 @@ def _report(console: Console, port: Port) -> None:
         console.line(f"{count}: {proposed} with a proposal, {len(undecided) - proposed} for you")
     else:
         console.line(f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
-    for text in _yours(port, undecided):
-        console.line(text)
+    left = [part for part in port.open if not part.verdict.proposal]
+    if not all(map(port.states_itself, left)):
+        console.line(f"what takes its place, if anything, goes under {port.new.folder / 'tree'}; and --drop")
     console.line(f"next: npu-overlays port {port.new.name} --continue{_accepting(port)}")
 
 
@@ -195,7 +196,7 @@ def _lines(cause: Cause, port: Port) -> Iterator[str]:
     for part in cause.parts:
         yield from _wrapped(f"{part.action} {part.name}", "    ", "      ")
         if part.is_open and port.states_itself(part):
-            yield from _wrapped(f"at {part.where}", "      ", "        ")
+            yield from _wrapped(f"at {part.where}: edit it, or delete it", "      ", "        ")
     for text in cause.operations:
         yield ""
         for line in text.splitlines():
@@ -219,15 +220,6 @@ def _accepting(port: Port) -> str:
     """Return the option that accepts the next proposals: what is absorbed comes last, and by its name."""
     proposed = {part.verdict.kind for part in port.open if part.verdict.proposal}
     return "" if not proposed else f" --accept {'absorbed' if proposed == {'absorbed'} else 'all'}"
-
-
-def _yours(port: Port, undecided: Iterable[Cause]) -> Iterator[str]:
-    """Yield what a person can do where nothing is proposed."""
-    left = [part for cause in undecided for part in cause.parts if part.is_open and not part.verdict.proposal]
-    if any(map(port.states_itself, left)):
-        yield f"  what {port.new.name} states itself: edit it, or delete it"
-    if not all(map(port.states_itself, left)):
-        yield f"  what takes its place, if anything, goes under {port.new.folder / 'tree'}; and --drop"
 
 
 def _show(port: Port, name: str, console: Console) -> int:

@@ -10,6 +10,10 @@ from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
 from npu_overlays.authoring.port.verdicts import KINDS
 from npu_overlays.authoring.writer.statements import statement
+from npu_overlays.errors import listing
+
+# Of what one commit removed.
+_SHOWN = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +77,10 @@ def causes(found: Iterable[PortedPart]) -> list[Cause]:
     for part in found:
         if part.verdict.kind != "fits":
             together.setdefault(part.cause, []).append(part)
-    listed = [Cause(name=name, said=parts[0].said, parts=tuple(parts)) for name, parts in together.items()]
+    listed: list[Cause] = []
+    for name, parts in together.items():
+        said = listing(dict.fromkeys(part.said for part in parts), _SHOWN)
+        listed.append(Cause(name=name, said=said, parts=tuple(parts)))
     return sorted(listed, key=_order)
 
 

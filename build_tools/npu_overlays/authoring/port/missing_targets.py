@@ -32,8 +32,8 @@ class MissingTargets:
         self._fitter = fitter
         self._relocations = relocations
 
-    def verdict(self, operation: Operation, now: Snapshot, problem: str) -> Verdict:
-        """Return the verdict on an operation; ``problem`` is why it cannot be applied."""
+    def verdict(self, operation: Operation, now: Snapshot) -> Verdict:
+        """Return the verdict on an operation."""
         path = operation.path
         top, slash, _ = path.partition("/")
         if path not in now and slash and top not in now.top_folders:
@@ -48,11 +48,10 @@ class MissingTargets:
         locked = self._fitter.locked(operation)
         if path in now and locked is not None and locked.kind == "import":
             return Verdict(kind="already gone", proposal="drop", evidence=self._lacks_symbol(operation, now))
-        change = f"`{operation.symbol}` is gone" if path in now else f"{path} is gone"
-        after = self._relocations.successors(operation, now)
+        after, lost = self._relocations.successors(operation, now), lost_place(operation, now)
         named = [name.removeprefix(f"{path}:") for name in after.named]
-        verdict = retired(lost_place(operation, now) or problem, named, is_likely=after.is_likely)
-        return replace(verdict, change=change)
+        verdict = retired(lost or f"{path} has no `{operation.symbol}`", named, is_likely=after.is_likely)
+        return verdict if lost else replace(verdict, change=f"`{operation.symbol}` is gone")
 
     def _without_package(self, operation: Operation, now: Snapshot, evidence: str) -> Verdict:
         """Return the verdict on an operation whose package left the repository; its file may have stayed elsewhere."""

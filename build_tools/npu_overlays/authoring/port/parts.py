@@ -66,10 +66,7 @@ class PortedPart:
     @property
     def said(self) -> str:
         """What upstream did, in words that are the same for every part that it concerns."""
-        verdict = self.verdict
-        if self.commit and verdict.kind in _GONE:
-            return "upstream removed what they are on"
-        return verdict.change or f"{verdict.kind}: {verdict.evidence}"
+        return self.verdict.change or f"{self.verdict.kind}: {self.verdict.evidence}"
 
     @property
     def cause(self) -> str:

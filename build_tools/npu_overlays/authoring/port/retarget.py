@@ -101,9 +101,8 @@ def restated(moves: Iterable[Retarget], known: Mapping[str, str], now: SourceTre
         by_path.setdefault(move.wanted.path, []).append(move)
     found: dict[str, bytes] = {}
     for path, listed in by_path.items():
-        blank = (
-            f'"""What changes in {path}: stated anew where upstream moved it."""\n\nfrom {MARKERS_MODULE} import *\n'
-        )
+        docstring = f'"""What changes in {path}: stated anew for this version of upstream."""'
+        blank = f"{docstring}\n\nfrom {MARKERS_MODULE} import *\n"
         text = Module(path, known.get(path, blank).encode())
         markers = Markers(text.tree)
         operations = [_calling(move.wanted, markers.name("upstream")) for move in listed]

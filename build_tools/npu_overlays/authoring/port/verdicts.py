@@ -95,7 +95,7 @@ class Verdict:
 def left(evidence: str, there: str) -> Verdict:
     """Return the verdict on what left with its package, and may be in a new file."""
     evidence += f", but {there}, which is new, may be where its file went"
-    return Verdict(kind="left", evidence=evidence, unknown=f"whether `{there}` needs the change")
+    return Verdict(kind="left", evidence=evidence, change=evidence, unknown=f"whether `{there}` needs the change")
 
 
 def retired(evidence: str, successors: Sequence[str], *, is_likely: bool) -> Verdict:
@@ -108,4 +108,5 @@ def retired(evidence: str, successors: Sequence[str], *, is_likely: bool) -> Ver
     """
     named = listing((f"`{one}`" for one in successors), _SHOWN) or "what does its work now, if anything,"
     unknown = f"whether {named} needs the change, too"
-    return Verdict(kind="retired", proposal="" if is_likely else "drop", evidence=evidence, unknown=unknown)
+    proposal: Proposal = "" if is_likely else "drop"
+    return Verdict(kind="retired", proposal=proposal, evidence=evidence, change=evidence, unknown=unknown)
