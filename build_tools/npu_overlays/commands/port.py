@@ -29,12 +29,13 @@ from npu_summary.plurals import plural
 _DROPPED = re.compile(r"([^=[]*(?:\[.*?\])?)=(.*)", re.DOTALL)
 _DESCRIPTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and
-sha256, and a table of every part of the old overlay: what fits, what changed,
-what was renamed or moved and where to, what is gone, what upstream does itself
-now; each with the evidence, and with the commit that did it.
+sha256, and what upstream did to the parts of the old overlay: what changed, was
+renamed or moved, is gone, or is done by upstream itself now. Each cause is said
+once, with the commit that did it, the parts that it concerns, and the proposal
+for them: the operations in full, and what they leave open.
 
-Nothing changes unasked. --accept carries out the proposals of the table, by
-kind or by name; `all` is every proposal but those of kind absorbed, since a
+Nothing changes unasked. --accept carries out proposals, by cause, by kind or by
+name; `all` is every proposal but those of kind absorbed, since a
 change that was forwarded may have been merged without its NPU part. The rest is
 yours: write it under tree/ of the new folder, or --drop it with a reason, and
 --continue. Layers are not touched: the new pin drops, with a reason, what no
@@ -45,6 +46,7 @@ examples:
   npu-overlays port verl@d62da49 --to v0.7.0
   npu-overlays port transformers@91393fe --to 4.57.6 --accept all
   npu-overlays port verl@f9c855f --continue --accept renamed --accept already-gone
+  npu-overlays port transformers@5.24.0 --continue --accept past_key_values-is-cache-now
   npu-overlays port verl@f9c855f --continue --drop 'vLLMRollout.__init__=Upstream has no such rollout.'
   npu-overlays port verl@f9c855f --show vLLMRollout.__init__
   npu-overlays port verl@f9c855f --abort
@@ -225,7 +227,7 @@ def _accepting(port: Port) -> str:
 def _show(port: Port, name: str, console: Console) -> int:
     named = [part for part in port.parts if name in (part.name, part.name.partition(":")[2])]
     if not named:
-        fix = "name one of the table of `port --continue`"
+        fix = "name a part that `port --continue` prints"
         raise UsageError(Problem(where=f"--show {name}", what="names no part of this port", fix=fix))
     console.line(f"{port.old.name} | {port.new.name}")
     for part in named:

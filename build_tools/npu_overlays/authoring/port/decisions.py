@@ -128,7 +128,7 @@ def _check_names(port: Port, decisions: Decisions, drops: Mapping[str, str]) -> 
         known |= {part.name, part.symbol, part.cause}
     options = [f"--accept {one}" for one in decisions.accept if one not in known]
     options += [f"--drop {name}" for name in drops if name not in known]
-    fix = "name one of the table, its symbol alone, or a kind; --accept also takes all"
+    fix = "name a cause or a part that it prints, a symbol alone, or a kind; --accept also takes all"
     problems = [Problem(where=option, what="names no part that is open here", fix=fix) for option in options]
     problems += _ambiguous_names(port, decisions, filter(known.__contains__, drops))
     if problems:

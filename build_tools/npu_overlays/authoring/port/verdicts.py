@@ -45,7 +45,7 @@ MEANINGS: dict[Kind, str] = {
     "other value": "it deletes an assignment, of which only the value changed",
     "absorbed": "upstream seems to do it itself now",
     "left": "the package it is in left the repository",
-    "retired": "its file or class is gone, and nothing like it was found",
+    "retired": "its file, class or function is gone, and nothing like it was found",
     "taken": "upstream has another definition, file or key under the name it adds",
     "ambiguous": "its target is there more than once, or under a condition",
     "find gone": "a text it looks for does not occur as often as it says",
