@@ -75,11 +75,13 @@ class SignatureChange:
         said = [f"`{old}` is `{new}` now" for old, new in self.renamed.items()]
         for names, what in ((self.added, "new"), (self.removed, "gone")):
             if names:
-                said.append(f"{listing([f'`{name}`' for name in names])} {'is' if len(names) == 1 else 'are'} {what}")
+                listed = listing(f"`{name}`" for name in names)
+                said.append(f"{listed} {'is' if len(names) == 1 else 'are'} {what}")
         for was, now in self._pairs():
             said += _other_default(was, now)
         if self.is_reordered:
-            said.append(f"its parameters stand as ({', '.join(one.name for one in self.after)})")
+            order = ", ".join(one.name for one in self.after)
+            said.append(f"its parameters stand as ({order})")
         return "; ".join([*said, *self.decorators])
 
 
@@ -116,7 +118,7 @@ def _renames(before: FunctionNode, after: FunctionNode) -> Iterator[tuple[str, s
     It says so by a decorator that names both, or by a body that is the same but for the names.
     """
     pairs: dict[str, str] = {}
-    was, now = ([(one.kind, one.name) for one in parameters(node.args)] for node in (before, after))
+    was, now = map(_names, (before, after))
     for tag, start, end, there, behind in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if tag == "replace":
             for (kind, old), (other, new) in zip(was[start:end], now[there:behind], strict=False):
@@ -124,8 +126,12 @@ def _renames(before: FunctionNode, after: FunctionNode) -> Iterator[tuple[str, s
                     pairs[old] = new
     is_same = bool(pairs) and _body(before, pairs) == _body(after, {})
     for old, new in pairs.items():
-        if is_same or any(_names_both(one, old, new) for one in after.decorator_list):
+        if is_same or any(_announces(one, {old: new}) for one in after.decorator_list):
             yield old, new
+
+
+def _names(node: FunctionNode) -> list[tuple[str, str]]:
+    return [(one.kind, one.name) for one in parameters(node.args)]
 
 
 def _body(node: FunctionNode, names: Mapping[str, str]) -> str:
@@ -136,9 +142,10 @@ def _body(node: FunctionNode, names: Mapping[str, str]) -> str:
     return dump(block)
 
 
-def _names_both(decorator: ast.expr, old: str, new: str) -> bool:
+def _announces(decorator: ast.expr, renamed: Mapping[str, str]) -> bool:
+    """Return whether a decorator's arguments say both names of a parameter."""
     texts = {one.value for one in all_of(decorator, ast.Constant)}
-    return isinstance(decorator, ast.Call) and {old, new} <= texts
+    return isinstance(decorator, ast.Call) and any({old, new} <= texts for old, new in renamed.items())
 
 
 def _decorators(
@@ -153,12 +160,16 @@ def _decorators(
     matcher = difflib.SequenceMatcher(None, list(map(dump, was)), list(map(dump, is_now)), autojunk=False)
     for tag, start, end, there, behind in matcher.get_opcodes():
         old = was[start:end]
-        new = [one for one in is_now[there:behind] if not any(_names_both(one, *pair) for pair in renamed.items())]
+        new = [one for one in is_now[there:behind] if not _announces(one, renamed)]
         if tag == "equal" or not (old or new):
             continue
-        texts = [" ".join(f"`@{brief(one)}`" for one in listed) for listed in (old, new)]
-        is_exchange = len(old) == len(new) and all(map(_is_exchanged, old, new)) and not _names(now, old)
+        texts = list(map(_said, (old, new)))
+        is_exchange = len(old) == len(new) and all(map(_is_exchanged, old, new)) and not _is_named(now, old)
         yield f"{texts[0] or texts[1]} is {(texts[1] or 'gone') if old else 'new'} now", is_exchange
+
+
+def _said(decorators: Sequence[ast.expr]) -> str:
+    return " ".join(f"`@{brief(one)}`" for one in decorators)
 
 
 def _is_exchanged(old: ast.expr, new: ast.expr) -> bool:
@@ -167,7 +178,7 @@ def _is_exchanged(old: ast.expr, new: ast.expr) -> bool:
     return dump(ast.Call(old.func, new.args, new.keywords)) == dump(old)
 
 
-def _names(module: ast.Module, decorators: Sequence[ast.expr]) -> bool:
+def _is_named(module: ast.Module, decorators: Sequence[ast.expr]) -> bool:
     """Return whether a module still names one of some decorators."""
     gone = {last_name(one.func) for one in decorators if isinstance(one, ast.Call)}
     return any(last_name(one) in gone for one in all_of(module, (ast.Name, ast.Attribute)))

@@ -7,7 +7,8 @@ and a parameter that is new is handed on. All else is `UnprovenError`, with the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 from npu_overlays.errors import listing
 from npu_overlays.merge.actions.wraps import end_of_parameters
@@ -18,7 +19,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.signature_changes import SignatureChange
 from npu_overlays.model.signatures import Parameter, is_upstreams, parameters
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.syntax import all_of, is_name
+from npu_overlays.model.syntax import all_of, call_arguments, is_name
 from npu_overlays.model.tokens import tokens
 from npu_overlays.overlay.operations import Operation
 
@@ -63,9 +64,10 @@ def _check(text: str, original: str, change: SignatureChange) -> None:
     listed = parameters(node.args)
     own = {one.name for one in listed}
     words = {one.id for one in all_of(node, ast.Name)}
-    inner = {one.arg for one in all_of(node, ast.arg) if all(one is not known.node for known in listed)}
+    outer = [one.node for one in listed]
+    inner = {one.arg for one in all_of(node, ast.arg) if one not in outer}
     texts = {one.value for one in all_of(node, ast.Constant) if isinstance(one.value, str)}
-    starred = [{one.kind for one in those if one.is_starred} for those in (listed, change.before, change.after)]
+    starred = list(map(_starred, (listed, change.before, change.after)))
     calls = list(_calls(node, original))
     taken = (own | words) & {*change.added, *change.renamed.values()}
     surplus = own - {one.name for one in change.before}
@@ -76,7 +78,7 @@ def _check(text: str, original: str, change: SignatureChange) -> None:
         "upstream takes other `*` or `**`": not starred[1] == starred[2] == starred[0],
         "it may name parameters by texts, or in functions of its own": changed & (texts | inner) or words & _INDIRECT,
         f"it does more with `{original}` than to call it": changed and len(calls) != _count(node, original),
-        "a comment stands between arguments": any(_has_comment(module, one) for one in (node.args, *calls)),
+        "a comment stands between arguments": any(map(partial(_has_comment, module), (node.args, *calls))),
         "it returns what it makes itself, and may have to use what is new": change.added and not _hands_on(node, calls),
     }  # fmt: skip
     altered = sorted(one for one in own - {"self"} if _is_altered(node, one))
@@ -89,13 +91,17 @@ def _check(text: str, original: str, change: SignatureChange) -> None:
             raise UnprovenError(reason)
 
 
+def _starred(listed: Iterable[Parameter]) -> set[str]:
+    return {one.kind for one in listed if one.is_starred}
+
+
 def _count(node: ast.AST, name: str) -> int:
     return sum(one.id == name for one in all_of(node, ast.Name))
 
 
 def _handed(calls: list[ast.Call], name: str) -> int:
     """Return how often calls of the original are given a parameter as it is."""
-    return sum(is_name(one, name) for call in calls for one in (*call.args, *(word.value for word in call.keywords)))
+    return sum(is_name(one, name) for call in calls for one in call_arguments(call))
 
 
 def _calls(node: FunctionNode, original: str) -> Iterator[ast.Call]:
@@ -117,7 +123,8 @@ def _is_altered(node: FunctionNode, name: str) -> bool:
 def _hands_on_all(node: FunctionNode, calls: list[ast.Call]) -> bool:
     """Return whether a function takes and hands on, as it is, what it knows nothing of."""
     rest = node.args.kwarg.arg if node.args.kwarg else ""
-    return bool(rest) and all(any(not one.arg and is_name(one.value, rest) for one in call.keywords) for call in calls)
+    handed = [one for call in calls for one in call.keywords if not one.arg and is_name(one.value, rest)]
+    return bool(rest) and len(handed) == len(calls)
 
 
 def _has_comment(module: Module, node: ast.AST) -> bool:
@@ -151,7 +158,7 @@ def _with_calls(text: str, original: str, change: SignatureChange) -> str:
     module, node = function_of(text)
     splices: list[Splice] = []
     for call in _calls(node, original):
-        first = [*call.args, *(one.value for one in call.keywords)][:1]
+        first = call_arguments(call)[:1]
         is_open = bool(first) and first[0].lineno > call.lineno
         arguments = list(_arguments(module, call, change))
         start, end = module.span(call.func)[1], module.span(call)[1]
@@ -187,10 +194,10 @@ def _with_parameters(text: str, change: SignatureChange) -> str:
     own = {one.name: one for one in parameters(node.args)}
     starred = {one.kind: one for one in own.values() if one.is_starred}
     surplus = [one for one in own.values() if one.name not in change.names and not one.is_starred]
-    rest = [one for one in change.after if one.kind == "**"]
     texts: list[str] = []
     before = ""
-    for one in [*(one for one in change.after if one.kind != "**"), *surplus, *rest]:
+    rest = [one for one in change.after if one.kind == "**"]
+    for one in [*change.after[: len(change.after) - len(rest)], *surplus, *rest]:
         texts += ["/"] if before == "/" != one.kind else []
         texts += ["*"] if one.kind == "kw" and before not in ("kw", "*") else []
         texts.append(_parameter(module, starred.get(one.kind) or own.get(one.name), one))

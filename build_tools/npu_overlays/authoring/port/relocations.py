@@ -5,10 +5,10 @@ A target is found by its own likeness (see `matcher`), or because all that an ed
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from npu_overlays.authoring.matcher import Matcher
+from npu_overlays.authoring.matcher import COMMON, Matcher
 from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.verdicts import Kind, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
@@ -121,24 +121,37 @@ class Relocations:
 
         Where nothing is, all that is new beside it is named.
         """
+        path, own = operation.path, now.module(operation.path)
+        named: list[str] = []
+        beside: list[str] = []
+        outer = operation.symbol.partition(".")[0]
+        is_likely = own is not None and any(one.kind == "import" for one in chosen(own, outer))
+        for there, name in self._new(operation, now):
+            alike = self._matcher.likeness(path, operation.symbol, now, name, there=there)
+            has_name = name in (outer, operation.symbol)
+            is_named = has_name or leaf_of(name) == operation.leaf
+            is_likely |= has_name or alike >= (_SIMILAR if is_named else ENOUGH)
+            if has_name or alike >= _SIMILAR:
+                named.append(f"{there}:{name}")
+            elif (there, owner_of(name)) == (path, operation.owner):
+                beside.append(f"{there}:{name}")
+        return Successors(named=tuple(named or beside), is_likely=is_likely)
+
+    def _new(self, operation: Operation, now: Snapshot) -> Iterator[tuple[str, str]]:
+        """Yield what is new in a file, and what of its name or its class's name is new in others of its package."""
         path, leaf, outer = operation.path, operation.leaf, operation.symbol.partition(".")[0]
-        named: dict[str, None] = {}
-        beside: dict[str, None] = {}
-        is_likely = False
-        for there in dict.fromkeys((path, *now.defining(leaf), *now.defining(outer))):
+        searched = {path: None}
+        for name in (leaf, outer):
+            defining = now.defining(name)
+            searched |= dict.fromkeys(defining if len(defining) <= COMMON else [])
+        for there in searched:
             module = now.module(there)
             if module is None or there.partition("/")[0] != path.partition("/")[0]:
                 continue
-            is_likely |= there == path and any(one.kind == "import" for one in chosen(module, outer))
             for name in symbols(module):
-                is_named = leaf_of(name) == leaf or name == outer
-                if self._base.definition(there, name) is None and (is_named or there == path):
-                    alike = self._matcher.likeness(path, operation.symbol, now, name, there=there)
-                    is_same = name in (outer, operation.symbol)
-                    is_likely |= is_same or alike >= (_SIMILAR if is_named else ENOUGH)
-                    is_beside = (there, owner_of(name)) == (path, operation.owner)
-                    (named if is_same or alike >= _SIMILAR else beside if is_beside else {})[f"{there}:{name}"] = None
-        return Successors(named=tuple(named or beside), is_likely=is_likely)
+                is_sought = there == path or leaf_of(name) == leaf or name == outer
+                if is_sought and self._base.definition(there, name) is None:
+                    yield there, name
 
     def of_edit(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return the only other definition of the file that has all that an edit looks for, if the edit fits there."""
