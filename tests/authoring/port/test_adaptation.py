@@ -10,7 +10,7 @@ import pytest
 
 from npu_overlays.authoring.port.adaptation import UnprovenError, adapted, function_of
 from npu_overlays.model.signature_changes import SignatureChange, signature_change
-from npu_overlays.overlay.operations import Operation, Reason
+from npu_overlays.overlay.operations import Edit, Operation, Reason
 
 OLD = "def f(x, old=None, *, flag=1, **rest):\n    return [x, old, flag, rest]\n"
 HAND = "def f(x, old=None, *, flag=1, **rest):\n    return upstream(x, old, flag=flag, **rest)\n"
@@ -39,10 +39,11 @@ def followed(wrapper: str, before: str, after: str) -> str:
         action="wrapped", path="a.py", symbol="f", kind="function", text=wrapper,
         reason=Reason(why="w"), layer="", where="a.py:1",
     )  # fmt: skip
-    return adapted(operation, change(before, after))
+    return adapted(operation, change(before, after)).text
 
 
 PLAIN = "def f(x, y):\n    return upstream(x, y)\n"
+SWAPPED = "def f(x, z, y):\n    return upstream(x, y=y, z=z)\n"
 OWN = "def f(x=1, *, own=1):\n    return upstream(x) + own\n"
 MORE = OLD.replace("old=None", "old=None, z=1")
 OPEN = "def f(\n    x: int,\n    old: str = None,\n):\n    return upstream(\n        x,\n        old=old,\n    )\n"
@@ -83,6 +84,7 @@ ANNOUNCED = '@deprecate("old", new_name="new")\n' + RENAMED.replace("[x, new", "
             put(HAND, " old=None,", "", " old,", ""),
         ),
         (COMPUTES, "def f(x, y=2):\n    return x - y\n", "def f(x, y):\n    return x\n", COMPUTES.replace("y=2", "y")),
+        (PLAIN.replace("y)", "y, z)"), "def f(x, y, z): pass", "def f(x, z, y): return", SWAPPED),
         (PLAIN, "def f(x, y): pass\n", "def f(x, y=1): return\n", PLAIN.replace("y)", "y=1)", 1)),
         (OWN, "def f(x=1): pass\n", "def f(x): return\n", OWN.replace("x=1", "x")),
         (
@@ -120,8 +122,9 @@ def test_a_wrapper_follows(wrapper: str, before: str, after: str, expected: str)
         (HAND, OLD, OLD.replace(", **rest", ""), "other `*` or `**`"),
         (HAND.replace("x, old,", "*[x, old],"), OLD, MORE, "by `*`"),
         (HAND.replace("upstream(x,", "upstream(\n        x,  # first\n       "), OLD, MORE, "comment"),
-        (HAND.replace("old, flag", "old + 1, flag"), OLD, OLD.replace(" old=None,", ""), "uses `old` itself"),
+        (HAND.replace("old, flag", "old + 1, flag"), OLD, OLD.replace(" old=None,", ""), "a value of its own"),
         (put(HAND, ", **rest)", ", own=3, **rest)", "*,", "*, own=3,"), OLD, MORE, "of its own"),
+        (PLAIN.replace("x, y)\n", "x, y=1)\n"), "def f(x, y): pass", "def f(x): return", "a value of its own"),
         (HAND, OLD, f"@property\n{OLD}", "decorates"),
         (HAND, f"@cached\n{OLD}", OLD, "decorates"),
     ],
@@ -196,3 +199,32 @@ def test_what_follows_gives_what_upstream_gives(after: str) -> None:
     for arguments, named in CALLS:
         results = [space["f"](*arguments, **named) for space in spaces.values()]
         assert results[0] == results[1]
+
+
+@pytest.mark.parametrize(
+    ("find", "put_in", "expected"),
+    [
+        ("[x, old, flag]", "[x, old.old, flag]", ("[x, new, flag]", "[x, new.old, flag]")),
+        ("g(old=old)", "g(old=old or 1)", ("g(new=new)", "g(new=new or 1)")),
+        ("'old', old", "'old'", ("'old', new", "'old'")),
+        ("f(old)", "f(old=1)", "keyword `old`"),
+        ("f(old)", "f(old, new)", "has `new` already"),
+    ],
+)
+def test_an_edit_follows(find: str, put_in: str, expected: tuple[str, str] | str) -> None:
+    operation = Operation(
+        action="edited",
+        path="a.py",
+        symbol="f",
+        kind="function",
+        edits=(Edit(find=find, replace=put_in),),
+        reason=Reason(why="w"),
+        layer="",
+        where="",
+    )
+    if isinstance(expected, str):
+        with pytest.raises(UnprovenError, match=expected):
+            adapted(operation, change(OLD, RENAMED))
+        return
+    (edit,) = adapted(operation, change(OLD, RENAMED)).edits
+    assert (edit.find, edit.replace) == expected

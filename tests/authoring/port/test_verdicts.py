@@ -47,6 +47,7 @@ START = """
 """
 WRAP = START.format(mark='wrapped(why="x")', body="return upstream(self, times)")
 EDIT = START.format(mark='edited(("os.sep", "npu.sep"), why="x")', body="...")
+COUNTED = START.format(mark='edited(("range(times)", "range(min(times, limit))"), why="x")', body="...")
 DELETED = 'deleted("LIMIT", why="x")'
 
 
@@ -199,6 +200,15 @@ CASES = {
         "renamed",
         to="Engine._begin",
         evidence="it does not fit there: its body changed",
+    ),
+    "edit in a function whose parameter has another name": Case(
+        COUNTED, ENGINE.replace("times", "number_of"), "find gone", "follow", "Engine.start", "occurs nowhere"
+    ),
+    "edit in a function whose parameter has a name that it puts in": Case(
+        COUNTED, ENGINE.replace("times", "limit"), "find gone"
+    ),
+    "edit in a function with another parameter and another body": Case(
+        COUNTED, ENGINE.replace("times", "count").replace("os.sep", "1"), "find gone"
     ),
     "find is gone": Case(EDIT, ENGINE.replace("os.sep", "os.linesep"), "find gone"),
     "edited statement is deleted": Case(

@@ -7,7 +7,8 @@ and a parameter that is new is handed on. All else is `UnprovenError`, with the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from npu_overlays.errors import listing
@@ -20,8 +21,8 @@ from npu_overlays.model.signature_changes import SignatureChange
 from npu_overlays.model.signatures import Parameter, is_upstreams, parameters
 from npu_overlays.model.splices import Splice, splice
 from npu_overlays.model.syntax import all_of, call_arguments, is_name
-from npu_overlays.model.tokens import tokens
-from npu_overlays.overlay.operations import Operation
+from npu_overlays.model.tokens import Token, tokens
+from npu_overlays.overlay.operations import Edit, Operation
 
 _WIDTH = 119
 _STEP = "    "
@@ -42,8 +43,10 @@ def function_of(text: str) -> tuple[Module, FunctionNode]:
     return module, node
 
 
-def adapted(operation: Operation, change: SignatureChange) -> str:
-    """Return a wrapper's text as it follows a change of what it wraps; raises `UnprovenError`."""
+def adapted(operation: Operation, change: SignatureChange) -> Operation:
+    """Return an operation as it follows a change of the function it is on; raises `UnprovenError`."""
+    if operation.action == "edited":
+        return replace(operation, edits=tuple(_with_words(edit, change.renamed) for edit in operation.edits))
     if operation.action != "wrapped":
         raise UnprovenError("it does the work itself, and may have to do it otherwise")
     text, original = operation.text, operation.upstream_name
@@ -54,7 +57,40 @@ def adapted(operation: Operation, change: SignatureChange) -> str:
     text = _with_parameters(text, change)
     if left := [name for name in change.removed if _count(function_of(text)[1], name)]:
         raise UnprovenError(f"it uses `{left[0]}` itself")
-    return text
+    return replace(operation, text=text)
+
+
+def _with_words(edit: Edit, renamed: Mapping[str, str]) -> Edit:
+    """Return an edit that has other names in what it looks for and in what it puts there.
+
+    What it looks for has to occur in upstream's function, so upstream renamed the keywords in it, too, if it has any.
+    """
+    found, put_in = (list(_named(text, renamed)) for text in (edit.find, edit.replace))
+    keywords = {token.text for token, is_keyword in found if is_keyword}
+    for token, is_keyword in put_in:
+        if is_keyword and token.text not in keywords:
+            raise UnprovenError(f"it puts in the keyword `{token.text}`, which may be another one's")
+    find, put = _exchanged(edit.find, found, renamed), _exchanged(edit.replace, put_in, renamed)
+    return replace(edit, find=find, replace=put)
+
+
+def _named(text: str, renamed: Mapping[str, str]) -> Iterator[tuple[Token, bool]]:
+    """Yield where a piece of code has a renamed name, and whether it is a keyword there; attributes are others."""
+    listed = [one for one in tokens(text) if one.kind not in ("comment", "newline")]
+    for number, token in enumerate(listed):
+        if token.text in renamed.values():
+            raise UnprovenError(f"it has `{token.text}` already")
+        if token.text in renamed and (not number or listed[number - 1].text != "."):
+            behind = listed[number + 1].text if number + 1 < len(listed) else ""
+            yield token, behind == "="
+
+
+def _exchanged(text: str, named: Iterable[tuple[Token, bool]], renamed: Mapping[str, str]) -> str:
+    parts, at = list[str](), 0
+    for token, _ in named:
+        parts += [text[at : token.start], renamed[token.text]]
+        at = token.end
+    return "".join([*parts, text[at:]])
 
 
 def _check(text: str, original: str, change: SignatureChange) -> None:
@@ -176,16 +212,25 @@ def _arguments(module: Module, call: ast.Call, change: SignatureChange) -> Itera
         if isinstance(value, ast.Starred) or number >= len(change.names):
             raise UnprovenError("it gives arguments by `*`")
         name = change.names[number]
-        if name in gone and is_name(value, name):
+        if name in gone:
+            _check_handed(value, name)
             continue
         is_in_place = is_in_place and places[kept : kept + 1] == [name]
         kept += is_in_place
         yield module.text(value) if is_in_place else f"{name}={module.text(value)}"
     for one in call.keywords:
-        if one.arg and not (one.arg in gone and is_name(one.value, one.arg)):
+        if one.arg in gone:
+            _check_handed(one.value, one.arg)
+        elif one.arg:
             yield f"{one.arg}={module.text(one.value)}"
     yield from (f"{name}={name}" for name in change.added)
     yield from (f"**{module.text(one.value)}" for one in call.keywords if not one.arg)
+
+
+def _check_handed(value: ast.expr, name: str | None) -> None:
+    """Raise `UnprovenError` if something else is given than the parameter of that name."""
+    if not is_name(value, name or ""):
+        raise UnprovenError(f"it gives `{name}`, which is gone, a value of its own")
 
 
 def _with_parameters(text: str, change: SignatureChange) -> str:

@@ -33,6 +33,9 @@ from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
 # Files that a line names.
 _SHOWN = 3
 _AMBIGUOUS = re.compile(r" (?:\d+ times|under a condition): line | (?:\d+ definitions|no definition) of ")
+# What proposals leave open.
+_DECORATED = "what the decorator of now does with the function"
+_CALLED = "whether the function is still what the change is for: syntax says only how it is called"
 _Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 
 
@@ -177,7 +180,9 @@ class Classifier:
         if is_one and before and after and are_removed(operation, before, after):
             evidence = "upstream deleted what it changes, and nothing stands in its place"
             return Verdict(kind="already gone", proposal="drop", evidence=evidence)
-        return Verdict(kind="find gone" if "occurs" in fit.problem else "does not fit", evidence=_obstacles(fit))
+        unfit = Verdict(kind="find gone" if "occurs" in fit.problem else "does not fit", evidence=_obstacles(fit))
+        followed = self._followed(operation, now, unfit)
+        return followed if followed.proposal else unfit
 
     def _changed_target(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
         """Return the verdict on an operation whose target is there, but not as it needs it."""
@@ -189,36 +194,35 @@ class Classifier:
         if _AMBIGUOUS.search(fit.problem):
             return Verdict(kind="ambiguous", evidence=evidence)
         if "parameter" in fit.problem or parts & {"signature", "decorators", "kind"}:
-            return self._changed_signature(operation, now, evidence)
+            return self._followed(operation, now, Verdict(kind="signature changed", evidence=evidence))
         return Verdict(kind="body changed" if parts else "does not fit", evidence=evidence)
 
-    def _changed_signature(self, operation: Operation, now: Snapshot, evidence: str) -> Verdict:
-        """Return the verdict on an operation on a function that is called otherwise now, or decorated otherwise."""
+    def _followed(self, operation: Operation, now: Snapshot, unfit: Verdict) -> Verdict:
+        """Return the verdict on an operation that does not fit a function, with what syntax proves to follow."""
         path, symbol = operation.path, operation.symbol
         module, after = now.module(path), now.definition(path, symbol)
         was = self.base.definition(path, symbol) if self.fitter.locked(operation) else None
-        changed = Verdict(kind="signature changed", evidence=evidence)
-        if module is None or after is None or operation.action not in ("wrapped", "replaced"):
-            return changed
+        if module is None or after is None or (was is None and operation.kind != "function"):
+            return unfit
         try:
             # What was not locked was written for another version: its own parameters say what that had.
             before = was.node if was else function_of(operation.text)[1]
             if not isinstance(before, FUNCTIONS) or not isinstance(after.node, FUNCTIONS):
-                return changed
+                return unfit
             change = signature_change(before, after.node, module.tree, decorated=was is not None)
-            changed = replace(changed, change=str(change))
-            text = adapted(operation, change)
+            unfit = replace(unfit, change=str(change))
+            wanted = adapted(operation, change)
         except UnprovenError as error:
-            return replace(changed, unknown=str(error))
-        if text == operation.text:
-            return replace(changed, proposal="keep", unknown="what the decorator of now does with the function")
-        wanted = replace(operation, text=renamed(text, operation.leaf), shared="")
+            return replace(unfit, unknown=str(error))
+        if wanted == operation:
+            # An edit that finds nothing is none that a decorator keeps from being applied.
+            return unfit if wanted.edits else replace(unfit, proposal="keep", unknown=_DECORATED)
+        text = renamed(wanted.text, operation.leaf) if wanted.text else ""
+        wanted = replace(wanted, text=text, shared="")
         if problem := self.fitter.problem(wanted, module):
-            return replace(changed, unknown=problem)
-        unknown = f"whether `{operation.leaf}` is still what the change is for: syntax says only how it is called"
-        if change.added:
-            unknown = f"whether {listing(change.added)} needs what is done here to other parameters: it is handed on"
-        return replace(changed, proposal="follow", wanted=wanted, unknown=unknown)
+            return replace(unfit, unknown=problem)
+        unknown = f"whether {listing(change.added)} needs what is done here to other parameters: it is handed on"
+        return replace(unfit, proposal="follow", wanted=wanted, unknown=unknown if change.added else _CALLED)
 
 
 def _obstacles(fit: Fit) -> str:

@@ -61,6 +61,7 @@ class Relocation:
             wanted=self.wanted,
             likeness=self.likeness,
             evidence=evidence,
+            change=f"`{operation.symbol}` stands as `{self.target.removeprefix(f'{operation.path}:')}` now",
             unknown="whether the change is right in the code that stands there",
         )
 
@@ -130,7 +131,7 @@ class Relocations:
             alike = self._matcher.likeness(path, operation.symbol, now, name, there=there)
             has_name = name in (outer, operation.symbol)
             is_named = has_name or leaf_of(name) == operation.leaf
-            is_likely |= has_name or alike >= (_SIMILAR if is_named else ENOUGH)
+            is_likely |= name == operation.symbol or alike >= (_SIMILAR if is_named else ENOUGH)
             if has_name or alike >= _SIMILAR:
                 named.append(f"{there}:{name}")
             elif (there, owner_of(name)) == (path, operation.owner):
