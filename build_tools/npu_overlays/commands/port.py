@@ -34,8 +34,8 @@ renamed or moved, is gone, or is done by upstream itself now. Each cause is said
 once, with the commit that did it, the parts that it concerns, and the proposal
 for them: the operations in full, and what they leave open.
 
-Nothing changes unasked. --accept carries out proposals, by cause, by kind or by
-name; `all` is every proposal but those of kind absorbed, since a
+Nothing changes until you say so. --accept carries out proposals, by cause, by kind
+or by name; `all` is every proposal but those of kind absorbed, since a
 change that was forwarded may have been merged without its NPU part. The rest is
 yours: write it under tree/ of the new folder, or --drop it with a reason, and
 --continue. Layers are not touched: the new pin drops, with a reason, what no
