@@ -264,25 +264,8 @@ def test_a_stub_of_a_protocol_is_refused_by_whatever_name_that_was_imported(impo
     )
 
 
-def test_methods_of_a_typed_dict_cannot_be_wrapped() -> None:
-    refused(
-        "from typing_extensions import TypedDict as D\nclass A(D):\n    def f(self): return 1\n",
-        "class A:\n    @wrapped(why='w')\n    def f(self): return upstream(self)\n",
-        "4: `A` is a TypedDict, whose methods cannot be wrapped; use @replaced",
-    )
-
-
 def test_a_class_of_the_modules_own_is_no_typing_protocol() -> None:
     merged(
         "class Protocol: pass\nclass A(Protocol):\n    def f(self): ...\n",
         "class A:\n    @wrapped(why='w')\n    def f(self): return upstream(self)\n",
-    )
-
-
-def test_nothing_is_added_to_a_protocol() -> None:
-    refused(
-        "import typing as t\n@t.runtime_checkable\nclass A(t.Protocol):\n    x: int\n",
-        "class A:\n    y = added(1, why='w')\n    @added(why='w')\n    def f(self): ...\n",
-        "3: `A` is a Protocol: whatever it holds, its implementations must have; add it to those",
-        "5: `A` is a Protocol: whatever it holds, its implementations must have; add it to those",
     )

@@ -76,7 +76,7 @@ def load_content(overlay: Overlay, version: str) -> Content:
     content = Content(
         overlay=overlay,
         layers=tuple(layer.name for layer in overlay.layers),
-        operations=tuple(_with_anchors(operations)),
+        operations=with_anchors(operations),
         files=tuple(selection.kept(layers.files, lambda file: file.names)),
         patches=tuple(selection.kept(layers.patches, lambda file: file.names)),
         edits=tuple(selection.kept(layers.edits, lambda edit: (edit.path,))),
@@ -143,15 +143,6 @@ class _Selection:
 def needs_version(overlay: Overlay) -> bool:
     """Return whether something that a pin is made of applies to some versions of upstream only."""
     return next(read_layers(overlay.chain).bounded(), None) is not None
-
-
-def _with_anchors(operations: Iterable[Operation]) -> Iterator[Operation]:
-    """Yield operations with their anchors, which are among those of their file that apply."""
-    by_file: dict[str, list[Operation]] = {}
-    for operation in operations:
-        by_file.setdefault(operation.file, []).append(operation)
-    for those in by_file.values():
-        yield from with_anchors(those)
 
 
 def _clashes(content: Content) -> Iterator[Problem]:

@@ -47,7 +47,7 @@ def read_operations(file: str, content: bytes, *, layer: str, target: str = "") 
         problems += strays
     if problems := problems or list(_idle(parsed, operations)):
         raise MergeError(problems)
-    return tuple(with_anchors(operations))
+    return with_anchors(operations)
 
 
 def _read_operations(parsed: ParsedFile) -> Iterator[Operation | Problem]:

@@ -97,12 +97,7 @@ class Mistake(NamedTuple):
 
 
 def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile, list[Mistake]]:
-    """Return a patch of any program, and its mistakes.
-
-    Args:
-        file: the patch.
-        strip: how many folders its names have in front; None where they show it.
-    """
+    """Return a patch of any program, and its mistakes; `strip` is how many folders its names begin with, if known."""
     listed = sections(file.content)
     strips: set[int | None] = {section.strip() for section in listed} if strip is None else {strip}
     counted = next(iter(strips)) if len(strips) == 1 else None

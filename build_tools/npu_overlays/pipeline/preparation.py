@@ -106,12 +106,7 @@ class AppliedInput:
 
 
 def subject(overlay: Overlay, choice: Choice) -> AppliedInput:
-    """Return an overlay, locked or not, and its upstream, for what does not look at contracts; raises `OverlayError`.
-
-    Args:
-        overlay: the overlay.
-        choice: where upstream is to come from.
-    """
+    """Return an overlay, locked or not, and its upstream; contracts are not looked at. Raises `OverlayError`."""
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
     lock = load_lock(overlay) if (overlay.folder / LOCK_FILE).is_file() else None
     tree, archive = _within_commit(overlay, lock, tree) if lock else (tree, None)

@@ -24,42 +24,25 @@ from npu_overlays.publish.stored_pages import RootPage, StoredPage, files_of, re
 
 @dataclass(frozen=True, kw_only=True)
 class IndexRequest:
-    """An update that a user asks for.
+    """An update that a user asks for."""
 
-    Args:
-        folders: of what is to be on the index.
-        out: the folder of the index.
-        yanks: versions to yank, or to take that back.
-        replace: whether files may get other bytes than those that the index gave out under their names.
-    """
-
-    folders: tuple[Path, ...]
-    out: Path
-    yanks: tuple[Yank, ...] = ()
-    replace: bool = False
+    folders: tuple[Path, ...]  # of what is to be on the index
+    out: Path  # the folder of the index
+    yanks: tuple[Yank, ...] = ()  # versions to yank, or to take that back
+    replace: bool = False  # whether files may get other bytes than those that the index gave out under their names
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpdatedIndex:
-    """The result of an update.
+    """The result of an update."""
 
-    Args:
-        projects: normalized names of the projects of all files and yanks.
-        added: names of files that are new, or have new bytes.
-        unchanged: how many files were there already.
-        dropped: names of files that were listed and are not there any more.
-        removed: names of statements whose wheels have other bytes now.
-        constraints: those of every stack that some were given of.
-        warnings: why wheels of ours cannot be installed from it.
-    """
-
-    projects: tuple[str, ...]
-    added: tuple[str, ...]
-    unchanged: int
-    dropped: tuple[str, ...]
-    removed: tuple[str, ...]
-    constraints: tuple[ConstraintsUpdate, ...]
-    warnings: tuple[str, ...]
+    projects: tuple[str, ...]  # normalized names of the projects of all files and yanks
+    added: tuple[str, ...]  # names of files that are new, or have new bytes
+    unchanged: int  # how many files were there already
+    dropped: tuple[str, ...]  # names of files that were listed and are not there any more
+    removed: tuple[str, ...]  # names of statements whose wheels have other bytes now
+    constraints: tuple[ConstraintsUpdate, ...]  # those of every stack that some were given of
+    warnings: tuple[str, ...]  # why wheels of ours cannot be installed from it
 
 
 @dataclass(kw_only=True)

@@ -40,10 +40,8 @@ class PatchStep:
     patch: PatchFile
     before: PatchedTree
     after: PatchedTree
-    # Whether hunks of it fit in several places.
-    ambiguous: bool
-    # Whether an overlay cannot hold it as it is, and needs another patch that does the same.
-    remade: bool
+    ambiguous: bool  # whether hunks of it fit in several places
+    remade: bool  # whether an overlay cannot hold it as it is, and needs another patch that does the same
 
     @property
     def file(self) -> OverlayFile:
@@ -69,6 +67,10 @@ class AppliedSeries:
     taken: tuple[PatchStep, ...]
     left_out: tuple[LeftOut, ...]
     empty: tuple[str, ...]
+
+    def changes(self) -> dict[str, tuple[ChangedFile, ...]]:
+        """Return the changes that each patch makes, by its name."""
+        return {one.file.path: tuple(one.changes()) for one in self.taken}
 
 
 def explained(file: OverlayFile, why: str) -> OverlayFile:

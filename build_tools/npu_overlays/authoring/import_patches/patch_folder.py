@@ -14,9 +14,8 @@ from packaging.utils import InvalidName, canonicalize_name
 from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.overlay.bounds import patch_bounds
 from npu_overlays.overlay.inputs import is_ignored
-from npu_overlays.overlay.layer_content import OverlayFile
+from npu_overlays.overlay.layer_content import OverlayFile, file_fault
 from npu_overlays.overlay.mails import is_cover, mails
-from npu_overlays.paths import unsafe
 
 PATCHES = "patch"
 SERIES = "series"
@@ -33,27 +32,21 @@ _CRLF = re.compile(rb"^(?:diff --git|@@) .*\r$", re.MULTILINE)
 class InputPatch:
     """One patch of a folder: a file, or one mail of a file."""
 
-    # Under the name it gets in an overlay.
-    file: OverlayFile
-    # How many folders stand before its paths, as a ``series`` states; None without one.
-    strip: int | None = None
-    # Whether a ``series`` lists it, which may list empty ones.
-    listed: bool = False
+    file: OverlayFile  # under the name it gets in an overlay
+    strip: int | None = None  # how many folders stand before its paths, as a ``series`` states; None without one
+    listed: bool = False  # whether a ``series`` lists it, which may list empty ones
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatchSet:
     """The patches for one state of a project."""
 
-    # Its distribution name, normalised.
-    project: str
+    project: str  # its distribution name, normalised
     # The folder's name for the state.
     revision: str
     folder: Path
-    # In the order of a ``series``, or of their names.
-    patches: tuple[InputPatch, ...]
-    # The names of files that were mended, each with how.
-    mended: tuple[tuple[str, str], ...] = ()
+    patches: tuple[InputPatch, ...]  # in the order of a ``series``, or of their names
+    mended: tuple[tuple[str, str], ...] = ()  # the names of files that were mended, each with how
 
     @property
     def name(self) -> str:
@@ -111,7 +104,12 @@ class _Reader:
         self.left = [path for path in self.left if path not in named]
         if not entries:
             return None
-        self.problems += _no_names(folder.parent.name)
+        try:
+            canonicalize_name(folder.parent.name, validate=True)
+        except InvalidName:
+            fix = "call the folder of a project's patches as the package index calls the project"
+            where, what = f"{folder.parent.name}/", "is no name of a project"
+            self.problems.append(Problem(where=where, what=what, fix=fix))
         return _patch_set(folder, taken, listed=bool(listed))
 
     def refuse_elsewhere(self) -> None:
@@ -147,17 +145,10 @@ class _Reader:
             seen.add(name)
 
     def _is_sound(self, path: Path) -> bool:
-        relative = path.relative_to(self.root)
-        if path.is_symlink() or not path.is_file():
-            self.problems.append(
-                Problem(where=str(path), what="is not a regular file", fix="put the file itself there")
-            )
-            return False
-        if unsafe(relative.as_posix()):
-            what = "has a name with a backslash, or with characters that cannot be shown"
-            self.problems.append(Problem(where=str(path), what=what, fix="rename it"))
-            return False
-        return True
+        fault = file_fault(path, self.root)
+        if fault:
+            self.problems.append(Problem(where=str(path), what=fault[0], fix=fault[1]))
+        return fault is None
 
 
 def chosen(sets: Sequence[PatchSet], only: Iterable[str]) -> tuple[PatchSet, ...]:
@@ -175,14 +166,6 @@ def chosen(sets: Sequence[PatchSet], only: Iterable[str]) -> tuple[PatchSet, ...
     if problems:
         raise UsageError(problems)
     return tuple(one for one in sets if not names or one.project in names or one.name in names)
-
-
-def _no_names(name: str) -> Iterator[Problem]:
-    try:
-        canonicalize_name(name, validate=True)
-    except InvalidName:
-        fix = "call the folder of a project's patches as the package index calls the project"
-        yield Problem(where=f"{name}/", what="is no name of a project", fix=fix)
 
 
 def _patch_set(folder: Path, entries: Iterable[tuple[Path, int | None]], *, listed: bool) -> PatchSet:

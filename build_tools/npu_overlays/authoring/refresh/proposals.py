@@ -29,10 +29,8 @@ class SymbolStates:
     # The module before any operation, and as it is wanted, without notices.
     upstream: Module
     wanted: Module
-    # The operation on it so far, if any.
-    known: Operation | None
-    # The imports of the wanted module, by the name that each binds.
-    imports: Mapping[str, ImportedName]
+    known: Operation | None  # the operation on it so far, if any
+    imports: Mapping[str, ImportedName]  # the imports of the wanted module, by the name that each binds
 
     def proposals(self) -> Iterator[Operation]:
         """Yield operations that could give the wanted text; whether they do has to be tried."""
