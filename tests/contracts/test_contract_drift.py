@@ -149,7 +149,7 @@ def test_without_a_readable_lock_beside_it_is_said_how_to_get_one(tmp_path: Path
         (notice,) = drift_notices(content, lock, upstream)
         assert notice == (
             f"pkg@2222222: what pkg@1111111 was written for is not known (overlay.lock: {said}), so nothing was "
-            "compared with it: run `npu-overlays lock pkg@1111111`, then `npu-overlays lock pkg@2222222`"
+            f"compared with it: run `npu-overlays lock {root}/pkg@1111111`, then `npu-overlays lock {root}/pkg@2222222`"
         )
         (root / "pkg@1111111/overlay.lock").write_text("lock-version = 1\n")
 

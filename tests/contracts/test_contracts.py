@@ -37,7 +37,7 @@ def _contracts(source: str) -> list[Contract]:
 
 def _compare(locked: list[Contract], now: list[Contract]) -> list[str]:
     try:
-        return check_contracts(locked, now, operations(OVERLAY), overlay="o")
+        return check_contracts(locked, now, operations(OVERLAY), overlay="o", argument="o")
     except MergeError as error:
         return [worded(problem) for problem in error.problems]
 
@@ -130,7 +130,7 @@ def test_an_original_that_looks_at_its_caller_is_told_of(source: str, watched: s
     entry = contract(Module(PATH, source.encode()), operation)
     notice = f"o.py:3: upstream's code can tell the wrapper of `g` by {watched}"
     assert list(warnings([entry], [operation])) == ([notice] if watched else [])
-    assert check_contracts([entry], [entry], [operation], overlay="o") == []
+    assert check_contracts([entry], [entry], [operation], overlay="o", argument="o") == []
 
 
 def test_a_class_whose_machinery_lists_its_members_is_told_of() -> None:
@@ -221,7 +221,7 @@ def test_a_method_that_objects_may_have_otherwise_is_told_of(action: str, settin
     assert list(warnings([entry], [operation])) == ([notice] if hidden else [])
     unseen = replace(entry, hidden="")
     now = [f"{operation.where}: the hidden of the {action} `A.f` changed upstream"]
-    assert check_contracts([unseen], [entry], [operation], overlay="o") == (now if hidden else [])
+    assert check_contracts([unseen], [entry], [operation], overlay="o", argument="o") == (now if hidden else [])
 
 
 def test_bases_in_other_modules_count_for_what_hides_a_member_and_looks_at_it(tmp_path: Path) -> None:
@@ -302,8 +302,10 @@ def test_what_an_operation_has_otherwise_than_when_it_was_locked_is_told_as_its_
     where = "o.py:3: the replaced `f`"
     again = "which overlay.lock does not say: review it, then run `npu-overlays lock o`"
     operation = operations("@replaced(why='w')\ndef f(x): pass\n")
-    assert check_contracts(locked, now, operation, overlay="o") == [f"{where} leaves out @a, {again}"]
-    assert check_contracts(now, locked, operation, overlay="o") == [f"{where} no longer leaves out @a, {again}"]
+    assert check_contracts(locked, now, operation, overlay="o", argument="o") == [f"{where} leaves out @a, {again}"]
+    assert check_contracts(now, locked, operation, overlay="o", argument="o") == [
+        f"{where} no longer leaves out @a, {again}"
+    ]
 
 
 def test_missing_and_superfluous_contracts_are_all_reported() -> None:

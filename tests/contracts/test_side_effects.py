@@ -142,7 +142,7 @@ def test_what_upstream_assigns_to_a_module_is_said(tmp_path: Path) -> None:
     assert entry.undone == "pkg/o.py:g"
     (notice,) = warnings([entry], [])
     assert notice.endswith("upstream gives `f` another value in pkg/o.py:g")
-    assert check_contracts([entry], [replace(entry, undone="")], [], overlay="o") == []
+    assert check_contracts([entry], [replace(entry, undone="")], [], overlay="o", argument="o") == []
 
 
 @pytest.mark.parametrize("name", ["__slots__", "__dict__", "__class__"])

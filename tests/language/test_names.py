@@ -613,6 +613,61 @@ def test_what_a_class_body_calls_reads_nothing_of_the_module_that_comes_later() 
     assert run(_CALLING, _WRAPPER.format("f(x)", "x", "globals().get('LATE')")).A.T == (3, None)
 
 
+@pytest.mark.parametrize(
+    "calling",
+    [
+        "T = f(3)",
+        "if True:\n    T = [f(3)]",
+        "@f\ndef g(): pass",
+        "@f(3)\ndef g(): pass",
+        "class A:\n    T = f(3)",
+        "def g(y): return f(y)\nT = g(3)",
+        "def g(y): return f(y)\n@g\nclass A: pass",
+    ],
+)
+def test_what_the_module_calls_while_it_is_imported_reads_nothing_that_comes_later(calling: str) -> None:
+    before = f"def f(x): return lambda y: y\n{calling}\nLATE = 1\n"
+    what = "`LATE` is read while the module is imported, before it is bound"
+    refusal = f"3: {what}; take it out of `globals()`, where it may be missing"
+    refused(before, "@wrapped(why='w')\ndef f(x): return upstream(LATE)\n", refusal)
+    refused(before, "@replaced(why='w')\ndef f(x): return [LATE for _ in x]\n", refusal)
+    run(before, "@wrapped(why='w')\ndef f(x): return upstream(globals().get('LATE'))\n")
+
+
+@pytest.mark.parametrize(
+    "calling",
+    [
+        "T = f",
+        "T = str(f)",
+        "def g(y): return f(y)\nT = g",
+        "def g(f): return f(3)\nT = g(str)",
+        "class A:\n    def g(self): return f(3)\nT = A()",
+        "async def g(): return f(3)\ng().close()",
+    ],
+)
+def test_what_the_module_only_names_while_it_is_imported_may_read_what_comes_later(calling: str) -> None:
+    module = run(f"def f(x): return x\n{calling}\nLATE = 1\n", "@wrapped(why='w')\ndef f(x): return upstream(LATE)\n")
+    assert module.f(3) == 1
+
+
+def test_a_definition_below_the_call_is_not_what_is_called() -> None:
+    before = "def f(x): return x\nT = f(3)\ndef f(x): return -x\nLATE = 1\n"
+    module = run(before, "@wrapped(why='w', where='#2')\ndef f(x): return upstream(LATE)\n")
+    assert (module.T, module.f(3)) == (3, -1)
+
+
+def test_what_a_decorator_makes_may_read_what_comes_later() -> None:
+    before = "def f(x): return lambda: x\n@f\ndef g(): pass\nLATE = 1\n"
+    assert run(before, "@replaced(why='w')\ndef f(x): return lambda: LATE\n").g() == 1
+
+
+def test_what_its_decorator_calls_at_once_reads_nothing_that_comes_later() -> None:
+    before = "def call(f): return f()\n@call\ndef g(): return 3\nLATE = 1\n"
+    what = "`LATE` is read while the module is imported, before it is bound"
+    fix = "take it out of `globals()`, where it may be missing"
+    refused(before, "@edited(('3', 'LATE'), why='w')\ndef g(): ...\n", f"3: {what}; {fix}")
+
+
 def test_a_value_that_reads_what_comes_later_is_refused() -> None:
     before = "def f(x=0): return 1\nLIMIT = 1\ndef g(): return LIMIT\n"
     what = "is read while the module is imported, before it is bound; write it in front of an operation further down"

@@ -72,6 +72,7 @@ def test_what_cannot_be_parsed_is_said() -> None:
         module_imports(b"import\n")
 
 
-def test_nodes_are_those_of_ast_but_for_contexts() -> None:
+def test_nodes_are_those_of_ast_but_for_contexts_and_operators() -> None:
     tree = ast.parse(Path(ast.__file__).read_bytes())
-    assert nodes_of(tree) == [node for node in ast.walk(tree) if not isinstance(node, ast.expr_context)]
+    left_out = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+    assert nodes_of(tree) == [node for node in ast.walk(tree) if not isinstance(node, left_out)]

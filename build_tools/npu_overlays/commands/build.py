@@ -95,11 +95,11 @@ def _report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool) 
     for one in built:
         if one.instead_of:
             console.notice(_older(one.record, one.instead_of))
-    if names := " ".join(one.overlay for one in built if one.development):
+    if names := " ".join(one.argument for one in built if one.development):
         console.notice(f'not as the last revision; to give out the next: npu-overlays revise {names} --why "…"')
     for one in built:
         if one.rebuilt:
-            console.notices(source_notes(one.record, verb="built"))
+            console.notices(_notes(one))
     if table:
         console.table(_HEADINGS, map(_cells, outcomes))
         counts = Counter(one.state for one in outcomes)
@@ -109,6 +109,10 @@ def _report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool) 
         console.line(f"{one.wheel}", style="green")
         state = "" if one.rebuilt else "  (up to date)"
         console.line(f"  {one.overlay}: {count_of(one.record)}; companion {one.companion.name}{state}")
+
+
+def _notes(one: BuiltWheels) -> list[str]:
+    return [*source_notes(one.record, one.argument, verb="built"), *one.notices]
 
 
 def _older(record: Changes, newer: Sequence[str]) -> str:
@@ -133,7 +137,7 @@ def _as_json(one: BuildOutcome) -> dict[str, object]:
         "rebuilt": one.rebuilt,
         "development": one.development,
         "source": one.record["upstream"]["source"],
-        "notes": list(source_notes(one.record, verb="built")),
+        "notes": _notes(one),
     }
 
 

@@ -122,7 +122,7 @@ def _news(prepared: Prepared, loader: Loader) -> Iterator[str]:
     carried = drift_notices(prepared.content, lock, prepared.applied.before.symbols, lock_of=loader.lock)
     if news := [notice for notice in carried if without_lines(notice) not in lock.told]:
         number = plural(len(news), "notice")
-        told = f"`npu-overlays lock {name}` prints them, and the lock keeps them"
+        told = f"`npu-overlays lock {prepared.loaded.overlay.argument}` prints them, and the lock keeps them"
         yield f"{name}: {number} on what upstream changed since other pins, not in the lock yet: {told}"
 
 
@@ -184,7 +184,9 @@ def _due(prepared: Prepared) -> list[Problem]:
 def _report(console: Console, checked: _Checked, *, due: bool) -> None:
     """Report one overlay, and what can go where that is no mistake."""
     prepared = checked.prepared
-    console.notices((*source_notes(prepared.record, verb="would be built"), *prepared.notices))
+    console.notices(
+        (*source_notes(prepared.record, prepared.loaded.overlay.argument, verb="would be built"), *prepared.notices)
+    )
     console.line(f"{prepared.loaded.name}: {count_of(prepared.record)}, as declared", style="green")
     if due:
         console.warnings(checked.due)

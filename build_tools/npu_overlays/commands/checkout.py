@@ -61,7 +61,7 @@ def _run(options: Options, console: Console) -> int:
     console.line(f"{found.folder}: {number} on top of {found.base[:12]}, on branch {BRANCH}", style="green")
     place = shlex.quote(str(found.folder))
     console.line(f"  every change and its reason:    git -C {place} log {UPSTREAM}..")
-    console.line(f"  back into the overlay:          npu-overlays refresh {overlay.name} {place}")
+    console.line(f"  back into the overlay:          npu-overlays refresh {overlay.argument} {place}")
     return 0
 
 

@@ -56,7 +56,7 @@ class _Patching:
         if (overlay.folder / LOCK_FILE).is_file():
             return prepare(self.loader.load(overlay)).tree
         unchecked = "there is no overlay.lock yet, so what the operations depend on was not checked"
-        self.console.notice(f"{overlay.name}: {unchecked}; `npu-overlays lock {overlay.name}` records it")
+        self.console.notice(f"{overlay.name}: {unchecked}; `npu-overlays lock {overlay.argument}` records it")
         return preview(overlay, self.choice)
 
 

@@ -62,7 +62,7 @@ def _run(options: Options, console: Console) -> int:
     with about(overlay.name):
         found = subject(overlay, options.choice)
         units = units_of(found.content)
-        chosen = choose(units, options.names, overlay=overlay.name) if options.names else units
+        chosen = choose(units, options.names, overlay=overlay.argument) if options.names else units
         refuse_present(out)
         made = _series(found, chosen, options)
         files = export(found, made, out, options.style)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from npu_overlays.commands.command import (
     whole_path,
 )
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.notes import archives_as_json, as_typed
+from npu_overlays.commands.notes import archives_as_json
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.errors import MergeError, OverlayError, Problem
 from npu_summary.plurals import plural
@@ -141,7 +140,7 @@ def _request(options: Options) -> InitRequest:
 
 def _report(console: Console, outcome: ImportResult, options: Options) -> None:
     for path in outcome.passed_over:
-        what = "is in no series" if path.suffix in (".patch", ".diff") else "is no *.patch"
+        what = "is in no series" if {".patch", ".diff"} & set(path.suffixes) else "is no *.patch"
         console.notice(f"{path}: {what}, and was passed over")
     for one in outcome.migrated:
         _report_one(console, one, options)
@@ -161,7 +160,7 @@ def _report_one(console: Console, one: ImportedPatchSet, options: Options) -> No
             console.notices(str(problem).splitlines())
         console.line(f"  {plural(len(problems), 'problem')} to mend there, or a build refuses it", style="yellow")
     if not options.dry_run:
-        console.line(f"  next: npu-overlays lock {shlex.quote(as_typed(one.overlay.folder))}")
+        console.line(f"  next: npu-overlays lock {one.overlay.argument}")
 
 
 def _proof_line(one: ImportedPatchSet, kind: FormKind) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,10 +13,11 @@ from npu_overlays.authoring.init.init import CreatedOverlay, write_overlay
 from npu_overlays.authoring.init.request import InitRequest, faults
 from npu_overlays.commands.command import Command, json_option, not_built_option, option, packages_option, whole_path
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.notes import archives_as_json, as_typed, pinned
+from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.overlay.project import CONFIG_FILE
 from npu_overlays.overlay.source_choice import choice_from
+from npu_overlays.paths import as_typed
 from npu_overlays.progress import about
 
 _DESCRIPTION = """\
@@ -155,7 +155,7 @@ def _report(console: Console, started: CreatedOverlay) -> None:
     shown = f", as the end of {name}/{CONFIG_FILE} shows" if started.example else f" below {name}/tree/"
     console.line(f"next: write a change{shown}, then")
     for command in ("lock", "check", "build"):
-        console.line(f"  npu-overlays {command} {shlex.quote(name)}")
+        console.line(f"  npu-overlays {command} {overlay.argument}")
 
 
 def _as_json(started: CreatedOverlay) -> dict[str, object]:

@@ -60,7 +60,7 @@ def _check(derived: DerivedLock, console: Console) -> None:
     file = overlay.folder / LOCK_FILE
     if not file.is_file() or file.read_bytes() != render_lock(derived.lock).encode():
         console.notices(derived.notices)
-        fix = f"run `npu-overlays lock {overlay.name}`"
+        fix = f"run `npu-overlays lock {overlay.argument}`"
         raise ConfigError(Problem(where=str(file), what="is missing or out of date", fix=fix))
     console.line(_state(derived, "up to date"))  # whoever reviewed it has read the notices
 

@@ -164,7 +164,7 @@ def _report(console: Console, port: Port) -> None:
             console.line(line)
     console.line("")
     if port.is_finished:
-        console.line(f"finished, and locked: npu-overlays check {port.new.name}", style="green")
+        console.line(f"finished, and locked: npu-overlays check {port.new.argument}", style="green")
         return
     console.problems(port.problems)
     undecided = [cause for cause in found if cause.is_open]
@@ -176,8 +176,8 @@ def _report(console: Console, port: Port) -> None:
         console.line(f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
     left = [part for part in port.open if not part.verdict.proposal]
     if not all(map(port.states_itself, left)):
-        console.line(f"what takes its place, if anything, goes under {port.new.folder / 'tree'}; and --drop")
-    console.line(f"next: npu-overlays port {port.new.name} --continue{_accepting(port)}")
+        console.line(f"what takes its place, if anything, goes under {port.new.folder / 'tree'}")
+    console.line(f"next: npu-overlays port {port.new.argument} --continue{_accepting(port)}")
 
 
 def _lines(cause: Cause, port: Port) -> Iterator[str]:

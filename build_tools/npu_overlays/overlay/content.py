@@ -70,7 +70,7 @@ def load_content(overlay: Overlay, version: str) -> Content:
     layers = read_layers(chain, selection.drops_file)
     if known is None and (bounded := next(layers.bounded(), None)):
         what = f"is for some versions of {overlay.pin.project} ({bounded[2]}), and which is pinned is not known yet"
-        fix = f"run `npu-overlays lock {overlay.name}`"
+        fix = f"run `npu-overlays lock {overlay.argument}`"
         raise ConfigError([*layers.problems, Problem(where=bounded[1], what=what, fix=fix)])
     operations = selection.kept(layers.operations, lambda one: (one.path, f"{one.path}:{one.symbol}"))
     content = Content(

@@ -9,6 +9,7 @@ from pathlib import Path
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.tables import place_in
+from npu_overlays.paths import as_argument
 from npu_overlays.sources.pin import Pin
 from npu_overlays.sources.tree import Source, SourceKind
 from npu_summary.versions import local_parts
@@ -135,6 +136,11 @@ class Overlay:
     def name(self) -> str:
         """``<project>@<first seven digits of the commit, or version>``, and the label where there is one."""
         return f"{self.pin.project}@{self.pin.short}{f'-{self.label}' if self.label else ''}"
+
+    @property
+    def argument(self) -> str:
+        """What names it on a command line in the current folder."""
+        return as_argument(self.folder)
 
     @property
     def distribution(self) -> str:

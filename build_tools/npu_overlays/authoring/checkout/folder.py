@@ -101,7 +101,7 @@ def find_checkout(folder: Path, content: Content) -> Checkout:
     """
     overlay = content.overlay.name
     new = shlex.quote(str(another(folder) if folder.exists() else folder))
-    again = f"make one with `npu-overlays checkout {overlay} {new}`"
+    again = f"make one with `npu-overlays checkout {content.overlay.argument} {new}`"
     known = _noted(folder)
     if known.keys() - {_NEXT} != {_NAME, _DIGEST, _BASE, _HEAD}:
         what = "is no checkout of an overlay" if folder.is_dir() else "there is no such folder"

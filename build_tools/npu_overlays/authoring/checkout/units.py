@@ -154,7 +154,7 @@ def choose(units: Sequence[Unit], names: Iterable[str], *, overlay: str) -> tupl
     Args:
         units: of an overlay.
         names: targets (``path:Symbol``), symbols, paths or names of patches.
-        overlay: its name, for messages.
+        overlay: what names it on a command line.
 
     Raises:
         UsageError: with every name that means nothing, and every symbol that stands for several operations.

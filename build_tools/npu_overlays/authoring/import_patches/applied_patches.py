@@ -13,7 +13,7 @@ from npu_overlays.changes.tree_comparison import ChangedFile, compare_file
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merge.patch_application import ambiguities, apply_as_git_does, placed_otherwise
 from npu_overlays.overlay.layer_content import OverlayFile
-from npu_overlays.overlay.patches import PatchFile, parsed_patch, stated_reason
+from npu_overlays.overlay.patches import PatchFile, parsed_patch, stated_reason, unread
 from npu_overlays.overlay.sections import Section, diff_of, parts
 from npu_overlays.process import ProcessError
 from npu_overlays.sources.pin import Pin
@@ -254,9 +254,7 @@ def _is_git_patch(patch: PatchFile) -> bool:
 def _mistakes(file: OverlayFile, strip: int | None) -> Iterator[Problem]:
     """Yield the mistakes that show in a patch alone."""
     if not parts(file.content)[1]:
-        coloured = b"\x1b[" in file.content
-        what = "is coloured" if coloured else "holds no diff"
-        fix = "make it with git diff --no-color" if coloured else "make it with git diff, or delete it"
+        what, fix = unread(file.content, "diff")
         yield Problem(where=file.file, what=what, fix=fix)
         return
     for mistake in parsed_patch(file, strip)[1]:

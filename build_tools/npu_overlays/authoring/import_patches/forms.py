@@ -190,4 +190,4 @@ def _tried(content: Content, new: StagedOverlay, otherwise: tuple[str, ...]) -> 
         reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=content.overlay.name)
     except OverlayError as error:
         return ProvenForm(otherwise=otherwise, unsound=error.problems)
-    return ProvenForm(otherwise=otherwise, notices=tuple(ineffective(applied.patched)))
+    return ProvenForm(otherwise=otherwise, notices=tuple(ineffective(content.patches, applied.patched)))

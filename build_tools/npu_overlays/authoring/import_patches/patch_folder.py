@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
+import gzip
+import lzma
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import filterfalse
@@ -21,6 +25,8 @@ PATCHES = "patch"
 SERIES = "series"
 _DEPTH = 3
 _SUFFIXES = (".patch", ".diff")
+# What quilt unpacks.
+_UNPACKED = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress, ".lzma": lzma.decompress}
 _LAYOUT = f"DIR, or {PATCHES}/ in it, holds REPO/REV/NAME.patch, or REPO/REV/{SERIES} that lists patches"
 # What quilt hands on to GNU patch and means something here; fuzz is never used.
 _OPTIONS = re.compile(r"(?:(?:-p|--strip)[ =]?(?P<strip>\d)|(?:-F|--fuzz)[ =]?\d+| )*")
@@ -98,7 +104,7 @@ class _Reader:
         if listed:
             entries = list(self._series(listed[0]))
         else:
-            entries = [(path, None) for path in self.left if path.parent == folder and path.suffix == ".patch"]
+            entries = [(path, None) for path in self.left if path.parent == folder and _plain(path).suffix == ".patch"]
         taken = [entry for entry in entries if self._is_sound(entry[0])]
         named = {*listed[:1], *dict(entries)}
         self.left = [path for path in self.left if path not in named]
@@ -117,7 +123,7 @@ class _Reader:
         for path in self.left:
             parts = path.relative_to(self.root).parts
             has_series = len(parts) >= _DEPTH and any(self.root.joinpath(*parts[:2]).rglob(SERIES))
-            if path.suffix == ".patch" and not has_series:
+            if _plain(path).suffix == ".patch" and not has_series:
                 what = "lies elsewhere than the patches of one state"
                 self.problems.append(Problem(where=str(path), what=what, fix=_LAYOUT))
 
@@ -146,6 +152,11 @@ class _Reader:
 
     def _is_sound(self, path: Path) -> bool:
         fault = file_fault(path, self.root)
+        if fault is None:
+            try:
+                _unpacked(path)
+            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+                fault = f"cannot be unpacked: {error}", "unpack it, and list it without that ending"
         if fault:
             self.problems.append(Problem(where=str(path), what=fault[0], fix=fault[1]))
         return fault is None
@@ -177,12 +188,13 @@ def _patch_set(folder: Path, entries: Iterable[tuple[Path, int | None]], *, list
             mended.append((path.name, "introduces a series, and was passed over"))
             continue
         several = mails(content)
-        stem = path.name.removesuffix(path.suffix if path.suffix in _SUFFIXES else "")
+        name = _plain(path)
+        stem = name.stem if name.suffix in _SUFFIXES else name.name
         for number, mail, lines in several:
-            name = f"{stem}-{number:0{len(str(several[-1].number))}}" if number else stem
+            label = f"{stem}-{number:0{len(str(several[-1].number))}}" if number else stem
             file = OverlayFile(
                 layer="",
-                path=f"{name}.patch",
+                path=f"{label}.patch",
                 file=f"{path}#{number}" if number else str(path),
                 content=mail,
                 bounds=patch_bounds(mail),
@@ -199,9 +211,18 @@ def _patch_set(folder: Path, entries: Iterable[tuple[Path, int | None]], *, list
     )
 
 
+def _plain(path: Path) -> Path:
+    """Return a path without the ending of a compressed file."""
+    return path.with_suffix("") if path.suffix in _UNPACKED else path
+
+
+def _unpacked(path: Path) -> bytes:
+    return _UNPACKED.get(path.suffix, bytes)(path.read_bytes())
+
+
 def _mended(path: Path, mended: list[tuple[str, str]]) -> bytes:
     """Return the content of a patch in UTF-8, with LF behind every line, and note what was converted."""
-    content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    content = _unpacked(path).removeprefix(codecs.BOM_UTF8)
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         content = content.decode("utf-16", "replace").encode()
         mended.append((path.name, "was in UTF-16, and was converted to UTF-8"))

@@ -48,7 +48,7 @@ def recipes(stack: Stack, shared: Path) -> Recipes:
 
 
 def asked(recipes: Recipes, pin: str, *words: str) -> list[dict[str, Any]]:
-    done = recipes.run("-m", "npu_recipes.checking", pin, *words)
+    done = recipes.run("-m", "npu_recipes.checks", pin, *words)
     assert done.stdout, done.stderr[-3000:]
     found: list[dict[str, Any]] = json.loads(done.stdout)
     assert done.returncode == int(any(one["problems"] for one in found))

@@ -1,4 +1,4 @@
-"""`python -m npu_recipes.checking` where nothing can be checked."""
+"""`python -m npu_recipes.checks` where nothing can be checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 def test_what_cannot_be_checked_is_named(words: tuple[str, ...], said: str) -> None:
     # As where verl is not installed, whatever is here.
     program = (
-        "import sys, runpy; sys.modules['hydra'] = None; runpy.run_module('npu_recipes.checking', run_name='__main__')"
+        "import sys, runpy; sys.modules['hydra'] = None; runpy.run_module('npu_recipes.checks', run_name='__main__')"
     )
     done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
 

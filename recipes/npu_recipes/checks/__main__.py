@@ -1,4 +1,4 @@
-"""``python -m npu_recipes.checking PIN NAME …``: what the installed verl does not accept in recipes, as JSON.
+"""``python -m npu_recipes.checks PIN NAME …``: what the installed verl does not accept in recipes, as JSON.
 
 Each name may be followed by overrides of Hydra. Exit code 0 if all are accepted, else 1; 2 if that cannot be checked.
 """
@@ -20,7 +20,7 @@ from npu_recipes.launch.plan import Places, chosen_pin, make_plan
 def check(pin: str, name: str, given: list[str]) -> list[str]:
     """Return what the installed verl does not accept in a recipe with overrides; raises `RecipeError`."""
     try:
-        from npu_recipes.checking.composition import problems  # noqa: PLC0415  # verl brings what it imports
+        from npu_recipes.checks.composition import problems  # noqa: PLC0415  # verl brings what it imports
     except ImportError as error:
         what, fix = f"cannot be imported: {error}", "run it where verl is installed"
         raise RecipeError(Problem(where=error.name or "verl", what=what, fix=fix)) from error
@@ -49,7 +49,7 @@ def main() -> int:
 def _wanted(words: Sequence[str]) -> tuple[str, list[tuple[str, list[str]]]]:
     """Return the pin, and each recipe with its overrides."""
     if not words[1:] or _is_override(words[1]):
-        fix = "python -m npu_recipes.checking verl@0.9.1 grpo-qwen3-8b"
+        fix = "python -m npu_recipes.checks verl@0.9.1 grpo-qwen3-8b"
         raise RecipeError(Problem(where=" ".join(words), what="is no pin followed by recipes", fix=fix))
     wanted: list[tuple[str, list[str]]] = []
     for word in words[1:]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from npu_recipes.catalogue import load, names
-from npu_recipes.checking.settings import mistakes
+from npu_recipes.checks.settings import mistakes
 
 _A, _R, _O = (f"actor_rollout_ref.{part}" for part in ("actor", "ref", "rollout"))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import at_home
-from npu_recipes.preparing.rows import Row, arrow
+from npu_recipes.preparation.rows import Row, arrow
 
 _FORMS = (".parquet", ".jsonl", ".json")
 _FIX = "name a folder with two files, one with the word train in its name and one with test: .parquet, .jsonl or .json"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from npu_recipes.errors import Problem, RecipeError
-from npu_recipes.preparing.rows import Row, conversation, judged, write_splits
-from npu_recipes.preparing.source import read_rows
-from npu_recipes.preparing.tiny import write_model
+from npu_recipes.preparation.rows import Row, conversation, judged, write_splits
+from npu_recipes.preparation.source import read_rows
+from npu_recipes.preparation.tiny import write_model
 
 _GSM8K = "openai/gsm8k"
 # How verl's reward function wants an answer to end; what verl's own preparation asks for, word by word.

@@ -1,6 +1,6 @@
 """Composition: overrides against the installed verl: every key exists and has its type, and verl's own checks pass.
 
-It imports verl: run it in a process of its own, with ``python -m npu_recipes.checking``.
+It imports verl: run it in a process of its own, with ``python -m npu_recipes.checks``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from npu_recipes.catalogue import Recipe, Trainer
-from npu_recipes.checking.settings import mistakes, unmet
+from npu_recipes.checks.settings import mistakes, unmet
 
 # An integer may stand for a float, and the other way round.
 _NUMBERS = ((int, float), (float, int))

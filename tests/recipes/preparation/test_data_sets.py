@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from npu_recipes.errors import RecipeError
-from npu_recipes.preparing import digits
-from npu_recipes.preparing.data_sets import prepare, truth_of
+from npu_recipes.preparation import digits
+from npu_recipes.preparation.data_sets import prepare, truth_of
 
 QUESTION = {"question": "6 x 12?", "answer": "6 x 12 is <<6*12=72>>72\n#### 72"}
 PROBLEM = {
@@ -30,7 +30,7 @@ PROBLEM = {
 def written(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
     """Return what is written, by the file's name: pyarrow is where verl is, and is not asked here."""
     found: dict[str, list[dict[str, Any]]] = {}
-    target = "npu_recipes.preparing.data_sets.write_splits"
+    target = "npu_recipes.preparation.data_sets.write_splits"
     monkeypatch.setattr(target, lambda _folder, **splits: found.update(splits))
     return found
 

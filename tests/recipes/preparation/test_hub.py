@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from npu_recipes.preparing.data_sets import INSTRUCTION
+from npu_recipes.preparation.data_sets import INSTRUCTION
 from verl_stacks import STACKS
 
 from ..stacks import Recipes, installed
