@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,10 +50,10 @@ class Ported:
     def seen(self, name: str) -> str:
         """Return what a person has to see of an operation, which leaves it to them or marks it; empty for nothing.
 
-        What is absorbed is never done unasked.
+        What is absorbed or retired is dropped: what it did is upstream's to do, or nobody's.
         """
-        absorbed = (one for one in self.accepted if ": absorbed: " in one)
-        return next((one for one in (*self.left, *self.marked, *absorbed) if one.startswith(f"{name}: ")), "")
+        dropped = (one for one in self.accepted if re.search(": (?:absorbed|retired): ", one))
+        return next((one for one in (*self.left, *self.marked, *dropped) if one.startswith(f"{name}: ")), "")
 
 
 def port(root: Path, name: str, commit: str, choice: Choice, folder: Path) -> Ported:

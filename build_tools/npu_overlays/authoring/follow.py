@@ -18,6 +18,7 @@ from typing import Any
 from packaging.version import Version
 
 from npu_overlays.authoring.port.carry_out import carry_out
+from npu_overlays.authoring.port.causes import causes
 from npu_overlays.authoring.port.decisions import Decisions
 from npu_overlays.authoring.port.port import Port, evaluate
 from npu_overlays.authoring.port.start import start
@@ -206,9 +207,7 @@ def report(trial: Trial) -> str:
     if trial.port:
         fitting = sum(part.verdict.kind == "fits" for part in trial.port.parts)
         lines += [f"{fitting} of {plural(len(trial.port.parts), 'part')} fit as they stand.", ""]
-        lines += ["| what happened | proposal | operation | evidence |", "|---|---|---|---|"]
-        for part in trial.port.parts:
-            if part.verdict.kind != "fits":
-                cells = (part.verdict.kind, part.verdict.proposal, f"`{part.name}`", part.verdict.evidence)
-                lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+        for cause in causes(trial.port.parts):
+            named = ", ".join(f"`{part.name}`" for part in cause.parts)
+            lines.append(f"- {cause.said}: {named}" + (f" ({cause.proposal or 'to decide'})" if cause.is_open else ""))
     return "\n".join(lines).rstrip() + "\n"

@@ -27,7 +27,7 @@ _NEVER = 2.0
 # Lines below which a function's body says less of where it went than its name and parameters.
 _SHORT = 3
 # A name that so many files define says nothing about where a method went.
-_COMMON = 12
+COMMON = 12
 _SHAPED = ("kind", "signature")
 
 
@@ -128,13 +128,13 @@ class Matcher:
         """Yield the modules to search: the own one, and those of the same package that define the name."""
         leaf = leaf_of(symbol)
         paths = now.defining(leaf)
-        if len(paths) > _COMMON:
+        if len(paths) > COMMON:
             outer = symbol.partition(".")[0]
             outside = frozenset(now.defining(outer)) if outer != leaf else frozenset()
             paths = list(filter(outside.__contains__, paths))
         top = f"{path.partition('/')[0]}/"
         # A recipe's copy of a library's class is not where that went.
-        others = [one for one in paths if one.startswith(top)] if len(paths) <= _COMMON else []
+        others = [one for one in paths if one.startswith(top)] if len(paths) <= COMMON else []
         for there in dict.fromkeys([path, *others]):
             module = now.module(there)
             if module is not None:

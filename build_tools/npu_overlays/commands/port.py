@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.authoring.port.carry_out import carry_out
+from npu_overlays.authoring.port.causes import Cause, causes
 from npu_overlays.authoring.port.decisions import Decisions
 from npu_overlays.authoring.port.folder import abort, origin_of, read_state
-from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.port import Port, evaluate, examine
 from npu_overlays.authoring.port.start import start
 from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
@@ -28,12 +29,13 @@ from npu_summary.plurals import plural
 _DROPPED = re.compile(r"([^=[]*(?:\[.*?\])?)=(.*)", re.DOTALL)
 _DESCRIPTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and
-sha256, and a table of every part of the old overlay: what fits, what changed,
-what was renamed or moved and where to, what is gone, what upstream does itself
-now; each with the evidence, and with the commit that did it.
+sha256, and what upstream did to the parts of the old overlay: what changed, was
+renamed or moved, is gone, or is done by upstream itself now. The report names
+each cause once, with the commit that did it, its parts, and the proposal for
+them: the operations in full, and what they leave open.
 
-Nothing changes until you say so. --accept carries out the proposals of the table, by
-kind or by name; `all` is every proposal but those of kind absorbed, since a
+Nothing changes until you say so. --accept carries out proposals, by cause, by kind
+or by name; `all` is every proposal but those of kind absorbed, since a
 change that was forwarded may have been merged without its NPU part. The rest is
 yours: write it under tree/ of the new folder, or --drop it with a reason, and
 --continue. Layers are not touched: the new pin drops, with a reason, what no
@@ -44,6 +46,7 @@ examples:
   npu-overlays port verl@d62da49 --to v0.7.0
   npu-overlays port transformers@91393fe --to 4.57.6 --accept all
   npu-overlays port verl@f9c855f --continue --accept renamed --accept already-gone
+  npu-overlays port transformers@5.24.0 --continue --accept past_key_values-is-cache-now
   npu-overlays port verl@f9c855f --continue --drop 'vLLMRollout.__init__=Upstream has no such rollout.'
   npu-overlays port verl@f9c855f --show vLLMRollout.__init__
   npu-overlays port verl@f9c855f --abort
@@ -53,7 +56,15 @@ kinds:
 _EPILOG = """
 exit codes: 0 it is finished and locked; 5 parts are left to decide or to correct
 """
-_HEADINGS = ("became", "proposal", "action", "target", "where to", "commit", "evidence")
+_WIDTH = 100
+# Commits of one cause.
+_SHOWN = 3
+_PROPOSALS = {
+    "drop": "proposed: drop it, for that reason",
+    "retarget": "proposed: the same where upstream has it now",
+    "follow": "proposed: the same as upstream is called now",
+    "keep": "proposed: it stays as it is",
+}
 
 
 def _dropped(text: str) -> tuple[str, str]:
@@ -85,7 +96,11 @@ class Options(OneOverlay):
     )
     abort: bool = flag("--abort", "remove OVERLAY, whose port is not finished", alternative="required")
     accept: list[str] = option(
-        "--accept", action="append", default=[], metavar="KIND|NAME", help="carry out what is proposed"
+        "--accept",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="carry out what is proposed for a cause, a kind or a part",
     )
     drop: list[tuple[str, str]] = option(
         "--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="omit it"
@@ -142,26 +157,61 @@ def _report(console: Console, port: Port) -> None:
     fitting = [part for part in port.parts if part.verdict.kind == "fits"]
     console.line(f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
     console.line(f"{len(fitting)} of {plural(len(port.parts), 'part')} fit as they stand")
-    rest = [part for part in port.parts if part not in fitting]
-    rest.sort(
-        key=lambda one: (one.verdict.applies, bool(one.verdict.proposal), KINDS.index(one.verdict.kind), one.name)
-    )
-    if rest:
+    found = causes(port.parts)
+    for cause in found:
         console.line("")
-        console.table(_HEADINGS, map(_cells, rest))
+        for line in _lines(cause, port):
+            console.line(line)
     console.line("")
     if port.is_finished:
         console.line(f"finished, and locked: npu-overlays check {port.new.argument}", style="green")
         return
     console.problems(port.problems)
-    left = [part for part in port.open if not part.verdict.proposal]
-    proposed = len(port.open) - len(left)
-    if port.open:
-        console.line(f"{plural(len(port.open), 'part')} open: {proposed} with a proposal, {len(left)} for you")
-        _tell_left(console, port, left)
+    undecided = [cause for cause in found if cause.is_open]
+    proposed = sum(bool(cause.proposal) for cause in undecided)
+    if undecided:
+        count = f"{plural(len(port.open), 'part')} open, for {plural(len(undecided), 'cause')}"
+        console.line(f"{count}: {proposed} with a proposal, {len(undecided) - proposed} for you")
     else:
         console.line(f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
+    left = [part for part in port.open if not part.verdict.proposal]
+    if not all(map(port.states_itself, left)):
+        console.line(f"what takes its place, if anything, goes under {port.new.folder / 'tree'}")
     console.line(f"next: npu-overlays port {port.new.argument} --continue{_accepting(port)}")
+
+
+def _lines(cause: Cause, port: Port) -> Iterator[str]:
+    """Yield what is said of a cause, no line wider than `_WIDTH` but where a name is."""
+    yield from _wrapped(cause.said, "", "    ")
+    for commit in cause.commits[:_SHOWN]:
+        pull = f" #{commit.pull}" if commit.pull and f"#{commit.pull})" not in commit.subject else ""
+        yield from _wrapped(f"by {commit}{pull}", "  ", "    ")
+    if cause.is_open:
+        yield from _wrapped(_PROPOSALS.get(cause.proposal, cause.proposal or "for you to decide"), "  ", "    ")
+        yield f"  --accept {cause.name}" if cause.proposal else f"  --drop '{cause.name}=WHY'"
+    for text in cause.unknown:
+        yield from _wrapped(f"to look at: {text}", "  ", "    ")
+    for part in cause.parts:
+        yield from _wrapped(f"{part.action} {part.name}", "    ", "      ")
+        if part.is_open and port.states_itself(part):
+            yield from _wrapped(f"at {part.where}: edit it, or delete it", "      ", "        ")
+    for text in cause.operations:
+        yield ""
+        for line in text.splitlines():
+            deeper = " " * (len(line) - len(line.lstrip()) + 8)
+            yield from _wrapped(line, "    | ", f"    | {deeper}") or ["    |"]
+
+
+def _wrapped(text: str, first: str, rest: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
 
 
 def _accepting(port: Port) -> str:
@@ -170,28 +220,10 @@ def _accepting(port: Port) -> str:
     return "" if not proposed else f" --accept {'absorbed' if proposed == {'absorbed'} else 'all'}"
 
 
-def _tell_left(console: Console, port: Port, left: Iterable[PortedPart]) -> None:
-    below = [part for part in left if not port.states_itself(part)]
-    for part in left:
-        console.line(f"  {part.where}{'' if part in below else ': edit it, or delete it'}")
-    if below:
-        tree = port.new.folder / "tree"
-        console.line(f"  what takes its place, if anything, goes under {tree}; and --drop '{below[0].name}=WHY'")
-
-
-def _cells(part: PortedPart) -> tuple[str, ...]:
-    verdict = part.verdict
-    proposal = verdict.proposal or ("" if verdict.applies else "yours")
-    commit = ""
-    if part.commit:
-        commit = f"{part.commit.id[:9]} {part.commit.date}{f' #{part.commit.pull}' if part.commit.pull else ''}"
-    return verdict.kind, proposal, part.action, part.name, verdict.to, commit, verdict.evidence
-
-
 def _show(port: Port, name: str, console: Console) -> int:
     named = [part for part in port.parts if name in (part.name, part.name.partition(":")[2])]
     if not named:
-        fix = "name one of the table of `port --continue`"
+        fix = "name a part that `port --continue` prints"
         raise UsageError(Problem(where=f"--show {name}", what="names no part of this port", fix=fix))
     console.line(f"{port.old.name} | {port.new.name}")
     for part in named:

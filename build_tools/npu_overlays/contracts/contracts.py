@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -80,12 +82,34 @@ class ContractDifference:
 
 
 def exchanged(before: str, after: str) -> str:
-    """Return in words that a text took the place of another one, or that one is gone or new."""
+    """Return in words that a text took the place of another one, or that one is gone or new.
+
+    Of long lists of parameters or decorators it names what differs.
+    """
     if before and after:
-        return f"`{before}` → `{after}`"
+        runs = _differing(before, after) if len(before) + len(after) > _LONG else []
+        return ", ".join(runs) or f"`{before}` → `{after}`"
     return f"`{before}` is gone" if before else f"`{after}` is new"
 
 
+def _differing(before: str, after: str) -> list[str]:
+    """Return in words what differs between two lists; nothing where one is no list."""
+    listed: list[list[str]] = []
+    for text in (before, after):
+        if text.startswith("(") and text.endswith(")"):
+            listed.append(text[1:-1].split(", "))
+        else:
+            listed.append(re.split(" (?=@)", text) if text.startswith("@") else [])
+    one, other = listed
+    found: list[str] = []
+    for tag, start, end, there, behind in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        if tag != "equal" and one and other:
+            found.append(exchanged(", ".join(one[start:end]), ", ".join(other[there:behind])))
+    return found
+
+
+# Texts that together are longer than that are compared.
+_LONG = 100
 _SHOWN = 40
 _FINGERPRINTS = frozenset({"annotations", "body"})
 _SAID = {

@@ -9,13 +9,17 @@ from npu_overlays.authoring.port.drift import Drift, Survival
 from npu_overlays.authoring.port.drift_report import curves, page
 from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
 from npu_overlays.authoring.port.verdicts import Verdict
+from npu_overlays.overlay.operations import Operation, Reason
 
 HOSTILE = "</title><script>document.title='taken'</script>"
 
 
 def drawn(commits: int, *, text: str = "harmless", operations: int = 1) -> str:
     listed = tuple(UpstreamCommit(id=f"{number:040x}", date="2025-01-01", subject=text) for number in range(commits))
-    verdicts = tuple(Verdict(kind="retired", to=text) for _ in listed)
+    there = Operation(
+        action="deleted", path="a.py", symbol=text, kind="function", reason=Reason(why="w"), layer="", where="a.py:1"
+    )
+    verdicts = tuple(Verdict(kind="retired", wanted=there) for _ in listed)
     change = Survival(action="edited", name=f"{text}:f", where="", verdicts=verdicts)
     made = Drift(
         commits=listed,

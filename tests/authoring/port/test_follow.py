@@ -47,7 +47,7 @@ def test_each_newer_release_is_ported_built_and_proven_in_a_folder_of_its_own(re
     assert sorted(path.name for path in folder.iterdir()) == sorted([*before, "follow"])
     # The second port began where the first ended.
     assert json.loads((folder / "follow/demo@1.2/report.json").read_text())["from"] == "demo@1.1"
-    assert "| body changed |" not in (folder / "follow/demo@1.2/report.md").read_text()
+    assert "- body changed" not in (folder / "follow/demo@1.2/report.md").read_text()
     released.environment.ok("check", "demo@1.2", "--overlays", "follow/demo@1.2/overlays")
 
 

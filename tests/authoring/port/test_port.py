@@ -94,7 +94,7 @@ def test_proposals_are_made_and_not_carried_out_unasked(moving: Moving) -> None:
     assert f"next: npu-overlays port {name} --continue --accept all\n" in moving.port(name, "--continue").out
     done = moving.port(name, "--continue", "--accept", "all")
     assert done.code == 5
-    assert "1 part open: 1 with a proposal, 0 for you" in done.out
+    assert "1 part open, for 1 cause: 1 with a proposal, 0 for you" in done.out
     assert f"next: npu-overlays port {name} --continue --accept absorbed\n" in done.out
     assert "scale" in done.out
     done = moving.port(name, "--continue", "--accept", "absorbed", "--json")

@@ -92,7 +92,7 @@ def test_what_is_left_says_where_it_stands_and_showing_it_writes_nothing(release
     released.release("1.1", CORE.replace(b"value * 2", b"value + value"))
     done = released.port("demo@1.0", "--to", "1.1")
     assert done.code == 5
-    assert "demo@1.1/tree/demo/core.py:10: edit it, or delete it" in done.out
+    assert "at demo@1.1/tree/demo/core.py:10: edit it, or delete it" in done.out
     text = OPERATIONS.replace('"value * 2"', '"value + value"')
     released.write("demo@1.1", "demo/core.py", text)
     assert released.port("demo@1.1", "--show", "scale").code == 0
@@ -105,7 +105,7 @@ def test_what_was_written_for_the_new_signature_is_done(released: Released) -> N
     released.release("1.1", CORE.replace(b"describe(name)", b"describe(name, loud=False)"))
     done = released.port("demo@1.0", "--to", "1.1")
     assert done.code == 5
-    assert "signature changed  yours" in done.out
+    assert "\n`loud` is new\n  for you to decide\n  --drop 'loud-is-new=WHY'\n" in done.out
     text = OPERATIONS.replace("describe(name)", "describe(name, loud=False)").replace(
         "upstream(name)", "upstream(name, loud)"
     )
@@ -176,3 +176,63 @@ def test_a_version_may_be_digits_alone_where_there_are_no_commits(released: Rele
     released.release("2", CORE)
     assert released.port("demo@1.0", "--to", "2").code == 0
     assert (released.environment.folder / "demo@2/overlay.lock").is_file()
+
+
+SHARED = """\
+from npu_overlays.markers import upstream, wrapped
+
+
+@wrapped(targets=["demo/core.py:describe", "demo/core.py:tell"], why="Louder.")
+def loud(name):
+    return upstream(name=name).upper()
+"""
+SHOUTS = """\
+from npu_overlays.markers import upstream, wrapped
+
+
+@wrapped(why="Louder still.")
+def shout(name):
+    return upstream(name).upper()
+"""
+TELLS = b"\n\ndef tell(name):\n    return name\n"
+SHOUTED = b"\n\ndef hub(kind):\n    return id\n\n\n@hub(1)\ndef shout(name):\n    return name\n"
+
+
+def test_one_decision_settles_all_that_a_cause_concerns(released: Released) -> None:
+    core = CORE + TELLS
+    released.release("1.1", core + SHOUTED)
+    assert released.port("demo@1.0", "--to", "1.1").code == 0
+    folder = released.environment.folder
+    released.write("demo@1.1", "demo/core.py", SHOUTS)
+    (folder / "demo@1.1/shared").mkdir()
+    (folder / "demo@1.1/shared/loud.py").write_text(SHARED)
+    released.environment.ok("lock", "demo@1.1")
+    released.release("1.2", core.replace(b"name", b"who") + SHOUTED.replace(b"hub", b"kernel"))
+    done = released.port("demo@1.1", "--to", "1.2")
+    assert done.code == 5, done.err
+    assert "\n`name` is `who` now\n  proposed: the same as upstream is called now\n" in done.out
+    assert "    |     return upstream(who=who).upper()\n" in done.out
+    assert "3 parts open, for 2 causes: 2 with a proposal, 0 for you" in done.out
+    assert max(map(len, done.out.splitlines()[1:])) <= 100
+    named = released.port("demo@1.2", "--continue", "--accept", "name-is-who-now", "--json").json()
+    assert [(one["said"], one["proposal"], one["parts"]) for one in named["causes"] if one["open"]] == [
+        ("`@hub(1)` is `@kernel(1)` now", "keep", ["demo/core.py:shout"])
+    ]
+    assert not (folder / "demo@1.2/shared").exists() or not list((folder / "demo@1.2/shared").iterdir())
+    # What stays as it is, is remembered as long as the port is under way, and then the lock says it.
+    text = (folder / "demo@1.2/tree/demo/core.py").read_text()
+    (kept,) = (one["name"] for one in named["causes"] if one["open"])
+    assert released.port("demo@1.2", "--continue", "--accept", kept).code == 0
+    assert (folder / "demo@1.2/tree/demo/core.py").read_text() == text
+    assert "@kernel(1)" in (folder / "demo@1.2/overlay.lock").read_text()
+    assert "who=who" in released.environment.ok("diff", "demo@1.2").out
+
+
+def test_a_cause_is_dropped_with_one_reason(released: Released) -> None:
+    released.release("1.1", CORE.replace(b"describe", b"other").replace(b"return name", b"pass"))
+    done = released.port("demo@1.0", "--to", "1.1", "--json")
+    (cause,) = (one for one in done.json()["causes"] if one["open"])
+    assert (cause["proposal"], cause["unknown"]) == ("drop", ["whether `other` needs the change, too"])
+    assert released.port("demo@1.1", "--continue", "--drop", f"{cause['name']}=Not here.").code == 0
+    assert "Not here." not in (released.environment.folder / "demo@1.1/overlay.lock").read_text()
+    assert "describe" not in (released.environment.folder / "demo@1.1/tree/demo/core.py").read_text()

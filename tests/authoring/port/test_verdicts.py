@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,8 @@ from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import DefinedNames, snapshot_of
 from npu_overlays.contracts.contracts import contracts
 from npu_overlays.model import model_of
+from npu_overlays.model.code_blocks import renamed
+from npu_overlays.model.selectors import leaf_of
 from npu_overlays.overlay.merge_modules import read_operations
 from support.environment import Environment
 
@@ -45,6 +47,7 @@ START = """
 """
 WRAP = START.format(mark='wrapped(why="x")', body="return upstream(self, times)")
 EDIT = START.format(mark='edited(("os.sep", "npu.sep"), why="x")', body="...")
+COUNTED = START.format(mark='edited(("range(times)", "range(min(times, limit))"), why="x")', body="...")
 DELETED = 'deleted("LIMIT", why="x")'
 
 
@@ -127,7 +130,9 @@ CASES = {
         WRAP, ENGINE.replace(CALL, "self.run(number)"), "body changed", "applies", evidence="upstream's body changed"
     ),
     "replacement of another body is open": Case(REPLACED, ENGINE.replace(CALL, "self.run(number)"), "body changed"),
-    "other parameters": Case(WRAP, ENGINE.replace("times=1", "times, *, fast"), "signature changed", evidence="fast"),
+    "other parameters": Case(
+        WRAP, ENGINE.replace("times=1", "times, *, fast"), "signature changed", "follow", "Engine.start", "fast"
+    ),
     "renamed method": Case(WRAP, BEGUN, "renamed", "retarget", "Engine._begin", "alike 1.00"),
     "renamed with other parameters": Case(WRAP, BEGUN.replace("(self, times=1)", "(self, times)"), "retired"),
     "unlike method": Case(
@@ -136,6 +141,7 @@ CASES = {
         .replace("for number in range(times):", OTHER_LOCK)
         .replace("self.state\n\n", "held\n\n"),
         "retired",
+        "drop",
     ),
     "two that are equally alike": Case(
         WRAP, ENGINE.replace("def start", "def one").replace("def stop", f"def two{START_BODY}def stop"), "retired"
@@ -194,6 +200,15 @@ CASES = {
         "renamed",
         to="Engine._begin",
         evidence="it does not fit there: its body changed",
+    ),
+    "edit in a function whose parameter has another name": Case(
+        COUNTED, ENGINE.replace("times", "number_of"), "find gone", "follow", "Engine.start", "occurs nowhere"
+    ),
+    "edit in a function whose parameter has a name that it puts in": Case(
+        COUNTED, ENGINE.replace("times", "limit"), "find gone"
+    ),
+    "edit in a function with another parameter and another body": Case(
+        COUNTED, ENGINE.replace("times", "count").replace("os.sep", "1"), "find gone"
     ),
     "find is gone": Case(EDIT, ENGINE.replace("os.sep", "os.linesep"), "find gone"),
     "edited statement is deleted": Case(
@@ -258,7 +273,9 @@ CASES = {
     ),
     "deletion of another value": Case(DELETED, ENGINE.replace("LIMIT = 1", "LIMIT = 2"), "other value", "relock"),
     "deletion of a function with another body": Case(STOPS, ENGINE.replace('"stopped"', '"gone"'), "body changed"),
-    "class is gone": Case(WRAP, "class Other:\n    pass\n", "retired", evidence="pkg/engine.py has no class `Engine`"),
+    "class is gone": Case(
+        WRAP, "class Other:\n    pass\n", "retired", "drop", evidence="pkg/engine.py has no class `Engine`"
+    ),
     "defined twice": Case(DELETED, ENGINE.replace("LIMIT = 1", "LIMIT = 1\n    LIMIT = 1"), "ambiguous"),
 }
 
@@ -920,5 +937,7 @@ def test_one_of_several_definitions(
 def test_what_moves_says_which_definition_it_means_there(written: str, symbol: str, expected: str) -> None:
     content = f"from npu_overlays.markers import deleted, edited, upstream, wrapped\n{written}".encode()
     (operation,) = read_operations("o/tree/a.py", content, layer="o", target="a.py")
-    move = Retarget(operation=operation, path="b.py", symbol=symbol, source=content)
+    text = renamed(operation.text, leaf_of(symbol)) if operation.text else ""
+    wanted = replace(operation, path="b.py", symbol=symbol, text=text)
+    move = Retarget(operation=operation, wanted=wanted, source=content)
     assert expected in restated([move], {}, source_tree({"b.py": b""}))["b.py"].decode()

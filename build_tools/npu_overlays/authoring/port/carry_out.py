@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from npu_overlays.authoring.port.decisions import DecidedPart, Decisions, decided_parts
+from npu_overlays.authoring.port.decisions import DecidedPart, Decisions, decided_parts, kept_parts
 from npu_overlays.authoring.port.folder import write_decisions
 from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.pin_edits import pin_files
@@ -49,8 +49,9 @@ def carry_out(port: Port, decisions: Decisions) -> list[str] | None:
     texts: dict[str, bytes | None] = {f"tree/{path}": content for path, content in modules.items()}
     files = texts | {path: content for path, content in files.items() if path not in texts}
     drops = _drops(port, of_layers)
-    write_decisions(port.new.folder, files, drops, _kept_edits(port, drops, of_layers))
-    return _notes(port, decided) if files or drops else None
+    kept = [part.name for part in kept_parts(port, decisions)]
+    write_decisions(port.new.folder, files, drops, _kept_edits(port, drops, of_layers), kept)
+    return _notes(port, decided) if files or drops or kept else None
 
 
 def _is_done(port: Port, move: Retarget) -> bool:
@@ -67,9 +68,9 @@ def _stated_anew(port: Port, moves: Iterable[Retarget]) -> list[Retarget]:
     own: list[Retarget] = []
     for move in moves:
         one = move.operation
-        if one.layer != port.new.name:
+        if one.layer != port.new.name or (one.shared and move.is_other_code):
             of_layers.append(move)
-        elif move.path != one.path and not one.shared:
+        elif move.wanted.path != one.path and not one.shared:
             own.append(replace(move, source=(port.new.folder / one.file.partition("/")[2]).read_bytes()))
     return of_layers + own
 
@@ -77,7 +78,7 @@ def _stated_anew(port: Port, moves: Iterable[Retarget]) -> list[Retarget]:
 def _merge_modules(port: Port, moves: Iterable[Retarget], files: Mapping[str, bytes | None]) -> dict[str, str]:
     """Return the pin's own merge modules to which operations move, by the paths of the modules they change."""
     found: dict[str, str] = {}
-    for path in dict.fromkeys(move.path for move in moves):
+    for path in dict.fromkeys(move.wanted.path for move in moves):
         file = port.new.folder / "tree" / path
         content = file.read_bytes() if file.is_file() else None
         content = files.get(f"tree/{path}", content)
@@ -100,7 +101,8 @@ def _drops(port: Port, of_layers: Iterable[DecidedPart]) -> dict[str, str]:
             is_whole = part.verdict.kind == "left" and _top(part) not in kept
             drops.setdefault(_top(part) if is_whole else part.name, one.why)
         elif one.retarget:
-            drops[part.name] = f"{anew}, where upstream has it now: {part.verdict.to}."
+            moved = f", where upstream has it now: {part.verdict.to}" if part.verdict.to != part.name else ""
+            drops[part.name] = f"{anew}{moved or f': {part.verdict.change}'}."
         else:
             drops[part.name] = f"{anew}: {part.verdict.evidence}."
     return drops
@@ -126,7 +128,9 @@ def _notes(port: Port, decided: Iterable[DecidedPart]) -> list[str]:
         if one.why:
             done = f"left out {part.name}: {one.why}"
         elif one.retarget:
-            done = f"{part.name} stands at {part.verdict.to} now"
+            done = (
+                f"{part.name} stands at {part.verdict.to} now{f': {change}' if (change := part.verdict.change) else ''}"
+            )
         else:
             done = f"{part.name}: {part.verdict.evidence}"
         notes.append(f"{port.new.name}: {done}")
@@ -152,10 +156,10 @@ def _kept_edits(port: Port, drops: Mapping[str, str], of_layers: Iterable[Decide
 
 def _obstacles(port: Port, part: PortedPart, move: Retarget, earlier: Iterable[Retarget]) -> Iterator[Problem]:
     """Yield what keeps an operation from being stated for its new target."""
-    file = port.new.folder / "tree" / move.path
+    file = port.new.folder / "tree" / move.wanted.path
     why = move.obstacle or (obstacle_in(file, move) if file.exists() else "")
-    taken = {(one.path, one.symbol) for one in earlier}
-    if not why and (move.path, move.symbol) in taken:
+    taken = {(one.wanted.path, one.wanted.symbol) for one in earlier}
+    if not why and (move.wanted.path, move.wanted.symbol) in taken:
         why = "another operation moves there, too"
     if why:
         what = f"cannot be stated anew by itself: {why}"

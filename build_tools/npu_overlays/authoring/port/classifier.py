@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from npu_overlays.authoring.port.absorption import Absorption
+from npu_overlays.authoring.port.adaptation import UnprovenError, adapted, function_of
 from npu_overlays.authoring.port.fit import Fit, Fitter
 from npu_overlays.authoring.port.missing_targets import MissingTargets, lost_place
 from npu_overlays.authoring.port.relocations import Relocations
@@ -21,7 +22,10 @@ from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, ContractDifference
 from npu_overlays.errors import listing
+from npu_overlays.model.code_blocks import renamed
+from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.selectors import chosen
+from npu_overlays.model.signature_changes import signature_change
 from npu_overlays.overlay.bounds import ALWAYS
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
@@ -29,6 +33,9 @@ from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
 # Files that a line names.
 _SHOWN = 3
 _AMBIGUOUS = re.compile(r" (?:\d+ times|under a condition): line | (?:\d+ definitions|no definition) of ")
+# What proposals leave open.
+_DECORATED = "what the decorator of now does with the function"
+_CALLED = "whether the function is still what the change is for: syntax says only how it is called"
 _Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 
 
@@ -139,12 +146,12 @@ class Classifier:
         if absorbed:
             return Verdict(kind="absorbed", proposal="drop", evidence=absorbed)
         if not self._has_target(operation, now):
-            return self._missing.verdict(operation, now, fit.problem)
+            return self._missing.verdict(operation, now)
         if operation.action == "added":
             return Verdict(kind="taken" if "already defines" in fit.problem else "does not fit", evidence=fit.problem)
         if operation.action == "edited":
             return self._edit(operation, now, fit)
-        return self._changed_target(operation, fit)
+        return self._changed_target(operation, now, fit)
 
     def _has_target(self, operation: Operation, now: Snapshot) -> bool:
         """Return whether upstream has what an operation is on: its symbol, or the place of an addition."""
@@ -173,9 +180,11 @@ class Classifier:
         if is_one and before and after and are_removed(operation, before, after):
             evidence = "upstream deleted what it changes, and nothing stands in its place"
             return Verdict(kind="already gone", proposal="drop", evidence=evidence)
-        return Verdict(kind="find gone" if "occurs" in fit.problem else "does not fit", evidence=_obstacles(fit))
+        unfit = Verdict(kind="find gone" if "occurs" in fit.problem else "does not fit", evidence=_obstacles(fit))
+        followed = self._followed(operation, now, unfit)
+        return followed if followed.proposal else unfit
 
-    def _changed_target(self, operation: Operation, fit: Fit) -> Verdict:
+    def _changed_target(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
         """Return the verdict on an operation whose target is there, but not as it needs it."""
         parts, evidence = {one.part for one in fit.breaking}, _obstacles(fit)
         locked = self.fitter.locked(operation)
@@ -185,8 +194,35 @@ class Classifier:
         if _AMBIGUOUS.search(fit.problem):
             return Verdict(kind="ambiguous", evidence=evidence)
         if "parameter" in fit.problem or parts & {"signature", "decorators", "kind"}:
-            return Verdict(kind="signature changed", evidence=evidence)
+            return self._followed(operation, now, Verdict(kind="signature changed", evidence=evidence))
         return Verdict(kind="body changed" if parts else "does not fit", evidence=evidence)
+
+    def _followed(self, operation: Operation, now: Snapshot, unfit: Verdict) -> Verdict:
+        """Return the verdict on an operation that does not fit a function, with what syntax proves to follow."""
+        path, symbol = operation.path, operation.symbol
+        module, after = now.module(path), now.definition(path, symbol)
+        was = self.base.definition(path, symbol) if self.fitter.locked(operation) else None
+        if module is None or after is None or (was is None and operation.kind != "function"):
+            return unfit
+        try:
+            # What was not locked was written for another version: its own parameters say what that had.
+            before = was.node if was else function_of(operation.text)[1]
+            if not isinstance(before, FUNCTIONS) or not isinstance(after.node, FUNCTIONS):
+                return unfit
+            change = signature_change(before, after.node, module.tree, decorated=was is not None)
+            unfit = replace(unfit, change=str(change))
+            wanted = adapted(operation, change)
+        except UnprovenError as error:
+            return replace(unfit, unknown=str(error))
+        if wanted == operation:
+            # An edit that finds nothing is none that a decorator keeps from being applied.
+            return unfit if wanted.edits else replace(unfit, proposal="keep", unknown=_DECORATED)
+        text = renamed(wanted.text, operation.leaf) if wanted.text else ""
+        wanted = replace(wanted, text=text, shared="")
+        if problem := self.fitter.problem(wanted, module):
+            return replace(unfit, unknown=problem)
+        unknown = f"whether {listing(change.added)} needs what is done here to other parameters: it is handed on"
+        return replace(unfit, proposal="follow", wanted=wanted, unknown=unknown if change.added else _CALLED)
 
 
 def _obstacles(fit: Fit) -> str:

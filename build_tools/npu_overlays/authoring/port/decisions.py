@@ -33,7 +33,7 @@ class Decisions:
     def accepts(self, part: PortedPart) -> bool:
         """Return whether the proposal for a part is accepted."""
         kind = part.verdict.kind
-        named = {kind, kind.replace(" ", "-"), part.name, part.symbol}
+        named = {kind, kind.replace(" ", "-"), part.name, part.symbol, part.cause}
         return not named.isdisjoint(self.accept) or ("all" in self.accept and kind != "absorbed")
 
 
@@ -79,24 +79,30 @@ def decided_parts(port: Port, decisions: Decisions) -> list[DecidedPart]:
             commit = f" ({part.commit})" if part.commit else ""
             why = f"On {port.new.name}: {verdict.kind}; {verdict.evidence}{commit}."
             found.append(DecidedPart(part=part, why=why))
-        elif verdict.to and isinstance(part.statement, Operation):
-            path, _, symbol = verdict.to.partition(":")
-            found.append(DecidedPart(part=part, retarget=Retarget(operation=part.statement, path=path, symbol=symbol)))
+        elif verdict.wanted and isinstance(part.statement, Operation):
+            found.append(DecidedPart(part=part, retarget=Retarget(operation=part.statement, wanted=verdict.wanted)))
         elif verdict.lead:
             found.append(DecidedPart(part=part))
     return found
 
 
+def kept_parts(port: Port, decisions: Decisions) -> list[PortedPart]:
+    """Return the parts of which it was decided that they stay as they are."""
+    kept = [part for part in port.parts if part.verdict.proposal == "keep" and decisions.accepts(part)]
+    return [part for part in kept if part.name not in (decisions.drop or {})]
+
+
 def _dropped_by(port: Port, name: str) -> list[PortedPart]:
     """Return the parts that a name drops.
 
-    A symbol alone means what is open. A whole name means, of what the pin states itself, what does not apply: a part
-    that applies takes the place of a layer's part of that name, and that is meant. If there is nothing else of that
-    name, all of it is meant.
+    A cause and a symbol alone mean what is open. A whole name means, of what the pin states itself, what does not
+    apply: a part that applies takes the place of a layer's part of that name, and that is meant. If there is nothing
+    else of that name, all of it is meant.
     """
     listed = [_underlying(port, part) for part in port.parts if part.name == name]
     if not listed:
-        return [part for part in _of_symbol(port, name) if not part.verdict.applies]
+        named = [part for part in port.parts if part.cause == name] or _of_symbol(port, name)
+        return [part for part in named if not part.verdict.applies]
     meant = [part for part in listed if not (port.states_itself(part) and part.verdict.applies)]
     return meant or listed
 
@@ -119,10 +125,10 @@ def _underlying(port: Port, part: PortedPart) -> PortedPart:
 def _check_names(port: Port, decisions: Decisions, drops: Mapping[str, str]) -> None:
     known = {"all", *KINDS, *(kind.replace(" ", "-") for kind in KINDS)}
     for part in port.parts:
-        known |= {part.name, part.symbol}
+        known |= {part.name, part.symbol, part.cause}
     options = [f"--accept {one}" for one in decisions.accept if one not in known]
     options += [f"--drop {name}" for name in drops if name not in known]
-    fix = "name one of the table, its symbol alone, or a kind; --accept also takes all"
+    fix = "name a cause or a part that it prints, a symbol alone, or a kind; --accept also takes all"
     problems = [Problem(where=option, what="names no part that is open here", fix=fix) for option in options]
     problems += _ambiguous_names(port, decisions, filter(known.__contains__, drops))
     if problems:
@@ -131,7 +137,7 @@ def _check_names(port: Port, decisions: Decisions, drops: Mapping[str, str]) -> 
 
 def _ambiguous_names(port: Port, decisions: Decisions, drops: Iterable[str]) -> Iterator[Problem]:
     """Yield a problem for each symbol alone that means several parts, or, to be dropped, none that is open."""
-    whole = {part.name for part in port.parts}
+    whole = {name for part in port.parts for name in (part.name, part.cause)}
     meant: dict[str, list[PortedPart]] = {}
     for name in decisions.accept:
         meant[f"--accept {name}"] = [part for part in _of_symbol(port, name) if part.verdict.proposal]

@@ -42,12 +42,14 @@ class PortState:
         to: what it is ported to, as the user named it.
         version: upstream's, there.
         written: the sha256 of what the port wrote into its folder, by path.
+        kept: the parts that stay as they are, though what they were locked with changed.
     """
 
     origin: str
     to: str
     version: str
     written: Mapping[str, str] = field(default_factory=dict)
+    kept: Sequence[str] = ()
 
     def write(self, folder: Path, digests: Mapping[str, str]) -> None:
         """Write it into a port's folder, with the digests of what the port wrote."""
@@ -177,7 +179,11 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def write_decisions(
-    folder: Path, files: Mapping[str, bytes | None], drops: Mapping[str, str], edits: Sequence[tuple[str, TextEdit]]
+    folder: Path,
+    files: Mapping[str, bytes | None],
+    drops: Mapping[str, str],
+    edits: Sequence[tuple[str, TextEdit]],
+    kept: Sequence[str],
 ) -> None:
     """Write into the folder of a port what was decided.
 
@@ -186,8 +192,9 @@ def write_decisions(
         files: by path, in the order in which they are written; None for a file to delete.
         drops: the reason for each part of the layers that the pin drops, by name.
         edits: substitutions that the pin states, with the path of each.
+        kept: the parts that stay as they are.
     """
-    if not (files or drops or edits):
+    if not (files or drops or edits or kept):
         return
     foreign = frozenset(_foreign(folder))
     # What is stated anew comes before its old statement is dropped: a port that is killed in between loses nothing.
@@ -198,7 +205,8 @@ def write_decisions(
             write_atomically(folder / path, content)
     _add_settings(folder / CONFIG_FILE, drops, edits)
     ours = {path: digest for path, digest in _digests(folder).items() if path not in foreign}
-    read_state(folder).write(folder, ours)
+    state = read_state(folder)
+    replace(state, kept=[*state.kept, *kept]).write(folder, ours)
 
 
 def _add_settings(file: Path, drops: Mapping[str, str], edits: Sequence[tuple[str, TextEdit]]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.relocations import Relocation, Relocations
 from npu_overlays.authoring.port.remaining_uses import new_definitions, remaining_uses
-from npu_overlays.authoring.port.verdicts import Verdict
+from npu_overlays.authoring.port.verdicts import Verdict, left, retired
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.overlay.operations import Operation
 
@@ -31,8 +32,8 @@ class MissingTargets:
         self._fitter = fitter
         self._relocations = relocations
 
-    def verdict(self, operation: Operation, now: Snapshot, problem: str) -> Verdict:
-        """Return the verdict on an operation; ``problem`` is why it cannot be applied."""
+    def verdict(self, operation: Operation, now: Snapshot) -> Verdict:
+        """Return the verdict on an operation."""
         path = operation.path
         top, slash, _ = path.partition("/")
         if path not in now and slash and top not in now.top_folders:
@@ -47,7 +48,10 @@ class MissingTargets:
         locked = self._fitter.locked(operation)
         if path in now and locked is not None and locked.kind == "import":
             return Verdict(kind="already gone", proposal="drop", evidence=self._lacks_symbol(operation, now))
-        return Verdict(kind="retired", evidence=lost_place(operation, now) or problem)
+        after, lost = self._relocations.successors(operation, now), lost_place(operation, now)
+        named = [name.removeprefix(f"{path}:") for name in after.named]
+        verdict = retired(lost or f"{path} has no `{operation.symbol}`", named, is_likely=after.is_likely)
+        return verdict if lost else replace(verdict, change=f"`{operation.symbol}` is gone")
 
     def _without_package(self, operation: Operation, now: Snapshot, evidence: str) -> Verdict:
         """Return the verdict on an operation whose package left the repository; its file may have stayed elsewhere."""
@@ -57,7 +61,7 @@ class MissingTargets:
             return Verdict(kind="left", proposal="drop", evidence=evidence)
         if found := self._relocations.of_file(operation, there, now):
             return found.verdict(operation)
-        return Verdict(kind="left", evidence=f"{evidence}, but {there}, which is new, may be where its file went")
+        return left(evidence, there)
 
     def _lacks_symbol(self, operation: Operation, now: Snapshot) -> str:
         path = operation.path
@@ -78,17 +82,17 @@ class MissingTargets:
 
     def _why_kept(self, found: Relocation, now: Snapshot) -> str:
         """Return why a definition must not be deleted in the place of another: it differs, or is used."""
-        module = now.module(found.path)
+        module = now.module(found.wanted.path)
         if found.problem or module is None:
             return found.problem
-        taken_out = {found.symbol}
+        taken_out = {found.wanted.symbol}
         for one in self._operations:
-            if one.action == "deleted" and one.path == found.path:
+            if one.action == "deleted" and one.path == found.wanted.path:
                 taken_out.add(one.symbol)
                 other = self._relocations.of_definition(one, now)
                 if other and not other.problem:
-                    taken_out.add(other.symbol)
-        return remaining_uses(module, found.symbol, taken_out)
+                    taken_out.add(other.wanted.symbol)
+        return remaining_uses(module, found.wanted.symbol, taken_out)
 
     def _addition(self, operation: Operation, now: Snapshot) -> Verdict:
         """Return the verdict on an addition to a file or class that is gone: it goes with its class, or its users."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, TypeAlias
 
 from npu_overlays.authoring.port.classifier import Classifier
@@ -13,11 +15,17 @@ from npu_overlays.authoring.port.upstream_commits import LandedCommits, Upstream
 from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import DefinedNames, Snapshot
 from npu_overlays.contracts.changed_reads import ChangedRead
+from npu_overlays.errors import listing
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
 from npu_overlays.overlay.operations import Operation
 
 Statement: TypeAlias = Operation | SourcedEdit | OverlayFile
+
+
+# Of these a commit says more than what is gone.
+_GONE = frozenset({"retired", "left", "already gone"})
+_LONGEST = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,15 +59,32 @@ class PortedPart:
         return self.name.partition(":")[2]
 
     @property
+    def is_open(self) -> bool:
+        """Whether somebody has to decide: it does not apply, and locking it again is not all."""
+        return not self.verdict.applies and self.verdict.proposal != "relock"
+
+    @property
+    def said(self) -> str:
+        """What upstream did, in words that are the same for every part that it concerns."""
+        return self.verdict.change or f"{self.verdict.kind}: {self.verdict.evidence}"
+
+    @property
+    def cause(self) -> str:
+        """The name of that, by which a person decides about all of these parts."""
+        if self.commit and self.verdict.kind in _GONE:
+            return f"gone-in-{self.commit.id[:9]}"
+        name = "-".join(re.findall(r"[\w./]+", self.said))
+        # What is cut off must not make two of them one.
+        return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}-{sha256(self.said.encode()).hexdigest()[:4]}"
+
+    @property
     def identity(self) -> tuple[str, str, str]:
         """What it is and where it is stated, the same in every look at a port."""
         return self.action, self.name, self.where
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON."""
-        verdict, commit = self.verdict, None
-        if one := self.commit:
-            commit = {"id": one.id, "date": one.date, "subject": one.subject, "pull": one.pull}
+        verdict = self.verdict
         return {
             "action": self.action,
             "target": self.name,
@@ -71,7 +96,9 @@ class PortedPart:
             "to": verdict.to,
             "likeness": verdict.likeness,
             "evidence": verdict.evidence,
-            "commit": commit,
+            "commit": self.commit.as_json() if self.commit else None,
+            "cause": self.cause,
+            "unknown": verdict.unknown,
         }
 
 
@@ -104,16 +131,20 @@ def with_reads(found: Iterable[PortedPart], changed: Iterable[ChangedRead]) -> I
     A part that applies, and reads something that changed, may do nothing or raise, so the verdict says that. A part
     that is dropped reads nothing any more.
     """
-    by_reader: dict[str, list[str]] = {}
+    by_reader: dict[str, dict[str, str]] = {}
     for one in changed:
         for place in one.places:
-            by_reader.setdefault(place.reader, []).append(f"reads {one}, at {place.where}")
+            by_reader.setdefault(place.reader, {})[f"reads {one}, at {place.where}"] = f"`{one.before.symbol}`"
     for part in found:
-        verdict, reads = part.verdict, by_reader.get(f"{part.action} {part.name}", [])
+        verdict, reads = part.verdict, by_reader.get(f"{part.action} {part.name}", {})
         if reads and verdict.proposal != "drop":
-            evidence = "; ".join(filter(None, [verdict.evidence, *dict.fromkeys(reads)]))
+            evidence = "; ".join(filter(None, [verdict.evidence, *reads]))
             kind = "reads changed" if verdict.kind in ("fits", "body changed") else verdict.kind
-            yield replace(part, verdict=replace(verdict, kind=kind, evidence=evidence))
+            verdict = replace(verdict, kind=kind, evidence=evidence)
+            if verdict.proposal in ("follow", "keep"):
+                unknown = f"what it reads is another now: {listing(dict.fromkeys(reads.values()))}"
+                verdict = replace(verdict, proposal="", unknown=unknown)
+            yield replace(part, verdict=verdict)
         else:
             yield part
 

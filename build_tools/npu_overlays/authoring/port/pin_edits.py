@@ -115,10 +115,10 @@ def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: 
     arrived: set[tuple[str, str]] = set()
     new: list[Operation] = []
     for move in filter(None, moves.values()):
-        if not target or move.path == target:
-            arrived.add((move.path, move.symbol))
-        if move.path == target and not move.is_rename:
-            new.append(move.result)
+        if not _leaves(move) and (not target or move.wanted.path == target):
+            arrived.add((move.wanted.path, move.wanted.symbol))
+        if move.wanted.path == target and not move.is_rename:
+            new.append(move.wanted)
     order = top_names(Module(target, now.read(target))) if new else []
     text = rewritten(label, content, written, new, order)
     found = read_operations(label, text, layer=layer.name, target=target) if text is not None else ()
@@ -139,7 +139,7 @@ def _written(decided: Sequence[DecidedPart]) -> list[Written]:
     for one in decided:
         if isinstance(one.statement, Operation):
             move = one.retarget
-            wanted = move.result if move and move.is_rename else None
+            wanted = move.wanted if move and move.is_rename else None
             written.setdefault(one.statement.where, Written(known=one.statement, wanted=wanted))
     return list(written.values())
 
@@ -154,10 +154,17 @@ def _shared_targets(known: Sequence[Operation], moves: Mapping[_Place, Retarget 
         targets: list[str] = []
         for one in definitions[where]:
             move = moves.get(_place(one))
-            if move or _place(one) not in moves:
-                targets.append(f"{move.path}:{move.symbol}" if move else f"{one.path}:{one.symbol}")
+            if move and not _leaves(move):
+                targets.append(f"{move.wanted.path}:{move.wanted.symbol}")
+            elif _place(one) not in moves:
+                targets.append(f"{one.path}:{one.symbol}")
         written.append(Written(known=definitions[where][0], wanted=None, targets=tuple(targets)))
     return written
+
+
+def _leaves(move: Retarget) -> bool:
+    """Return whether an operation leaves its shared definition, to be stated in a file of its own."""
+    return bool(move.operation.shared) and move.is_other_code
 
 
 def _place(one: Operation) -> _Place:

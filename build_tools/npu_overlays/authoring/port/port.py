@@ -12,6 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from npu_overlays.authoring.port.causes import causes
 from npu_overlays.authoring.port.classifier import Classifier, names_of, still_held
 from npu_overlays.authoring.port.expiry import expired
 from npu_overlays.authoring.port.folder import PortState, finish, read_state
@@ -69,7 +70,7 @@ class Port:
     @property
     def open(self) -> list[PortedPart]:
         """The parts that do not apply and are not decided."""
-        return [part for part in self.parts if not part.verdict.applies and part.verdict.proposal != "relock"]
+        return [part for part in self.parts if part.is_open]
 
     @property
     def is_finished(self) -> bool:
@@ -89,6 +90,7 @@ class Port:
             "version": self.version,
             "finished": self.is_finished,
             "notes": list(self.notes),
+            "causes": [cause.as_json() for cause in causes(self.parts)],
             "parts": [part.as_json() for part in self.parts],
             "problems": [{"where": one.where, "what": one.what, "fix": one.fix} for one in self.problems],
         }
@@ -149,7 +151,7 @@ def examine(folder: Path, state: PortState, choice: Choice, before: Port | None 
     choice, past = _with_history(old, new, choice)
     base, now = (before.base, before.now) if before else (_acquired(old, choice), _acquired(new, choice))
     port = Port(old=old, new=new, version=state.version, parts=before.parts if before else (), base=base, now=now)
-    return _judged(port, past)
+    return _judged(port, past, frozenset(state.kept))
 
 
 def _acquired(overlay: Overlay, choice: Choice) -> SourceTree:
@@ -168,8 +170,11 @@ def _with_history(old: Overlay, new: Overlay, choice: Choice) -> tuple[Choice, U
     return replace(choice, mode=None, clones=clones), UpstreamHistory(repository=repository)
 
 
-def _judged(port: Port, past: UpstreamHistory | None) -> Port:
-    """Return a port with its parts as they are now, and notes; commits that its parts have are kept."""
+def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> Port:
+    """Return a port with its parts as they are now, and notes; commits that its parts have are kept.
+
+    What stays as it is, by a person's decision, is judged without what it was locked with.
+    """
     content, lock = load_content(port.new, port.version), load_lock(port.old)
     before = load_content(port.old, lock.metadata.version)
     names = DefinedNames(names_of(content.operations))
@@ -179,7 +184,9 @@ def _judged(port: Port, past: UpstreamHistory | None) -> Port:
     if past:
         landed.note(commit for commit, _ in reversed(past.graph(first, last).values()))
     step(f"looking at what became of {plural(len(content.operations), 'operation')}")
-    classifier = Classifier(content, still_held(lock.contracts, before.operations, content.operations), base)
+    held = still_held(lock.contracts, before.operations, content.operations)
+    held = tuple(one for one in held if f"{one.path}:{one.symbol}" not in kept)
+    classifier = Classifier(content, held, base)
     changed = changed_reads(lock.reads, model_of(port.new.pin, port.now).symbols, content)
     found: Iterator[PortedPart] = with_users(with_reads(parts(content, classifier, now, landed), changed))
     if past:

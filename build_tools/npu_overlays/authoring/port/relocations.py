@@ -5,10 +5,10 @@ A target is found by its own likeness (see `matcher`), or because all that an ed
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from npu_overlays.authoring.matcher import Match, Matcher
+from npu_overlays.authoring.matcher import COMMON, Matcher
 from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.verdicts import Kind, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
@@ -22,21 +22,22 @@ from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
 
+# As alike as that, another definition is worth a look.
+_SIMILAR = 0.2
+
 
 @dataclass(frozen=True, kw_only=True)
 class Relocation:
     """Where an operation belongs now.
 
     Args:
-        path: of the file.
-        symbol: qualified name of its target there.
+        wanted: the operation on its target there.
         likeness: of that to the old target.
         problem: why the operation does not fit there; empty if it does.
         by_text: whether it was found by what an edit looks for.
     """
 
-    path: str
-    symbol: str
+    wanted: Operation
     likeness: float
     problem: str = ""
     by_text: bool = False
@@ -44,11 +45,11 @@ class Relocation:
     @property
     def target(self) -> str:
         """``path:symbol``."""
-        return f"{self.path}:{self.symbol}"
+        return f"{self.wanted.path}:{self.wanted.symbol}"
 
     def verdict(self, operation: Operation) -> Verdict:
         """Return the verdict on the operation, with a proposal if it fits there."""
-        is_beside = (operation.path, operation.owner) == (self.path, owner_of(self.symbol))
+        is_beside = (operation.path, operation.owner) == (self.wanted.path, self.wanted.owner)
         kind: Kind = "renamed" if is_beside and not self.by_text else "moved"
         how = "all it looks for stands there and nowhere else" if self.by_text else "the same parameters"
         evidence = f"alike {self.likeness:.2f}, {how}"
@@ -57,10 +58,20 @@ class Relocation:
         return Verdict(
             kind=kind,
             proposal="" if self.problem else "retarget",
-            to=self.target,
+            wanted=self.wanted,
             likeness=self.likeness,
             evidence=evidence,
+            change=f"`{operation.symbol}` stands as `{self.target.removeprefix(f'{operation.path}:')}` now",
+            unknown="whether the change is right in the code that stands there",
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Successors:
+    """What may do the work of a definition that is gone, and whether it is likely enough that a person has to look."""
+
+    named: tuple[str, ...]
+    is_likely: bool
 
 
 class Relocations:
@@ -83,7 +94,9 @@ class Relocations:
     def of_definition(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return where the definition an operation is on went; None if that is not known."""
         match = self._matcher.match(operation.path, operation.symbol, now)
-        return self._judged(operation, _relocation(match), now) if match.is_elsewhere else None
+        if not match.is_elsewhere:
+            return None
+        return self._judged(operation, match.path, match.symbol, match.likeness, now)
 
     def of_member(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return where a member that is added to a class belongs, if that class went elsewhere."""
@@ -92,8 +105,9 @@ class Relocations:
         if match is None or module is None:
             return None
         symbol = operation.symbol.replace(operation.owner, match.symbol, 1)
-        problem = self._fitter.problem(replace(operation, path=match.path, symbol=symbol), module)
-        return replace(_relocation(match), symbol=symbol, problem=problem)
+        wanted = replace(operation, path=match.path, symbol=symbol, shared="")
+        problem = self._fitter.problem(wanted, module)
+        return Relocation(wanted=wanted, likeness=match.likeness, problem=problem)
 
     def of_file(self, operation: Operation, path: str, now: Snapshot) -> Relocation | None:
         """Return the target of an operation in another file, under its own name; None if nothing like it is there."""
@@ -101,7 +115,44 @@ class Relocations:
         alike = self._matcher.likeness(operation.path, symbol, now, symbol, there=path)
         if module is None or len(chosen(module, symbol)) != 1 or alike < ENOUGH:
             return None
-        return self._judged(operation, Relocation(path=path, symbol=symbol, likeness=alike), now)
+        return self._judged(operation, path, symbol, alike, now)
+
+    def successors(self, operation: Operation, now: Snapshot) -> Successors:
+        """Return what may do the work of a definition that is gone: what is new, and has its name or is like it.
+
+        Where nothing is, all that is new beside it is named.
+        """
+        path, own = operation.path, now.module(operation.path)
+        named: list[str] = []
+        beside: list[str] = []
+        outer = operation.symbol.partition(".")[0]
+        is_likely = own is not None and any(one.kind == "import" for one in chosen(own, outer))
+        for there, name in self._new(operation, now):
+            alike = self._matcher.likeness(path, operation.symbol, now, name, there=there)
+            has_name = name in (outer, operation.symbol)
+            is_named = has_name or leaf_of(name) == operation.leaf
+            is_likely |= name == operation.symbol or alike >= (_SIMILAR if is_named else ENOUGH)
+            if has_name or alike >= _SIMILAR:
+                named.append(f"{there}:{name}")
+            elif (there, owner_of(name)) == (path, operation.owner):
+                beside.append(f"{there}:{name}")
+        return Successors(named=tuple(named or beside), is_likely=is_likely)
+
+    def _new(self, operation: Operation, now: Snapshot) -> Iterator[tuple[str, str]]:
+        """Yield what is new in a file, and what of its name or its class's name is new in others of its package."""
+        path, leaf, outer = operation.path, operation.leaf, operation.symbol.partition(".")[0]
+        searched = {path: None}
+        for name in (leaf, outer):
+            defining = now.defining(name)
+            searched |= dict.fromkeys(defining if len(defining) <= COMMON else [])
+        for there in searched:
+            module = now.module(there)
+            if module is None or there.partition("/")[0] != path.partition("/")[0]:
+                continue
+            for name in symbols(module):
+                is_sought = there == path or leaf_of(name) == leaf or name == outer
+                if is_sought and self._base.definition(there, name) is None:
+                    yield there, name
 
     def of_edit(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return the only other definition of the file that has all that an edit looks for, if the edit fits there."""
@@ -119,9 +170,8 @@ class Relocations:
             return None
         (symbol,) = innermost
         alike = self._matcher.likeness(operation.path, operation.symbol, now, symbol)
-        found = Relocation(path=operation.path, symbol=symbol, likeness=alike, by_text=True)
-        judged = self._judged(operation, found, now)
-        return None if judged.problem else judged
+        judged = self._judged(operation, operation.path, symbol, alike, now)
+        return None if judged.problem else replace(judged, by_text=True)
 
     def files_with_new_finds(self, operation: Operation, now: Snapshot) -> list[str]:
         """Return the other modules that have more of what an edit looks for than before, called ones first.
@@ -161,16 +211,15 @@ class Relocations:
             words.update(layout_of(own.whole_text(one.node).decode()).texts)
         return not words.isdisjoint(map(leaf_of, module.definitions))
 
-    def _judged(self, operation: Operation, found: Relocation, now: Snapshot) -> Relocation:
-        """Return a relocation with what keeps the operation from being applied there."""
-        module = now.module(found.path)
+    def _judged(self, operation: Operation, path: str, symbol: str, alike: float, now: Snapshot) -> Relocation:
+        """Return an operation on another target, with what keeps it from being applied there."""
+        module, text = now.module(path), operation.text
         assert module is not None  # noqa: S101  # the target was found there
-        text = operation.text
         if text and operation.kind != "attribute":
-            text = renamed(text, leaf_of(found.symbol))
-        there = replace(operation, path=found.path, symbol=found.symbol, text=text)
-        problem = self._fitter.problem(there, module) or self._breaking(operation, chosen(module, found.symbol)[0])
-        return replace(found, problem=problem)
+            text = renamed(text, leaf_of(symbol))
+        there = replace(operation, path=path, symbol=symbol, text=text, shared="")
+        problem = self._fitter.problem(there, module) or self._breaking(operation, chosen(module, symbol)[0])
+        return Relocation(wanted=there, likeness=alike, problem=problem)
 
     def _breaking(self, operation: Operation, there: Definition) -> str:
         """Return which parts that an operation needs differ in its new target; empty if none does."""
@@ -183,10 +232,6 @@ class Relocations:
         own = was.decorators.replace(f"@{operation.leaf}.", f"@{leaf_of(there.name)}.")
         listed = ", ".join(map(str, breaking(replace(was, decorators=own), now)))
         return f"its {listed} changed" if listed else ""
-
-
-def _relocation(match: Match) -> Relocation:
-    return Relocation(path=match.path, symbol=match.symbol, likeness=match.likeness)
 
 
 def _has_finds(operation: Operation, module: Module, name: str) -> bool:

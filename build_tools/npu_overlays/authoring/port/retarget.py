@@ -15,7 +15,7 @@ from npu_overlays.errors import MergeError
 from npu_overlays.model.code_blocks import reindent, renamed
 from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
-from npu_overlays.model.selectors import leaf_of, owner_of, plain
+from npu_overlays.model.selectors import plain
 from npu_overlays.model.splices import Splice, splice
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Operation
@@ -29,41 +29,39 @@ class Retarget:
 
     Args:
         operation: as it is stated for the old target.
-        path: repository path of the new one.
-        symbol: its qualified name.
+        wanted: as it is to be stated, on the same target or a new one.
         source: the merge module that states it, if its author's statement is to be kept; None to write it anew.
     """
 
     operation: Operation
-    path: str
-    symbol: str
+    wanted: Operation
     source: bytes | None = None
-
-    @property
-    def result(self) -> Operation:
-        """The operation on its new target."""
-        one = self.operation
-        text = renamed(one.text, leaf_of(self.symbol)) if one.text and one.kind != "attribute" else one.text
-        return replace(one, path=self.path, symbol=self.symbol, text=text, shared="")
 
     @property
     def is_rename(self) -> bool:
         """Whether the statement keeps its place in the overlay, and only gets another name."""
-        one, owner = self.operation, owner_of(self.symbol)
-        return one.path == self.path and one.owner == owner and one.action != "deleted"
+        one, other = self.operation, self.wanted
+        return (one.path, one.owner) == (other.path, other.owner) and one.action != "deleted"
+
+    @property
+    def is_other_code(self) -> bool:
+        """Whether it is more than another target: a shared definition cannot have it for one of its targets alone."""
+        one, leaf = self.operation, self.wanted.leaf
+        text = renamed(one.text, leaf) if one.text and one.kind != "attribute" else one.text
+        return (text, one.edits) != (self.wanted.text, self.wanted.edits)
 
     @property
     def obstacle(self) -> str:
         """Why it cannot be stated there as it is; empty if it can."""
         relative = [one.statement for one in self.operation.imports if one.statement.startswith("from .")]
-        here, there = self.operation.path.rpartition("/")[0], self.path.rpartition("/")[0]
+        here, there = self.operation.path.rpartition("/")[0], self.wanted.path.rpartition("/")[0]
         if relative and here != there:
             return f"it imports relatively, `{relative[0]}`, and its file moved"
         return ""
 
     def is_stated_by(self, statement: object) -> bool:
         """Return whether another statement of the overlay does the same to the new target."""
-        return isinstance(statement, Operation) and _effect(statement) == _effect(self.result)
+        return isinstance(statement, Operation) and _effect(statement) == _effect(self.wanted)
 
 
 def _effect(one: Operation) -> tuple[object, ...]:
@@ -75,13 +73,13 @@ def obstacle_in(file: Path, move: Retarget) -> str:
     try:
         content = file.read_bytes()
         module = Module(str(file), content)
-        stated = read_operations(str(file), content, layer="", target=move.path)
+        stated = read_operations(str(file), content, layer="", target=move.wanted.path)
     except (MergeError, OSError):
         return f"{file} is there already, and cannot be read"
     bound = bound_imports(module.tree)
     if not any(one.statement.startswith(f"from {MARKERS_MODULE} import ") for one in bound.values()):
         return f"{file} is there already, and is no merge module"
-    if any(one.symbol == move.symbol or plain(move.symbol).startswith(f"{one.name}.") for one in stated):
+    if any(one.symbol == move.wanted.symbol or plain(move.wanted.symbol).startswith(f"{one.name}.") for one in stated):
         return f"{file} says something of it already"
     for one in move.operation.imports:
         known = bound.get(one.name)
@@ -100,19 +98,18 @@ def restated(moves: Iterable[Retarget], known: Mapping[str, str], now: SourceTre
     """
     by_path: dict[str, list[Retarget]] = {}
     for move in moves:
-        by_path.setdefault(move.path, []).append(move)
+        by_path.setdefault(move.wanted.path, []).append(move)
     found: dict[str, bytes] = {}
     for path, listed in by_path.items():
-        blank = (
-            f'"""What changes in {path}: stated anew where upstream moved it."""\n\nfrom {MARKERS_MODULE} import *\n'
-        )
+        docstring = f'"""What changes in {path}: stated anew for this version of upstream."""'
+        blank = f"{docstring}\n\nfrom {MARKERS_MODULE} import *\n"
         text = Module(path, known.get(path, blank).encode())
         markers = Markers(text.tree)
-        operations = [_calling(move.result, markers.name("upstream")) for move in listed]
+        operations = [_calling(move.wanted, markers.name("upstream")) for move in listed]
         statements: dict[str, str] = {}
         for move in listed:
             if move.source is not None:
-                statements[move.symbol] = _as_written(move, move.source, markers)
+                statements[move.wanted.symbol] = _as_written(move, move.source, markers)
         order = top_names(Module(path, now.read(path)))
         found[path] = rewritten(path, text.content, [], operations, order, statements=statements) or b""
     return found
@@ -159,7 +156,7 @@ def _as_written(move: Retarget, content: bytes, there: Markers) -> str:
     while first > 1 and text.lines(first - 1, first - 1).startswith(f"{text.indentation(node)}#"):
         first -= 1
     lines = reindent(text.lines(first, end), old=text.indentation(node), new="").replace("\r\n", "\n")
-    own, leaf = Module("", f"{lines.rstrip()}\n".encode()), leaf_of(move.symbol)
+    own, leaf = Module("", f"{lines.rstrip()}\n".encode()), move.wanted.leaf
     (node,) = own.tree.body
     mark = Markers(text.tree).mark(node)
     exchanged: list[tuple[ast.expr, str]] = [(mark.func, there.name(move.operation.action))]
@@ -167,7 +164,7 @@ def _as_written(move: Retarget, content: bytes, there: Markers) -> str:
         exchanged.append((mark.args[0], json.dumps(leaf)))
     elif isinstance(node, (ast.Assign, ast.AnnAssign)):
         exchanged.append((node.targets[0] if isinstance(node, ast.Assign) else node.target, leaf))
-    splices = _selecting(own, mark, move.result)
+    splices = _selecting(own, mark, move.wanted)
     for part, new in exchanged:
         start, end = own.span(part)
         splices.append(Splice(start=start, end=end, text=new, where=""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from npu_overlays.authoring.port.absorption import is_substituted
-from npu_overlays.authoring.port.verdicts import Verdict
+from npu_overlays.authoring.port.verdicts import Verdict, left, retired
 from npu_overlays.authoring.snapshots import Snapshot, tree_of
 from npu_overlays.contracts.substitution_context import substitution_context
 from npu_overlays.errors import OverlayError
@@ -49,11 +49,13 @@ class SubstitutionVerdicts:
     def _without_file(self, path: str, edited: Iterable[str], now: Snapshot) -> Verdict:
         top, slash, _ = path.partition("/")
         if top in now.top_folders or not slash:
-            return Verdict(kind="retired", evidence=f"{path} is gone")
+            leaf = path.rpartition("/")[2]
+            others = [one for one in now.entries if one.endswith(f"/{leaf}") and one not in self._base]
+            return retired(f"{path} is gone", others, is_likely=bool(others))
         evidence, there = f"upstream has no {top}/ any more", now.relocated_file(path, self._base)
         # If the overlay changes that file already, it knows the file.
         if there and there not in edited:
-            return Verdict(kind="left", evidence=f"{evidence}, but {there}, which is new, may be where its file went")
+            return left(evidence, there)
         return Verdict(kind="left", proposal="drop", evidence=evidence)
 
 

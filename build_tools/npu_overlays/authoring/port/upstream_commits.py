@@ -34,6 +34,10 @@ class UpstreamCommit:
         """The number of its pull request; empty if its subject does not name one."""
         return _pull_in(self.subject)
 
+    def as_json(self) -> dict[str, str]:
+        """Return it as JSON."""
+        return {"id": self.id, "date": self.date, "subject": self.subject, "pull": self.pull}
+
     def __str__(self) -> str:
         return f"{self.id[:9]} of {self.date}: {self.subject}"
 

@@ -231,7 +231,7 @@ def _taken_over(theirs: Module, own: Module, wrapper: Wrapper) -> Iterator[tuple
             yield from _parameter(theirs, own, parameter, known[parameter.name])
     returns = wrapper.original.returns
     if returns and not wrapper.node.returns:
-        end = _end_of_parameters(own, wrapper.node)
+        end = end_of_parameters(own, wrapper.node)
         yield end, end, f" -> {value_text(theirs, returns)}"
     docstring = _docstring(wrapper.original)
     if docstring and not _docstring(wrapper.node):
@@ -286,7 +286,7 @@ def _expression(module: Module, node: ast.expr) -> str:
     return module.text(node) if isinstance(node, ast.Starred) else value_text(module, node)
 
 
-def _end_of_parameters(module: Module, node: FunctionNode) -> int:
+def end_of_parameters(module: Module, node: FunctionNode) -> int:
     """Return the byte offset behind the parenthesis that closes a function's parameters."""
     start = module.name_span(node)[1]
     text = module.content[start:].decode()

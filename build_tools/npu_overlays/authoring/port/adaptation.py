@@ -1,0 +1,276 @@
+"""Adaptation: a wrapper and how the function it stands for changed → the wrapper that follows.
+
+Only what syntax proves is done: each call of the original gets what it got, under the names and in the places of now,
+and a parameter that is new is handed on. All else is `UnprovenError`, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from npu_overlays.errors import listing
+from npu_overlays.merge.actions.wraps import end_of_parameters
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
+from npu_overlays.model.fingerprint import dump
+from npu_overlays.model.functions import own_nodes
+from npu_overlays.model.module import Module
+from npu_overlays.model.signature_changes import SignatureChange
+from npu_overlays.model.signatures import Parameter, is_upstreams, parameters
+from npu_overlays.model.splices import Splice, splice
+from npu_overlays.model.syntax import all_of, call_arguments, is_name
+from npu_overlays.model.tokens import Token, tokens
+from npu_overlays.overlay.operations import Edit, Operation
+
+_WIDTH = 119
+_STEP = "    "
+# What reads or writes names that do not stand there.
+_INDIRECT = frozenset({"locals", "vars", "eval", "exec"})
+
+
+class UnprovenError(Exception):
+    """What syntax alone cannot decide; the text says why."""
+
+
+def function_of(text: str) -> tuple[Module, FunctionNode]:
+    """Return the function in a text, and the text as a module; raises `UnprovenError` where it begins otherwise."""
+    module = Module("", text.encode())
+    node = module.tree.body[0]
+    if not isinstance(node, FUNCTIONS):
+        raise UnprovenError("it is no function")
+    return module, node
+
+
+def adapted(operation: Operation, change: SignatureChange) -> Operation:
+    """Return an operation as it follows a change of the function it is on; raises `UnprovenError`."""
+    if operation.action == "edited":
+        return replace(operation, edits=tuple(_with_words(edit, change.renamed) for edit in operation.edits))
+    if operation.action != "wrapped":
+        raise UnprovenError("it does the work itself, and may have to do it otherwise")
+    text, original = operation.text, operation.upstream_name
+    _check(text, original, change)
+    text = _with_names(text, original, change)
+    if change.moves_arguments:
+        text = _with_calls(text, original, change)
+    text = _with_parameters(text, change)
+    if left := [name for name in change.removed if _count(function_of(text)[1], name)]:
+        raise UnprovenError(f"it uses `{left[0]}` itself")
+    return replace(operation, text=text)
+
+
+def _with_words(edit: Edit, renamed: Mapping[str, str]) -> Edit:
+    """Return an edit that has other names in what it looks for and in what it puts there.
+
+    What it looks for has to occur in upstream's function, so upstream renamed the keywords in it, too, if it has any.
+    """
+    found, put_in = (list(_named(text, renamed)) for text in (edit.find, edit.replace))
+    keywords = {token.text for token, is_keyword in found if is_keyword}
+    for token, is_keyword in put_in:
+        if is_keyword and token.text not in keywords:
+            raise UnprovenError(f"it puts in the keyword `{token.text}`, which may be another one's")
+    find, put = _exchanged(edit.find, found, renamed), _exchanged(edit.replace, put_in, renamed)
+    return replace(edit, find=find, replace=put)
+
+
+def _named(text: str, renamed: Mapping[str, str]) -> Iterator[tuple[Token, bool]]:
+    """Yield where a piece of code has a renamed name, and whether it is a keyword there; attributes are others."""
+    listed = [one for one in tokens(text) if one.kind not in ("comment", "newline")]
+    for number, token in enumerate(listed):
+        if token.text in renamed.values():
+            raise UnprovenError(f"it has `{token.text}` already")
+        if token.text in renamed and (not number or listed[number - 1].text != "."):
+            behind = listed[number + 1].text if number + 1 < len(listed) else ""
+            yield token, behind == "="
+
+
+def _exchanged(text: str, named: Iterable[tuple[Token, bool]], renamed: Mapping[str, str]) -> str:
+    parts, at = list[str](), 0
+    for token, _ in named:
+        parts += [text[at : token.start], renamed[token.text]]
+        at = token.end
+    return "".join([*parts, text[at:]])
+
+
+def _check(text: str, original: str, change: SignatureChange) -> None:
+    """Raise `UnprovenError` with the first thing that keeps a wrapper from being followed by its syntax."""
+    module, node = function_of(text)
+    changed = {*change.renamed, *change.removed, *change.added, *change.renamed.values()}
+    listed = parameters(node.args)
+    own = {one.name for one in listed}
+    words = {one.id for one in all_of(node, ast.Name)}
+    outer = [one.node for one in listed]
+    inner = {one.arg for one in all_of(node, ast.arg) if one not in outer}
+    texts = {one.value for one in all_of(node, ast.Constant) if isinstance(one.value, str)}
+    starred = list(map(_starred, (listed, change.before, change.after)))
+    calls = list(_calls(node, original))
+    taken = (own | words) & {*change.added, *change.renamed.values()}
+    surplus = own - {one.name for one in change.before}
+    reasons = {
+        "what decorates it may do anything": change.has_others,
+        f"it has `{listing(sorted(taken))}` already": taken,
+        "it has parameters of its own": surplus and change.moves_arguments,
+        "upstream takes other `*` or `**`": not starred[1] == starred[2] == starred[0],
+        "it may name parameters by texts, or in functions of its own": changed & (texts | inner) or words & _INDIRECT,
+        f"it does more with `{original}` than to call it": changed and len(calls) != _count(node, original),
+        "a comment stands between arguments": any(map(partial(_has_comment, module), (node.args, *calls))),
+        "it returns what it makes itself, and may have to use what is new": change.added and not _hands_on(node, calls),
+    }  # fmt: skip
+    altered = sorted(one for one in own - {"self"} if _is_altered(node, one))
+    if altered and change.added and not _hands_on_all(node, calls):
+        reasons[f"it changes `{altered[0]}` first, and may have to change what is new"] = True
+    for name in change.optional:
+        reasons[f"it uses `{name}`, which may be left out now"] = _count(node, name) != _handed(calls, name)
+    for reason, holds in reasons.items():
+        if holds:
+            raise UnprovenError(reason)
+
+
+def _starred(listed: Iterable[Parameter]) -> set[str]:
+    return {one.kind for one in listed if one.is_starred}
+
+
+def _count(node: ast.AST, name: str) -> int:
+    return sum(one.id == name for one in all_of(node, ast.Name))
+
+
+def _handed(calls: list[ast.Call], name: str) -> int:
+    """Return how often calls of the original are given a parameter as it is."""
+    return sum(is_name(one, name) for call in calls for one in call_arguments(call))
+
+
+def _calls(node: FunctionNode, original: str) -> Iterator[ast.Call]:
+    yield from (one for one in all_of(node, ast.Call) if is_name(one.func, original))
+
+
+def _hands_on(node: FunctionNode, calls: list[ast.Call]) -> bool:
+    """Return whether all that a function returns is what the original does."""
+    returned = [one.value for one in own_nodes(node) if isinstance(one, ast.Return)]
+    values = [one.value if isinstance(one, ast.Await) else one for one in returned]
+    return isinstance(node.body[-1], ast.Return) and all(one in calls for one in values)
+
+
+def _is_altered(node: FunctionNode, name: str) -> bool:
+    """Return whether a function gives a parameter another value."""
+    return any(one.id == name and isinstance(one.ctx, ast.Store) for one in all_of(node, ast.Name))
+
+
+def _hands_on_all(node: FunctionNode, calls: list[ast.Call]) -> bool:
+    """Return whether a function takes and hands on, as it is, what it knows nothing of."""
+    rest = node.args.kwarg.arg if node.args.kwarg else ""
+    handed = [one for call in calls for one in call.keywords if not one.arg and is_name(one.value, rest)]
+    return bool(rest) and len(handed) == len(calls)
+
+
+def _has_comment(module: Module, node: ast.AST) -> bool:
+    nodes: list[ast.AST] = [one.node for one in parameters(node)] if isinstance(node, ast.arguments) else [node]
+    if not nodes:
+        return False
+    start, end = module.span(nodes[0])[0], module.span(nodes[-1])[1]
+    return any(one.kind == "comment" for one in tokens(module.content[start:end].decode()))
+
+
+def _with_names(text: str, original: str, change: SignatureChange) -> str:
+    """Return a wrapper with parameters under other names wherever it names them, in calls of the original, too."""
+    module, node = function_of(text)
+    spans: list[tuple[int, str]] = []
+    for one in all_of(node, ast.Name):
+        spans.append((module.span(one)[0], one.id))
+    for parameter in parameters(node.args):
+        spans.append((module.span(parameter.node)[0], parameter.name))
+    for call in _calls(node, original):
+        spans += [(module.span(one)[0], one.arg) for one in call.keywords if one.arg]
+    splices: list[Splice] = []
+    for start, name in spans:
+        if name in change.renamed:
+            end = start + len(name.encode())
+            splices.append(Splice(start=start, end=end, text=change.renamed[name], where=""))
+    return splice(module.content, splices, newline="\n").decode()
+
+
+def _with_calls(text: str, original: str, change: SignatureChange) -> str:
+    """Return a wrapper whose calls of the original give what they gave, and what is new."""
+    module, node = function_of(text)
+    splices: list[Splice] = []
+    for call in _calls(node, original):
+        first = call_arguments(call)[:1]
+        is_open = bool(first) and first[0].lineno > call.lineno
+        arguments = list(_arguments(module, call, change))
+        start, end = module.span(call.func)[1], module.span(call)[1]
+        margin = module.line_indentation(call.lineno)
+        splices.append(Splice(start=start, end=end, text=_in_parentheses(arguments, margin, is_open=is_open), where=""))
+    return splice(module.content, splices, newline="\n").decode()
+
+
+def _arguments(module: Module, call: ast.Call, change: SignatureChange) -> Iterator[str]:
+    """Yield what a call gives: by its place as far as the places are the same, and by its name behind that."""
+    gone = frozenset(change.removed)
+    kept, places = 0, [one.name for one in change.after if one.is_positional]
+    is_in_place = True
+    for number, value in enumerate(call.args):
+        if isinstance(value, ast.Starred) or number >= len(change.names):
+            raise UnprovenError("it gives arguments by `*`")
+        name = change.names[number]
+        if name in gone:
+            _check_handed(value, name)
+            continue
+        is_in_place = is_in_place and places[kept : kept + 1] == [name]
+        kept += is_in_place
+        yield module.text(value) if is_in_place else f"{name}={module.text(value)}"
+    for one in call.keywords:
+        if one.arg in gone:
+            _check_handed(one.value, one.arg)
+        elif one.arg:
+            yield f"{one.arg}={module.text(one.value)}"
+    yield from (f"{name}={name}" for name in change.added)
+    yield from (f"**{module.text(one.value)}" for one in call.keywords if not one.arg)
+
+
+def _check_handed(value: ast.expr, name: str | None) -> None:
+    """Raise `UnprovenError` if something else is given than the parameter of that name."""
+    if not is_name(value, name or ""):
+        raise UnprovenError(f"it gives `{name}`, which is gone, a value of its own")
+
+
+def _with_parameters(text: str, change: SignatureChange) -> str:
+    """Return a wrapper with the parameters of now, and behind them its own."""
+    module, node = function_of(text)
+    own = {one.name: one for one in parameters(node.args)}
+    starred = {one.kind: one for one in own.values() if one.is_starred}
+    surplus = [one for one in own.values() if one.name not in change.names and not one.is_starred]
+    texts: list[str] = []
+    before = ""
+    rest = [one for one in change.after if one.kind == "**"]
+    for one in [*change.after[: len(change.after) - len(rest)], *surplus, *rest]:
+        texts += ["/"] if before == "/" != one.kind else []
+        texts += ["*"] if one.kind == "kw" and before not in ("kw", "*") else []
+        texts.append(_parameter(module, starred.get(one.kind) or own.get(one.name), one))
+        before = one.kind
+    start, end = module.name_span(node)[1], end_of_parameters(module, node)
+    is_open = b"\n" in module.content[start:end]
+    rewritten = _in_parentheses(texts, "", is_open=is_open)
+    return splice(module.content, [Splice(start=start, end=end, text=rewritten, where="")], newline="\n").decode()
+
+
+def _parameter(module: Module, own: Parameter | None, theirs: Parameter) -> str:
+    """Return a parameter as it is written: where the wrapper wrote it, in its words, else as upstream has it."""
+    name = f"{theirs.kind if theirs.is_starred else ''}{own.name if own else theirs.name}"
+    if own and own.node.annotation:
+        name += f": {module.text(own.node.annotation)}"
+    if theirs.default is None:
+        return name
+    default = "..."
+    if own and own.default and (is_upstreams(own.default) or dump(own.default) == dump(theirs.default)):
+        default = module.text(own.default)
+    elif isinstance(theirs.default, ast.Constant):
+        default = ast.unparse(theirs.default)
+    return f"{name} = {default}" if own and own.node.annotation else f"{name}={default}"
+
+
+def _in_parentheses(texts: list[str], margin: str, *, is_open: bool) -> str:
+    """Return texts on one line, or each on its own."""
+    line = f"({', '.join(texts)})"
+    if not is_open and len(line) <= _WIDTH - 2 * len(_STEP) - len(margin):
+        return line
+    return "(\n" + "".join(f"{margin}{_STEP}{one},\n" for one in texts) + f"{margin})"

@@ -1,0 +1,89 @@
+"""Causes: the parts of a port → what upstream did, each once, with the parts that it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from npu_overlays.authoring.port.parts import PortedPart
+from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
+from npu_overlays.authoring.port.verdicts import KINDS
+from npu_overlays.authoring.writer.statements import statement
+from npu_overlays.errors import listing
+
+# Of what one commit removed.
+_SHOWN = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """One thing that upstream did.
+
+    Args:
+        name: by which a person decides about all of its parts.
+        said: in words.
+        parts: that it concerns.
+    """
+
+    name: str
+    said: str
+    parts: tuple[PortedPart, ...]
+
+    @property
+    def commits(self) -> list[UpstreamCommit]:
+        """The commits that did it, as far as they are known."""
+        return list(dict.fromkeys(part.commit for part in self.parts if part.commit))
+
+    @property
+    def proposal(self) -> str:
+        """What is proposed for its parts; empty if nothing is for some of them."""
+        found = dict.fromkeys(part.verdict.proposal for part in self.parts)
+        return "" if "" in found else ", ".join(found)
+
+    @property
+    def unknown(self) -> list[str]:
+        """What the proposal leaves open, or what keeps one from being made."""
+        return list(dict.fromkeys(part.verdict.unknown for part in self.parts if part.verdict.unknown))
+
+    @property
+    def operations(self) -> list[str]:
+        """The operations that are proposed, in full; one that serves several parts once."""
+        wanted = [part.verdict.wanted for part in self.parts if part.verdict.proposal]
+        return list(dict.fromkeys(statement(one) for one in wanted if one))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has to decide."""
+        return any(part.is_open for part in self.parts)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "name": self.name,
+            "said": self.said,
+            "open": self.is_open,
+            "proposal": self.proposal,
+            "unknown": self.unknown,
+            "commits": [one.as_json() for one in self.commits],
+            "parts": [part.name for part in self.parts],
+            "operations": self.operations,
+        }
+
+
+def causes(found: Iterable[PortedPart]) -> list[Cause]:
+    """Return what upstream did to the parts that do not fit as they stand: first what a person has to decide."""
+    together: dict[str, list[PortedPart]] = {}
+    for part in found:
+        if part.verdict.kind != "fits":
+            together.setdefault(part.cause, []).append(part)
+    listed: list[Cause] = []
+    for name, parts in together.items():
+        said = listing(dict.fromkeys(part.said for part in parts), _SHOWN)
+        listed.append(Cause(name=name, said=said, parts=tuple(parts)))
+    return sorted(listed, key=_order)
+
+
+def _order(cause: Cause) -> tuple[bool, bool, int, str]:
+    first = min(KINDS.index(part.verdict.kind) for part in cause.parts)
+    return not cause.is_open, bool(cause.proposal), first, cause.name
