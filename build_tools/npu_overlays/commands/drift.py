@@ -110,7 +110,7 @@ def _walked(loaded: Loaded, options: Options) -> tuple[Drift, list[Curve]]:
     past = UpstreamHistory(repository=repository)
     commits = _every(past.commits(ids[first], ids[options.last]), options.step)
     # As it is written, and not written out for the pin: what empties a module does so on every commit.
-    content = load_content(loaded.overlay, loaded.lock.metadata.version)
+    content = load_content(loaded.overlay, loaded.lock.metadata.version, loaded.lock.forms)
     # The history holds the pin, whatever a clone of the user's has checked out.
     changed = _changed(content, acquire(loaded.overlay, "auto", repository)) if options.patches else {}
     step(f"walking {plural(len(commits), 'commit')}")

@@ -11,7 +11,7 @@ from npu_overlays.commands.command import Command, add_json, add_overlay
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.commands.selection import find_named
-from npu_overlays.contracts.lockfile import stated_version
+from npu_overlays.contracts.lockfile import stated_forms, stated_version
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content, StillAssigned, load_content
 from npu_overlays.overlay.layer_content import file_reason
@@ -47,7 +47,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: Options, console: Console) -> int:
     overlay = find_named(options.root, options.overlay)
-    content = load_content(overlay, stated_version(overlay))
+    content = load_content(overlay, stated_version(overlay), stated_forms(overlay))
     if options.json:
         console.json(_as_json(content))
     else:
@@ -106,10 +106,11 @@ class _Row:
 
 def _rows(content: Content) -> Iterator[_Row]:
     for operation in content.operations:
+        path, symbol = _target(operation)
         yield _Row(
-            path=operation.path,
+            path=path,
             what=operation.action,
-            symbol=operation.symbol,
+            symbol=symbol,
             layer=operation.layer,
             bounds=operation.bounds,
             why=operation.reason.why,
@@ -124,6 +125,13 @@ def _rows(content: Content) -> Iterator[_Row]:
         for path in patch.paths:
             why = patch.reason.why
             yield _Row(path=path, what="patch", symbol=file.path, layer=file.layer, bounds=file.bounds, why=why)
+
+
+def _target(operation: Operation) -> tuple[str, str]:
+    """Return where a change is made; of one whose targets are not known, where they are looked for, and the model."""
+    if operation.like and not operation.path:
+        return operation.like.within, f"like {operation.like.model}"
+    return operation.path, operation.symbol
 
 
 def _pinned(overlay: Overlay) -> str:
@@ -167,10 +175,11 @@ def _assigned(one: StillAssigned) -> dict[str, object]:
 
 
 def _operation(operation: Operation) -> dict[str, str]:
+    path, symbol = _target(operation)
     return {
         "operation": operation.action,
-        "path": operation.path,
-        "symbol": operation.symbol,
+        "path": path,
+        "symbol": symbol,
         "why": operation.reason.why,
         "forwarded": operation.reason.forwarded,
         "drop_when": operation.reason.drop_when,
