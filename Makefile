@@ -29,8 +29,8 @@ DATED = SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/de
 # Distributions that are no overlays: npu-doctor and npu-recipes.
 OWN = ./build_tools ./recipes
 
-# What cells are printed for, and of which cells: FORMAT=gitlab, SINCE=origin/main.
-FORMAT ?= github
+# How cells are printed, and of which cells: FORMAT=gitlab, SINCE=origin/main. In a workflow of GitHub's it is its own.
+FORMAT ?= $(if $(GITHUB_OUTPUT),github)
 export SINCE
 # Every Nth of upstream's commits since the pin is looked at.
 DRIFT_STEP ?= 20
@@ -50,7 +50,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity mutate schemas golden sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue clean
+.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity mutate schemas golden sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue follow follow-requests clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1 /p' Makefile | while read -r target text; do printf '  make %-17s %s\n' "$$target" "$$text"; done
@@ -120,8 +120,12 @@ reproducibility: $(VENV)/installed-test  ## build one overlay under each conditi
 	PYTHONPATH=lab $(RUN)/python -m reproducibility $(if $(OVERLAY),--overlay $(OVERLAY))
 
 matrix: $(VENV)/installed  ## print the cells CI runs, one for each overlay and Python; SINCE=origin/main leaves those that a change touches
-	@cells=$$($(RUN)/npu-overlays matrix --format $(FORMAT) $${SINCE:+--changed-since "$$SINCE"}) && \
-	printf '%s\n' "$$cells" | tee -a "$${GITHUB_OUTPUT:-/dev/null}"
+	@if [ -z "$$GITHUB_OUTPUT" ]; then \
+		$(RUN)/npu-overlays matrix $(FORMAT:%=--format %) $${SINCE:+--changed-since "$$SINCE"}; \
+	else \
+		cells=$$($(RUN)/npu-overlays matrix --format $(FORMAT) $${SINCE:+--changed-since "$$SINCE"}) && \
+		printf '%s\n' "$$cells" | tee -a "$$GITHUB_OUTPUT"; \
+	fi
 
 ci: $(VENV)/installed  ## run what CI runs, job by job, each in a fresh clone; CELLS="verl@0.9.1 lint" picks some
 	@PYTHONPATH=lab $(RUN)/python ci/local.py $${SINCE:+--changed-since "$$SINCE"} $(CELLS)
@@ -172,11 +176,17 @@ drifted:  ## fetch the latest report that CI made into drift/, where there is on
 	rm -rf drift
 	gh run download --name drift --dir drift || echo "no report of drift yet: the site is without" >&2
 
+follow: $(VENV)/installed  ## port the newest pins to every newer release, each into follow/PROJECT@VERSION; PROVE="COMMAND" proves each
+	$(RUN)/npu-overlays follow --out follow $(if $(PROVE),--prove '$(PROVE)')
+
+follow-requests:  ## open a pull request for each port in follow/ that has none; needs gh
+	ci/follow_pull_requests.sh follow
+
 drift-issue:  ## put drift/report.md into the open issue labelled drift, or open one; needs gh
 	ci/drift_issue.sh drift
 
 clean:  ## delete the environments, the wheels and the caches of tools
-	rm -rf $(VENV) $(TRIAL) $(TRAINING) wheels runs site release preview drift .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(TRIAL) $(TRAINING) wheels runs site release preview drift follow .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(RUN)/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.10 to 3.13 found on PATH: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; }

@@ -19,7 +19,7 @@ the files that it installs are compared with ours.
 
 ![Seconds to an installed wheel, by way](rivals.svg)
 
-| way | to the wheel | × | installed with pip | × | files otherwise than ours |
+| way | to the wheel | × | installed with pip | × | files that differ from ours |
 |---|---|---|---|---|---|
 {rows}
 

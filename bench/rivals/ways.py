@@ -73,7 +73,7 @@ def measure(found: list[Way], work: Path, repeats: int, told: Told) -> dict[str,
 
 
 def differing(found: list[Way], work: Path, distribution: str) -> dict[str, int]:
-    """Return, for each way to a patched wheel, how many files of the package it installed otherwise than ours."""
+    """Return, for each way to a patched wheel, how many installed files of the package differ from ours."""
     trees = {way.name: _digests(work / "site" / str(number) / distribution) for number, way in enumerate(found)}
     ours = trees[OURS].items()
     return {name: len({path for path, _ in tree.items() ^ ours}) for name, tree in trees.items()}

@@ -18,6 +18,7 @@ _EXAMPLES = """\
 examples:
   python -m {package}                         the summary of every patched distribution
   python -m {package} --why                   the same, with the reason below each change
+  python -m {package} --all                   the same, with every import
   python -m {package} --distribution {distribution}
   python -m {package} --format json | python -m json.tool
   python -m {package} --diff > shipped.diff   what the wheels differ in from upstream
@@ -50,6 +51,7 @@ class Options:
     help: bool = False
     format: str | None = None
     why: bool = False
+    all: bool = False
     diff: bool = False
     html: str | None = None
     version: bool = False
@@ -152,7 +154,7 @@ def _render(changes: list[Changes], options: Options) -> str:
         return yaml.render(changes, why=options.why)
     from . import layout
 
-    return layout.render(changes, why=options.why)
+    return layout.render(changes, why=options.why, every=options.all)
 
 
 def _diffs(places: list[Place]) -> tuple[bytes, list[str]]:
@@ -211,7 +213,7 @@ def _mistakes(options: Options) -> Iterator[str]:
     def given(**flags: object) -> list[str]:
         return [f"--{name}" for name, value in flags.items() if value]
 
-    others = given(format=options.format or options.json, why=options.why)
+    others = given(format=options.format or options.json, why=options.why, all=options.all)
     html, explain = options.html is not None, options.explain is not None
     shown = given(diff=options.diff, html=html, version=options.version, explain=explain)
     if others and shown:
@@ -219,8 +221,11 @@ def _mistakes(options: Options) -> Iterator[str]:
     exclusive = [*shown, *given(verify=options.verify)]
     if len(exclusive) > 1:
         yield f"give one of {', '.join(exclusive)}: each prints something else"
-    if options.verify and (options.why or options.format in ("text", "yaml")):
-        yield f"{'--why' if options.why else '--format'} is for the summary; --verify knows --json"
+    if options.verify and (options.why or options.all or options.format in ("text", "yaml")):
+        given_for_summary = [one for one in others if one != "--json"]
+        yield f"{given_for_summary[0]} is for the summary; --verify knows --json"
+    if options.all and (options.json or options.format in ("yaml", "json")):
+        yield "--all is for the text; YAML and JSON always list everything"
 
 
 def usage(package: str) -> str:
@@ -252,6 +257,7 @@ def _parser(package: str) -> ArgumentParser:
     add("-h", "--help", action="store_true", help="show this help and leave")
     add("--format", choices=("text", "yaml", "json"), help="how to show the summary (default: text)")
     add("--why", action="store_true", help="add the reasons below each change (JSON always has them)")
+    add("--all", action="store_true", help="list every import in the text, which counts them otherwise")
     add("--diff", action="store_true", help="print the unified diff between upstream and what was shipped")
     add("--html", metavar="FILE", help="write reasons and diffs as one page that needs nothing else")
     add("--version", action="store_true", help="print each distribution's version, upstream and overlay")

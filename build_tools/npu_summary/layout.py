@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import outline, provenance
+from .plurals import plural
 from .stream import printable
 
 TYPE_CHECKING = False
@@ -20,27 +21,35 @@ _ITEM = " " * 10
 _BELOW = " " * 14
 
 
-def render(distributions: Iterable[Changes], *, why: bool = False) -> str:
-    """Render the summary of distributions in that order, if asked with the reasons below each change."""
+def render(distributions: Iterable[Changes], *, why: bool = False, every: bool = False) -> str:
+    """Render the summary of distributions.
+
+    Args:
+        distributions: in the order to show.
+        why: whether to add the reasons below each change.
+        every: whether to list imports one by one; else each class or module has one line with their number.
+    """
     listed = list(distributions)
     purpose = printable(provenance.purpose(listed))
     named = f"{purpose} " if purpose else ""
     lines = [_TOP.format(named), ""]
     for changes in listed:
-        lines += _distribution(changes, why=why)
+        lines += _distribution(changes, why=why, every=every)
     return "\n".join([*lines, _BOTTOM.format(named), ""])
 
 
-def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
+def _distribution(changes: Changes, *, why: bool, every: bool) -> Iterator[str]:
     repo = printable(changes["upstream"]["project"])
     yield from ("=" * 16 + f" {repo} Patch Summary " + "=" * 16, "")
     yield printable(f"Upstream: {provenance.made_of(changes)}")
     yield printable(f"Wheel: {provenance.name(changes)}, {provenance.overlay(changes)}")
+    yield from _totals(changes["files"])
     yield ""
     fields = outline.fields(changes["files"]) if why else ()
     for number, file in enumerate(changes["files"], 1):
         yield f"Patch File{number}: {_module(file['path'])}"
-        yield from _file(outline.outline(file), fields)
+        shown = outline.outline(file)
+        yield from _file(shown if every else outline.fold_imports(shown), fields)
         yield ""
     if changes["not_applied"]:
         yield from _not_applied(changes, why=why)
@@ -54,6 +63,25 @@ def _distribution(changes: Changes, *, why: bool) -> Iterator[str]:
             yield f"{_BELOW}why: {_line(one['why'])}"
         yield ""
     yield from ("=" * 12 + f" {repo} Patch Summary End " + "=" * 14, "")
+
+
+def _totals(files: list[FileChange]) -> Iterator[str]:
+    """Yield how many changes there are, and a table of areas and actions; nothing of a wheel without changes."""
+    areas = outline.totals(files)
+    if not areas:
+        return
+    total: dict[str, int] = {}
+    for counts in areas.values():
+        for action, n in counts.items():
+            total[action] = total.get(action, 0) + n
+    yield f"Changes: {sum(total.values())} in {plural(len(files), 'file')}"
+    columns = outline.columns(areas)
+    width = max(map(len, [*areas, "total"]))
+    yield "   " + " " * width + "".join(f"{column:>10}" for column in columns)
+    rows = {**areas, "total": total} if len(areas) > 1 else areas
+    for area, counts in rows.items():
+        cells = "".join(f"{counts.get(column, '-'):>10}" for column in columns)
+        yield f"   {printable(area):<{width}}{cells}"
 
 
 def _file(file: FileChange, fields: tuple[Field, ...]) -> Iterator[str]:
@@ -75,6 +103,9 @@ def _file(file: FileChange, fields: tuple[Field, ...]) -> Iterator[str]:
 
 def _items(changes: list[Change], fields: tuple[Field, ...], whole: Change | None) -> Iterator[str]:
     for change in changes:
+        if change["kind"] == outline.IMPORTS:
+            yield f"{_ITEM}- {printable(change['name'])}"
+            continue
         more = outline.manner(change) or change.get("affects", "")
         yield _item(change["action"], change["kind"], outline.symbol(change), more)
         yield from _reasons(change, fields, whole, _BELOW)

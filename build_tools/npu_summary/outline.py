@@ -6,6 +6,8 @@ assigns and holds inside its classes, whoever cares reads in the diff. JSON and 
 
 from __future__ import annotations
 
+from .plurals import plural
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     Field = Literal["why", "forwarded", "drop_when", "overlay"]
     Reasons = list[tuple[Field, str]]
 
+# The kind of the line that stands for all imports of a class or module.
+IMPORTS = "imports"
+_ACTIONS = ("added", "wrapped", "edited", "replaced", "updated", "deleted")
 PLAIN: tuple[Field, ...] = ("why", "forwarded", "drop_when")
 _DEFINED = ("method", "class")
 # By these a file comes or goes as a whole; another one is of a part of it.
@@ -33,6 +38,45 @@ def outline(file: FileChange) -> FileChange:
         whole = _whole(file["action"], "file", _name(file), reason)
     classes: list[ClassChange] = [{**entry, "changes": []} for entry in file["class_changes"]]
     return {**file, "module_changes": [whole, *functions], "class_changes": classes}
+
+
+def fold_imports(file: FileChange) -> FileChange:
+    """Return a file with one entry in the place of the imports of its module, and of each of its classes."""
+    classes: list[ClassChange] = [{**entry, "changes": _folded(entry["changes"])} for entry in file["class_changes"]]
+    return {**file, "module_changes": _folded(file["module_changes"]), "class_changes": classes}
+
+
+def _folded(changes: list[Change]) -> list[Change]:
+    others = [change for change in changes if change["kind"] != "import"]
+    imports = len(changes) - len(others)
+    if not imports:
+        return changes
+    return [*others, _whole("", IMPORTS, f"{plural(imports, 'import')} (--all lists them)")]
+
+
+def totals(files: list[FileChange]) -> dict[str, dict[str, int]]:
+    """Return how many changes are shown of each area, by action; imports are counted apart."""
+    areas: dict[str, dict[str, int]] = {}
+    for file in files:
+        counts = areas.setdefault(area(file), {})
+        for change in entries(file):
+            action = IMPORTS if change["kind"] == "import" else manner(change) or change["action"]
+            counts[action] = counts.get(action, 0) + 1
+    return {name: counts for name, counts in sorted(areas.items()) if counts}
+
+
+def area(file: FileChange) -> str:
+    """Return the first two packages that a file lies in, as they are imported, or the name of a single module."""
+    folders = file["installed"].split("/")[:-1]
+    return ".".join(folders[:2]) or file["installed"].removesuffix(".py")
+
+
+def columns(areas: dict[str, dict[str, int]]) -> list[str]:
+    """Return the actions that occur in any area: those we know in their order, then others, imports last."""
+    found: set[str] = set()
+    for counts in areas.values():
+        found |= counts.keys()
+    return [*filter(found.__contains__, _ACTIONS), *sorted(found.difference(_ACTIONS, [IMPORTS])), *({IMPORTS} & found)]
 
 
 def module_changes(file: FileChange) -> list[Change]:

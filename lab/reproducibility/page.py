@@ -19,7 +19,7 @@ reproducibility` builds one overlay under each condition below, and compares the
 with those of a plain `npu-overlays build`. `OVERLAY=verl@d62da49` takes another one. A copy of it is given out as a
 revision for that: the version of a development build says when its files changed.
 
-This table is of `{overlay}`, from {source}, with hatchling {hatchling} where nothing else is said:
+This table is of `{overlay}`, from {source}, with hatchling {hatchling} unless a row names another:
 
 | what is different | what comes of it |
 |---|---|

@@ -53,11 +53,22 @@ def test_the_example_of_the_language_gives_the_result_it_shows() -> None:
     assert merged.decode() == example("result")
 
 
-@pytest.mark.parametrize("readme", READMES)
-def test_the_example_of_a_readme_is_a_merge_module_with_every_operation_but_values(readme: str) -> None:
-    (block,) = blocks(ROOT / readme, "python")
+def actions_shown(document: str) -> list[str]:
+    """Return the actions of a document's only merge module."""
+    (block,) = blocks(ROOT / document, "python")
     operations = read_operations("tree/x.py", block.encode(), layer="pkg@0123456", target="x.py")
-    assert {operation.action for operation in operations} == set(ACTIONS)
+    return [operation.action for operation in operations]
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_a_readme_wraps_one_function_in_twelve_lines(readme: str) -> None:
+    assert actions_shown(readme) == ["wrapped"]
+    assert len(blocks(ROOT / readme, "python")[0].splitlines()) <= 12
+
+
+@pytest.mark.parametrize("page", ["docs/maintain.md", "docs/maintain.zh-CN.md"])
+def test_the_page_of_maintainers_shows_every_operation(page: str) -> None:
+    assert set(actions_shown(page)) == set(ACTIONS)
 
 
 def test_the_example_of_a_shared_definition_can_be_read() -> None:
@@ -79,9 +90,16 @@ def test_no_document_names_a_path_of_a_machine(document: Path) -> None:
     assert not re.findall(r"/(?:root|home|work|Users)/|/tmp/\w", document.read_text("utf-8"))
 
 
+@pytest.mark.parametrize("page", ["docs/train.md", "docs/train.zh-CN.md"])
+def test_the_page_of_trainers_names_the_oldest_pip_that_is_tested(page: str) -> None:
+    assert f"pip {OLDEST_PIPS[SUPPORTED[0]]}" in read(page)
+
+
 @pytest.mark.parametrize("readme", READMES)
-def test_a_readme_names_the_oldest_pip_that_is_tested(readme: str) -> None:
-    assert f"pip {OLDEST_PIPS[SUPPORTED[0]]}" in read(readme)
+def test_a_readme_fits_a_first_reading(readme: str) -> None:
+    lines = read(readme).splitlines()
+    assert len(lines) <= 120
+    assert ("No NPU was available to us" in lines[2]) or ("没有可用的 NPU" in lines[2])
 
 
 @pytest.mark.slow

@@ -152,6 +152,8 @@ def installed(elsewhere: Path) -> Path:
 def test_matrix_prints_what_the_command_does_also_for_github(installed: Path) -> None:
     done = make("matrix", cwd=installed, GITHUB_OUTPUT=str(installed / "output"))
     assert done.stdout == (installed / "output").read_text("utf-8") == "cells of matrix --format github\n"
+    # The command itself knows whether its output is a terminal.
+    assert make("matrix", cwd=installed).stdout == "cells of matrix\n"
     done = make("matrix", "FORMAT=gitlab", cwd=installed, SINCE="origin/a b")
     assert done.stdout == "cells of matrix --format gitlab --changed-since origin/a b\n"
 
@@ -272,15 +274,22 @@ def test_a_readme_names_only_targets_that_exist(readme: str) -> None:
     assert {"wheels", "test"} <= named <= makefile_targets()
 
 
-def test_the_readmes_show_the_same_commands() -> None:
-    def commands(readme: str) -> list[str]:
-        text = (ROOT / readme).read_text("utf-8")
-        blocks = re.findall(r"```(?:bash|toml|python)\n(.*?)```", text, flags=re.DOTALL)
+TRANSLATED = sorted(file for folder in (ROOT, ROOT / "docs", ROOT / "recipes") for file in folder.glob("*.zh-CN.md"))
+
+
+@pytest.mark.parametrize("translation", TRANSLATED, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_a_document_has_the_same_commands_and_headings_in_both_languages(translation: Path) -> None:
+    def commands(file: Path) -> list[str]:
+        blocks = re.findall(r"```(?:bash|toml|python)\n(.*?)```", file.read_text("utf-8"), flags=re.DOTALL)
         return [re.sub(r" *#.*", "", line).rstrip() for block in blocks for line in block.splitlines()]
 
-    english, chinese = (commands(readme) for readme in READMES)
-    assert english
-    assert english == chinese
+    def levels(file: Path) -> list[str]:
+        text = re.sub(r"```.*?```", "", file.read_text("utf-8"), flags=re.DOTALL)
+        return re.findall(r"^#+(?= )", text, flags=re.MULTILINE)
+
+    english = translation.with_name(translation.name.replace(".zh-CN", ""))
+    assert commands(english) == commands(translation)
+    assert levels(english) == levels(translation)
 
 
 # Pages that Sphinx fills in link to pages that only its build has, and `sphinx-build -W` checks them.

@@ -124,3 +124,10 @@ def test_the_command_prints_a_line_for_github_and_json_for_others(environment: E
     assert name == "batches"
     (batch,) = json.loads(value)
     assert batch["cells"] == environment.ok(*command, "json").json() == {"include": matrix(environment.folder)}
+
+
+def test_the_command_prints_an_overlay_a_line_for_people(environment: Environment) -> None:
+    add(environment.folder, COMMIT)
+    heading, row = environment.ok("matrix", "--overlays", environment.folder, "--format", "table").out.splitlines()
+    assert heading.split() == ["overlay", "Pythons", "stack", "sources"]
+    assert row.split() == [matrix(environment.folder)[0]["overlay"], "3.10,", "3.11,", "3.12,", "3.13", "git"]

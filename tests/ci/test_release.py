@@ -236,6 +236,40 @@ def test_no_issue_is_opened_without_a_report(environment: Environment, gh: Path)
     assert asked(gh) == []
 
 
+@pytest.mark.parametrize(("known", "opened"), [("", ["pr", "create", "--head", "follow/demo@1.1"]), ("7\n", [])])
+def test_a_port_has_one_pull_request_with_its_overlays(
+    environment: Environment, gh: Path, known: str, opened: list[str]
+) -> None:
+    folder = environment.folder
+    (gh / "pr-list").write_text(known, "utf-8")
+    (folder / "overlays").mkdir()
+    for words in (("init", "--quiet"), ("add", "ci"), ("commit", "--quiet", "-m", "before")):
+        environment.succeed("git", "-c", "user.name=A", "-c", "user.email=a@example.org", *words)
+    environment.succeed("git", "init", "--quiet", "--bare", folder / "origin.git")
+    environment.succeed("git", "remote", "add", "origin", folder / "origin.git")
+    files(folder / "follow/demo@1.1", report_md="ported")
+    files(folder / "follow/demo@1.1/overlays/demo@1.1", overlay_lock="locked")
+    for name, value in (("NAME", "A"), ("EMAIL", "a@example.org")):
+        environment.extra.update({f"GIT_AUTHOR_{name}": value, f"GIT_COMMITTER_{name}": value})
+    environment.succeed("ci/follow_pull_requests.sh", "follow")
+    listed, *rest = asked(gh)
+    assert listed[:4] == ["pr", "list", "--head", "follow/demo@1.1"]
+    assert [one[:4] for one in rest] == ([opened] if opened else [])
+    branches = environment.succeed("git", "--git-dir", folder / "origin.git", "branch", "--list").out
+    assert ("follow/demo@1.1" in branches) == bool(opened)
+    if opened:
+        shown = environment.succeed("git", "show", "follow/demo@1.1:overlays/demo@1.1/overlay.lock").out
+        assert shown == "locked"
+    assert not (folder / "overlays/demo@1.1").exists()
+
+
+def test_no_pull_request_is_opened_where_there_is_no_newer_release(environment: Environment, gh: Path) -> None:
+    environment.succeed("git", "init", "--quiet")
+    environment.succeed("git", "-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "--allow-empty", "-qm", "x")
+    assert "no newer release" in environment.succeed("ci/follow_pull_requests.sh", "follow").err
+    assert asked(gh) == []
+
+
 def test_the_newest_pin_of_each_project_is_looked_at_and_what_fails_is_in_the_report(environment: Environment) -> None:
     for commit, version in (("1" * 40, "1.2"), ("2" * 40, "1.10"), ("3" * 40, "1.9")):
         folder = write_overlay(
@@ -270,7 +304,7 @@ def test_scripts_explain_themselves(environment: Environment) -> None:
         )
         assert done.code == 2, script
         assert "usage:" in done.err, script
-    for script in ("publish.sh", "released.sh", "drift_issue.sh"):
+    for script in ("publish.sh", "released.sh", "drift_issue.sh", "follow_pull_requests.sh"):
         done = environment.run(ROOT / "ci" / script)
         assert done.code != 0, script
         assert "usage:" in done.err, script

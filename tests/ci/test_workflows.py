@@ -39,6 +39,7 @@ WRITES = {
     ("release.yml", "site"): {"contents": "read", "actions": "read"},
     ("release.yml", "pages"): {"pages": "write", "id-token": "write"},
     ("drift.yml", "issue"): {"contents": "read", "issues": "write"},
+    ("follow.yml", "pull-requests"): {"contents": "write", "pull-requests": "write"},
 }
 
 
@@ -115,7 +116,7 @@ def test_no_job_keeps_credentials_or_may_write_more_than_it_has_to(workflow: Pat
 
 def test_every_permission_has_a_reason_beside_it(workflow: Path) -> None:
     text = workflow.read_text("utf-8")
-    kinds = "actions|contents|issues|pages|id-token|attestations"
+    kinds = "actions|contents|issues|pages|pull-requests|id-token|attestations"
     granted = re.findall(rf"^ +(?:{kinds}): \w+(.*)$", text, flags=re.MULTILINE)
     assert len(granted) == sum(len(job["permissions"]) for job in loaded(workflow)["jobs"].values())
     assert all(re.fullmatch(r" # \w.{10,}", reason) for reason in granted), granted
@@ -153,7 +154,7 @@ def test_a_push_never_cancels_the_cells_that_only_an_earlier_one_touches() -> No
 def test_every_command_is_one_a_person_can_run(workflow: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
-    subcommands = set(re.findall(r"^    ([a-z]+) ", capsys.readouterr().out, flags=re.MULTILINE))
+    subcommands = set(re.findall(r"^  ([a-z-]+) ", capsys.readouterr().out, flags=re.MULTILINE))
     assert {"build", "matrix"} <= subcommands
     commands = [line for step in steps(workflow) for line in step.get("run", "").splitlines()]
     assert commands

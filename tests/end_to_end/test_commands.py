@@ -307,7 +307,7 @@ def test_help_documents_every_exit_code(locked: Sample) -> None:
     for code in (0, 1, 2, 3, 4, 5, 6, 130):
         assert f"\n  {code}  " in text
     for command in ("build", "list", "show", "check", "lock", "diff", "summary", "matrix"):
-        assert f"\n    {command}" in text
+        assert f"\n  {command} " in text
         assert locked.environment.ok(command, "--help").out.startswith("usage: npu-overlays")
     assert locked.environment.ok("--version").out.startswith("npu-overlays 0")
 
@@ -533,7 +533,7 @@ def test_what_a_terminal_would_obey_is_escaped_there_and_whole_in_a_pipe(sample:
 def test_a_wrong_word_names_the_nearest(locked: Sample, arguments: tuple[str, ...], meant: str) -> None:
     done = locked.environment.cli(*arguments)
     assert done.code == 2
-    assert done.err.rstrip().endswith(f"did you mean {meant}?")
+    assert f"error: did you mean {meant}? " in done.err
 
 
 def test_help_tells_of_each_command_in_a_whole_sentence(locked: Sample) -> None:

@@ -30,6 +30,11 @@ KNOWN_TEXT = """\
 
 Upstream: verl 1.0 at 796871d7d092f7cbc6a64e7f4a3796f7a2217f5e, from the commit
 Wheel: verl-npu 1.0+npu.1.g796871d, overlay verl@796871d revision 1
+Changes: 11 in 5 files
+                    added  replaced   updated
+   recipe.dapo          -         -         1
+   verl.workers         6         4         -
+   total                6         4         1
 
 Patch File1: verl.workers.sharding_manager.hybrid_tp_config.py
   (1) Patch class: verl.workers.sharding_manager.hybrid_tp_config.hybrid_tp_config
@@ -64,6 +69,11 @@ Patch File5: recipe.dapo.dapo_ray_trainer.py
 
 Upstream: transformers 1.0 at 8365f70e9259c21058bf18f876006f945d2a99de, from the commit
 Wheel: transformers-npu 1.0+npu.1.g8365f70, overlay transformers@8365f70 revision 1
+Changes: 12 in 3 files
+                                 added  replaced
+   transformers.integrations         5         -
+   transformers.models               2         5
+   total                             7         5
 
 Patch File1: src.transformers.models.qwen2.modeling_qwen2.py
    Module Changes:

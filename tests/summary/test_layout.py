@@ -9,8 +9,8 @@ from .samples import KNOWN_TEXT, change, distribution, file, klass, transformers
 
 def body(text: str) -> str:
     """Return what stands between the heading and the banner of verl, the one distribution in the text."""
-    heading = " overlay verl@796871d revision 1\n\n"
-    return text.split(heading, 1)[1].split("\n============ ", 1)[0]
+    heading = " overlay verl@796871d revision 1\n"
+    return text.split(heading, 1)[1].split("\n\n", 1)[1].split("\n============ ", 1)[0]
 
 
 def test_known_summary_is_reproduced_to_the_last_character() -> None:
@@ -46,6 +46,36 @@ def test_the_heading_says_what_was_changed_and_where_it_was_had() -> None:
         "Upstream: verl 1.0 at 796871d7d092f7cbc6a64e7f4a3796f7a2217f5e (v1.0), from verl-1.0.whl, which lacks 2 files "
         "of the commit\nWheel: verl-npu 1.0+npu.1.g796871d, overlay verl@796871d revision 1\n"
     ) in render(typed(sample))
+
+
+def test_the_heading_counts_changes_by_area_and_action_and_imports_apart() -> None:
+    changes = [change("added", "import", "os"), change("replaced", "method", "f", operation="wrapped")]
+    files = [file("src/verl/x/y/z.py", [klass("A", changes)], []), file("src/verl/w.py", [], changes[:1])]
+    files.append(file("six.py", [], [change("renamed", "method", "g")]))
+    shown = render(typed(distribution("verl", files))).split(" revision 1\n", 1)[1]
+    assert shown.startswith(
+        "Changes: 4 in 3 files\n"
+        "            wrapped   renamed   imports\n"
+        "   six            -         1         -\n"
+        "   verl           -         -         1\n"
+        "   verl.x         1         -         1\n"
+        "   total          1         1         2\n\nPatch"
+    )
+
+
+def test_imports_are_one_line_unless_all_is_asked_for() -> None:
+    imports = [change("added", "import", name) for name in ("os", "re")]
+    wrapped = change("replaced", "method", "f", operation="wrapped")
+    sample = typed(distribution("verl", [file("verl/x.py", [klass("A", imports[:1])], [*imports, wrapped])]))
+    assert body(render(sample)) == (
+        "Patch File1: verl.x.py\n   Module Changes:\n"
+        "          - replaced         method         f         wrapped\n"
+        "          - 2 imports (--all lists them)\n"
+        "  (1) Patch class: verl.x.A\n       Class Changes:\n"
+        "          - 1 import (--all lists them)\n"
+    )
+    assert "added         import         re\n" in render(sample, every=True)
+    assert "--all" not in render(sample, every=True)
 
 
 def test_wrapped_and_edited_are_replaced_and_say_so_behind_the_name() -> None:

@@ -47,7 +47,6 @@ def test_it_is_whole_and_its_script_may_run(browser: Browser, page: Path) -> Non
     seen = browser.look(page, script)
     assert (seen["title"], seen["images"], seen["scripts"]) == ("NPU Patch Summary", 0, 1)
     assert seen["before"] == [
-        "added import",
         "edited attribute",
         "wrapped method",
         "added file",
@@ -56,7 +55,7 @@ def test_it_is_whole_and_its_script_may_run(browser: Browser, page: Path) -> Non
         "deleted file",
         "deleted method",
     ]
-    assert (seen["files"], seen["form"], seen["diffs"]) == (4, 1, 3)
+    assert (seen["files"], seen["form"], seen["diffs"]) == (4, 1, 4)
     assert HOSTILE in seen["text"]
     assert "昇腾上更快" in seen["text"]
     assert seen["wide"] <= 0
@@ -96,6 +95,27 @@ def test_kinds_actions_and_words_choose_what_is_shown(browser: Browser, page: Pa
     assert seen["asked"] == ["wrapped method"]
     assert seen["searched"] == ["added file", "added method"]
     assert (seen["count"], seen["listed"], seen["none"]) == ("2 shown", ["verl/new file.py 2"], 0)
+
+
+def test_imports_are_folded_until_the_kind_is_chosen_and_lists_choose_by_area_and_reason(
+    browser: Browser, page: Path
+) -> None:
+    script = f"""{_SEEN}
+      const form = page.querySelector("#filter");
+      const folded = names();
+      const change = (one) => one.dispatchEvent(new view.Event("input", {{ bubbles: true }}));
+      form.querySelector('[value="import"]').checked = true;
+      change(form);
+      const imports = names();
+      form.querySelector('[value="import"]').checked = false;
+      form.why.value = "operators of its own";
+      change(form);
+      return {{ folded, imports, reason: names(), area: Boolean(form.area) }};"""
+    seen = browser.look(page, script)
+    assert "added import" not in seen["folded"]
+    assert seen["imports"] == ["added import"]
+    assert seen["reason"] == ["added file", "added method"]
+    assert seen["area"] is False  # all files lie in one
 
 
 def test_its_pictures_are_pictures_of_something(browser: Browser, page: Path, tmp_path: Path) -> None:

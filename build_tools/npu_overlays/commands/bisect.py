@@ -24,7 +24,7 @@ Find the fewest operations, patches and added files of an overlay that make a
 command fail, by running it with parts of the overlay. It runs in a folder that
 holds upstream with one part applied, as a checkout does: the folder is its
 working folder, $NPU_OVERLAYS_CHECKOUT, and the first entry of PYTHONPATH.
-Whatever else the command needs has to be installed: pytest, and what upstream
+Install everything else that the command needs: pytest, and what upstream
 imports.
 
 Exit codes have the meaning that `git bisect run` gives them: 0 passes, 125

@@ -98,7 +98,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     add_overlay(parser, nargs="*")
     stack = parser.add_argument("--stack", metavar="NAME", help="the overlays of a stack (default: the default stack)")
     offer(stack, stacks)
-    parser.add_argument("--all", action="store_true", help="every overlay, whatever is named")
+    parser.add_argument("--all", action="store_true", help="every overlay, even if others are named")
     _add_sources(parser)
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from npu_overlays.commands.command import Command
@@ -29,6 +33,7 @@ examples:
   npu-overlays matrix --format gitlab > cells.yml
 """
 _FORMATS = """\
+table: an overlay a line, the default on a terminal; json: elsewhere;
 github: a line for $GITHUB_OUTPUT, batches=[…], each a matrix of no more jobs than GitHub runs;
 gitlab: a child pipeline in YAML
 """
@@ -36,7 +41,7 @@ gitlab: a child pipeline in YAML
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the folder of overlays, the revision to compare with or an empty text, and the format."""
+    """What was asked for: the folder of overlays, the revision to compare with, and the format, empty if not given."""
 
     root: Path
     since: str
@@ -44,7 +49,7 @@ class Options:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=["json", "github", "gitlab"], default="json", help=_FORMATS)
+    parser.add_argument("--format", choices=["table", "json", "github", "gitlab"], default="", help=_FORMATS)
     text = "only the cells affected by the changes since then: a branch, a tag or a commit"
     parser.add_argument("--changed-since", dest="since", default="", metavar="REV", help=text)
 
@@ -52,11 +57,20 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: Options, console: Console) -> int:
     folder = load_overlay_folder(checked_root(options.root))
     cells = cells_of(folder, _touched(folder, options.since, console) if options.since else None)
-    if options.format == "json":
+    form = options.format or ("table" if sys.stdout.isatty() else "json")
+    if form == "json":
         console.json({"include": cells})
+    elif form == "table":
+        console.table(("overlay", "Pythons", "stack", "sources"), _rows(cells))
     else:
-        console.raw((as_github if options.format == "github" else as_gitlab)(cells))
+        console.raw((as_github if form == "github" else as_gitlab)(cells))
     return 0
+
+
+def _rows(cells: Iterable[Cell]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the cells of each overlay as one row."""
+    for (overlay, stack, sources), alike in groupby(cells, key=itemgetter("overlay", "stack", "sources")):
+        yield overlay, ", ".join(cell["python"] for cell in alike), stack, sources
 
 
 def matrix(root: Path) -> list[Cell]:

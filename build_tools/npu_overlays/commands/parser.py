@@ -6,8 +6,10 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,23 +22,23 @@ _DESCRIPTION = """\
 Build wheels from overlays: a pinned upstream commit or release, into which the
 changes of an overlay are merged at packaging time. Nothing is patched at run
 time.
+
+the three most common tasks:
+  npu-overlays build                            the wheels of the default stack, into wheels/
+  npu-overlays show verl@0.9.1                  what an overlay changes, and why
+  npu-overlays check verl@0.9.1                 after an edit: does it still fit upstream?
 """
+# In the order of the help; each is a module of this package.
+_GROUPS = {
+    "build and publish": ("build", "verify-wheel", "index", "site", "sdist", "revise", "reproduce"),
+    "look": ("list", "show", "summary", "diff"),
+    "change an overlay": ("checkout", "refresh", "lock", "check", "bisect", "export"),
+    "start an overlay": ("init", "import-patches"),
+    "follow upstream": ("port", "follow", "drift"),
+    "operate": ("matrix", "cache"),
+}
 _EPILOG = """\
-examples, with the overlays of verl and transformers:
-  npu-overlays build                          the default stack, into wheels/
-  npu-overlays build --stack mindspeed-rl-2.3
-  npu-overlays build verl@v0.6.1 --source archive --out /tmp/w
-  npu-overlays build verl@796871d --upstream verl=~/src/verl
-  npu-overlays index wheels/                  a folder that pip and uv install from
-  npu-overlays site wheels/                   what is patched, why, how to install it
-  npu-overlays show transformers@8365f70      every operation and its reason
-  npu-overlays diff verl@d62da49 | less       the changes as a diff
-  npu-overlays checkout verl@d62da49 DIR      a git work tree to edit
-  npu-overlays lock verl@d62da49              after you write an operation
-  npu-overlays revise verl@d62da49 --why "…"  give out its next revision
-  npu-overlays init attrs --suffix acme       a new overlay, of any project
-  npu-overlays import-patches ../verl_npu     overlays of a folder of patches
-  npu-overlays summary wheels/verl_npu-*.whl  the changes in a wheel
+each command has examples: npu-overlays build --help
 
 exit codes:
   0  done
@@ -57,32 +59,8 @@ environment:
   NO_COLOR                 no colours
   SOURCE_DATE_EPOCH        the date of a development build, in seconds since 1970
 """
-# In the order of the help; each is a module of this package.
-_COMMANDS = (
-    "build",
-    "sdist",
-    "index",
-    "site",
-    "list",
-    "show",
-    "check",
-    "lock",
-    "revise",
-    "diff",
-    "checkout",
-    "refresh",
-    "export",
-    "bisect",
-    "summary",
-    "verify-wheel",
-    "reproduce",
-    "init",
-    "import-patches",
-    "drift",
-    "port",
-    "cache",
-    "matrix",
-)
+_WIDTH, _INDENT = 80, 18  # columns of the help, and those before what a command does
+_COMMANDS = [*chain.from_iterable(_GROUPS.values())]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -119,7 +97,9 @@ class _Parser(argparse.ArgumentParser):
         elif unknown := re.search(r"unrecognized arguments: (--[\w-]+)", message):
             wrong, known = unknown[1], ", ".join(self._option_string_actions)
         nearest = difflib.get_close_matches(wrong, known.split(", "), n=1) if wrong else []
-        super().error(f"{message}; did you mean {nearest[0]}?" if nearest else message)
+        if choice and message.startswith("argument COMMAND:"):
+            message = f"there is no command {wrong!r}; npu-overlays --help lists all"
+        super().error(f"did you mean {nearest[0]}? {message}" if nearest else message)
 
 
 class _Version(argparse.Action):
@@ -137,20 +117,21 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         arguments: what is to be parsed. Where they begin with a command, the parser knows no other: to import them
             all takes longer than what most of them do.
     """
+    commands = _commands(arguments)
     root = _Parser(
         prog="npu-overlays",
+        usage="npu-overlays [-h] [--version] COMMAND ...",
         description=_DESCRIPTION,
-        epilog=_EPILOG,
+        epilog=f"{_listed(commands)}{_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     common = _common()
-    subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in _commands(arguments):
+    subparsers = root.add_subparsers(required=True, prog="npu-overlays", metavar="COMMAND", help=argparse.SUPPRESS)
+    for command in commands:
         own = subparsers.add_parser(
             command.name,
             parents=[common],
-            help=command.summary,
             description=command.description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -158,6 +139,20 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         own.set_defaults(command=command)
     answer(root)
     return root
+
+
+def _listed(commands: Iterable[Command[Any]]) -> str:
+    """Return the commands with what each does, in their groups."""
+    summaries = {command.name: command.summary for command in commands}
+    text = ""
+    for group, names in _GROUPS.items():
+        text += f"{group}:\n"
+        for name in names:
+            lines = textwrap.wrap(summaries.get(name, ""), _WIDTH - _INDENT)
+            text += textwrap.indent("\n".join(lines), " " * _INDENT).replace(" " * _INDENT, f"  {name:<15} ", 1)
+            text += "\n"
+        text += "\n"
+    return text
 
 
 def _commands(arguments: Sequence[str]) -> list[Command[Any]]:

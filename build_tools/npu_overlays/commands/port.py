@@ -32,7 +32,7 @@ sha256, and a table of every part of the old overlay: what fits, what changed,
 what was renamed or moved and where to, what is gone, what upstream does itself
 now; each with the evidence, and with the commit that did it.
 
-Nothing changes unasked. --accept carries out the proposals of the table, by
+Nothing changes until you say so. --accept carries out the proposals of the table, by
 kind or by name; `all` is every proposal but those of kind absorbed, since a
 change that was forwarded may have been merged without its NPU part. The rest is
 yours: write it under tree/ of the new folder, or --drop it with a reason, and

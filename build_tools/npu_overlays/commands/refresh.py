@@ -65,7 +65,7 @@ class Options:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_one(parser)
     parser.add_argument("folder", type=folder, metavar="DIR", help="a work tree made by `npu-overlays checkout`")
-    parser.add_argument("--why", type=one_line, default="", metavar="TEXT", help="the reason for all that is new")
+    parser.add_argument("--why", type=one_line, default="", metavar="TEXT", help="the reason for everything new")
     parser.add_argument(
         "--into", default="", metavar="LAYER", help="the layer that takes what is new (default: the pin)"
     )

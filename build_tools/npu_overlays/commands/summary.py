@@ -29,6 +29,7 @@ class Options:
     wheel: Path  # the file
     style: Literal["text", "yaml", "json"]  # `text`, `yaml` or `json`
     why: bool  # whether to add the reason of every change
+    all: bool  # whether to list every import in the text
     diff: bool  # whether to print the diff instead
     html: Path | None  # the file to write a page to instead, if any
 
@@ -38,6 +39,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--format", dest="style", choices=["text", "yaml", "json"], default="text", help="default: text")
     parser.add_argument("--why", action="store_true", help="add the reason of every change")
+    parser.add_argument("--all", action="store_true", help="list every import in the text, which counts them otherwise")
     shown.add_argument("--diff", action="store_true", help="print the diff the wheel carries")
     shown.add_argument("--html", type=Path, metavar="FILE", help="write reasons and diff as one page for a browser")
 
@@ -48,7 +50,8 @@ def _run(options: Options, console: Console) -> int:
     if options.html:
         write_atomically(options.html, wheel_page(options.wheel))
         return 0
-    console.raw(wheel_summary(options.wheel, style=options.style, why=options.why, diff=options.diff))
+    shown = wheel_summary(options.wheel, style=options.style, why=options.why, every=options.all, diff=options.diff)
+    console.raw(shown)
     return 0
 
 

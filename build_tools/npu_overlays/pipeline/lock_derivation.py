@@ -74,7 +74,9 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
     metadata = fetched.metadata if fetched and fetched.source == tree.source else _metadata(tree, known)
     absent = _absent(tree, known)
     model = model_of(overlay.pin, tree, absent=absent)
-    forms = form_targets(models_of(overlay, metadata.version), tree, model, known.forms if known else NO_FORMS)
+    if models := models_of(overlay, metadata.version):
+        step("looking for definitions of one form")
+    forms = form_targets(models, tree, model, known.forms if known else NO_FORMS)
     content = written_out(load_content(overlay, metadata.version, forms), tree)
     releases = _releases(overlay, tree)
     archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}

@@ -106,6 +106,20 @@ def find_release(  # noqa: PLR0913  # each says another thing of what is looked 
     )
 
 
+def newer_releases(project: str, version: str, *, progress: Progress) -> list[str]:
+    """Return the final releases that installers take here and are newer than a version, oldest first.
+
+    Raises:
+        SourceError: no index answers, or none has the project.
+    """
+    with indexes(project) as places:
+        files, answers = _looked_up(project, places, progress)
+    offered = {one.version for one in files if one.is_for_here and _is_offered(one)}
+    if not offered:
+        raise SourceError(_problem(project, "", files, answers, file=""))
+    return [str(one) for one in sorted(offered) if one > Version(version) and not one.is_prerelease]
+
+
 def _looked_up(project: str, places: Iterable[Index], progress: Progress) -> tuple[list[_File], dict[str, str]]:
     """Return the files that indexes have of a project, and each index's complaint, which is empty as a rule."""
     files: list[_File] = []

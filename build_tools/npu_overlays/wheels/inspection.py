@@ -26,14 +26,18 @@ def read_record(wheel: Path) -> changes.Changes:
         raise OutputError(Problem(where=f"{wheel}: changes.json", what=str(error), fix=fix)) from error
 
 
-def wheel_summary(wheel: Path, *, style: Style = "text", why: bool = False, diff: bool = False) -> str:
+def wheel_summary(
+    wheel: Path, *, style: Style = "text", why: bool = False, every: bool = False, diff: bool = False
+) -> str:
     """Return the summary of a wheel as its own summary package would print it, or the diff it carries."""
     if diff:
         return _read(wheel, installed.DIFF).decode("utf-8", errors="surrogateescape")
     record = read_record(wheel)
     if style == "json":
         return jsontext.render([record])
-    return yaml.render([record], why=why) if style == "yaml" else layout.render([record], why=why)
+    if style == "yaml":
+        return yaml.render([record], why=why)
+    return layout.render([record], why=why, every=every)
 
 
 def wheel_page(wheel: Path) -> bytes:

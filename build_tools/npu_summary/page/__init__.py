@@ -24,6 +24,8 @@ from .sections import heading, section
 
 __all__ = ["parse", "render", "write"]
 
+_WIDTH = 60  # characters of a reason in the filter
+
 # The changes of a distribution and, as `parse` returned it, its diff.
 Shipped = tuple[Changes, dict[str, Hunks]]
 
@@ -101,20 +103,42 @@ def _hash(text: str) -> str:
 
 def _filter(shipped: Sequence[Shipped]) -> str:
     """Return the form that the script brings to life; it is hidden where none runs. No box ticked means all."""
-    kinds: Counter[str] = Counter()
-    actions: Counter[str] = Counter()
-    for changes, _ in shipped:
-        for file in changes["files"]:
-            for one in outline.entries(file):
-                kinds[one["kind"]] += 1
-                actions[outline.manner(one) or one["action"]] += 1
+    counted = _counted(shipped)
     choices = ""
-    for name, counted in (("kind", kinds), ("action", actions)):
+    for name in ("kind", "action"):
         boxes = tag("legend", f"only {name}")
-        for value, n in sorted(counted.items()):
+        for value, n in sorted(counted[name].items()):
             box = f'<input type="checkbox" name="{name}" value="{escape(value)}">'
             boxes += tag("label", f"{box}{escape(value)} <small>{n}</small>")
         choices += tag("fieldset", boxes)
+    for name, every in (("area", "every area"), ("why", "every reason"), ("layer", "every layer")):
+        if len(counted[name]) > 1:
+            options = f'<option value="">{every}</option>'
+            for value, n in counted[name].most_common():
+                options += tag("option", f"{escape(_short(value))} ({n})", value=value)
+            choices += f'<select name="{name}" aria-label="{name}">{options}</select>'
     search = '<input type="search" name="q" placeholder="file, name or reason" aria-label="search">'
     buttons = '<button type="button" name="diffs" aria-pressed="false">Show all diffs</button><output></output>'
     return f'<form id="filter" hidden>{search}{choices}{buttons}</form>'
+
+
+def _counted(shipped: Sequence[Shipped]) -> dict[str, Counter[str]]:
+    """Return how many changes have each value, by what the form filters."""
+    counted: dict[str, Counter[str]] = {name: Counter() for name in ("kind", "action", "area", "why", "layer")}
+    for changes, _ in shipped:
+        fields = outline.fields(changes["files"])
+        for file in changes["files"]:
+            for one in outline.entries(file):
+                said = dict(outline.by_field(one, fields))
+                counted["kind"][one["kind"]] += 1
+                counted["action"][outline.manner(one) or one["action"]] += 1
+                counted["area"][outline.area(file)] += 1
+                counted["why"][said.get("why", "")] += 1
+                counted["layer"][said.get("overlay", "")] += 1
+    for values in counted.values():
+        values.pop("", None)
+    return counted
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"

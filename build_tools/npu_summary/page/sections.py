@@ -12,6 +12,7 @@ from ..plurals import plural
 from . import diff
 from .diff import Hunks
 from .markup import code, escape, tag
+from .overview import overview
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def heading(number: int, changes: Changes) -> str:
         links += tag("li", f"{link} <small>{outline.count(file)}</small>")
     files = tag("details", tag("summary", "Files") + tag("ol", links), class_="files")
     title = tag("h2", escape(provenance.name(changes)), id=str(number))
-    return title + tag("dl", facts) + files + _not_applied(changes) + _assigned(changes)
+    return title + tag("dl", facts) + overview(number, changes) + files + _not_applied(changes) + _assigned(changes)
 
 
 def _facts(changes: Changes) -> Iterator[tuple[str, str]]:
@@ -99,19 +100,26 @@ def section(name: str, file: FileChange, hunks: Hunks, fields: tuple[Field, ...]
     groups = ""
     for given, members in groupby(entries, key=lambda one: outline.by_field(one, fields)):
         # Changes that were made for the same reason, and that reason once.
-        rows = "".join(
-            _row(action, kind, list(alike), anchors) for (action, kind), alike in groupby(members, key=_sort)
-        )
+        rows = ""
+        for (action, kind), alike in groupby(members, key=_sort):
+            rows += _row(action, kind, list(alike), anchors)
         texts = ""
         for field, text in given:
             class_, title = _SHOWN[field]
             texts += tag("p", f"{title}{escape(text)}", class_=class_)
-        groups += tag("div", tag("div", rows) + tag("div", texts), class_="group")
+        said = dict(given)
+        groups += tag(
+            "div",
+            tag("div", rows) + tag("div", texts),
+            class_="group",
+            data_why=said.get("why", ""),
+            data_layer=said.get("overlay", ""),
+        )
     gone, come = diff.sizes(hunks)
     title = tag("h3", code(file["path"]) + " " + _badge(file["action"]), id=name)
     summary = tag("summary", f"Diff <del>−{gone}</del> <ins>+{come}</ins>")
     folded = tag("details", summary + diff.table(hunks, anchors), class_="diff")
-    return tag("section", title + groups + folded, class_="file") + "\n"
+    return tag("section", title + groups + folded, class_="file", data_area=outline.area(file)) + "\n"
 
 
 def _sort(change: Change) -> tuple[str, str]:
@@ -127,7 +135,10 @@ def _row(action: str, kind: str, changes: list[Change], anchors: dict[int, str])
         affects = change.get("affects", "")
         names.append(f"{name} {tag('small', escape(affects), class_='affects')}" if affects else name)
     content = f"{_badge(action)} {tag('span', escape(kind), class_='kind')} {', '.join(names)}"
-    return tag("p", content, class_="change", data_kind=kind, data_action=action, data_count=str(len(changes)))
+    row = tag("p", content, class_="change", data_kind=kind, data_action=action, data_count=str(len(changes)))
+    if kind != "import":
+        return row
+    return tag("details", tag("summary", plural(len(changes), "import")) + row, class_="imports")
 
 
 def _badge(action: str) -> str:

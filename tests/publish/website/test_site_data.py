@@ -36,7 +36,7 @@ def test_a_stack_is_offered_where_its_constraints_and_all_of_its_wheels_are_ther
 
 
 @pytest.mark.parametrize("index", ["", "https://pypi.example.org/npu/"])
-def test_commands_are_those_of_the_readme(wheels: Path, index: str) -> None:
+def test_commands_are_those_of_the_page_of_trainers(wheels: Path, index: str) -> None:
     data = site_data(read_patched_wheels([wheels]), [wheels], load(), index)
     address = index or PLACEHOLDER
     assert data["placeholder"] == ("" if index else PLACEHOLDER)
@@ -45,9 +45,9 @@ def test_commands_are_those_of_the_readme(wheels: Path, index: str) -> None:
     assert stack["pip"] == f"pip install {given} --extra-index-url {address} 'verl-npu[npu,doctor]'"
     assert stack["uv"] == f"uv pip install {given} --index {address} 'verl-npu[npu,doctor]'"
     assert other["pip"] == f"pip install --extra-index-url {address} attrs-npu==25.1.0+npu.1.g0123456"
-    readme = (ROOT / "README.md").read_text("utf-8")
+    page = (ROOT / "docs" / "train.md").read_text("utf-8")
     shown = commands("verl-npu", PLACEHOLDER, f"constraints-{STACK}.txt")
-    assert all(command in readme for command in shown.values())
+    assert all(command in page for command in shown.values())
     assert all(shlex.split(command)[-1] == "verl-npu" for command in shown.values())
 
 

@@ -24,7 +24,7 @@ lists them.
 
 ```bash
 npu-overlays lock {folder}     # after every change: what it depends on upstream
-npu-overlays check {folder}    # all that a build does, except writing the wheel
+npu-overlays check {folder}    # everything a build does except writing the wheel
 npu-overlays build {folder}    # into wheels/
 pip install --find-links wheels {distribution}
 ```

@@ -1,0 +1,214 @@
+"""Follow: overlays, and the package index → the newest pin of each project, ported to every newer release.
+
+A port is tried in a copy of all overlays, so that nothing changes that is not reviewed. With the proposals of `port`
+accepted, some parts may be left to a person; where none is, the wheels are built, and a command may prove them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from npu_overlays.authoring.port.carry_out import carry_out
+from npu_overlays.authoring.port.decisions import Decisions
+from npu_overlays.authoring.port.port import Port, evaluate
+from npu_overlays.authoring.port.start import start
+from npu_overlays.contracts.lock_head import load_metadata
+from npu_overlays.errors import OutputError, OverlayError, Problem
+from npu_overlays.files import canonical_json, write_atomically
+from npu_overlays.overlay.overlay_folders import find_overlay, overlay_folders
+from npu_overlays.overlay.project import LAYER_FILE, Overlay
+from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.overlay.stacks import stacks_folder
+from npu_overlays.progress import about, step
+from npu_overlays.sources.releases import newer_releases
+from npu_overlays.wheels.batch_build import BuildPolicy, build_all
+from npu_summary.plurals import plural
+
+_ACCEPTED = Decisions(accept=("all",))
+_OVERLAYS, _WHEELS = "overlays", "wheels"
+_MEANINGS = {
+    "decide": "Some parts are left to a person: `npu-overlays port NAME --continue` shows them.",
+    "failed": "The port could not be started, locked or built.",
+    "unproven": "Nothing is left to decide, and the wheels were built. No command proved them.",
+    "disproved": "Nothing is left to decide, and the wheels were built. The proof failed: see `proof.log`.",
+    "proven": "Nothing is left to decide, the wheels were built, and the proof passed.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A release that an overlay was ported to.
+
+    Args:
+        origin: the name of the overlay.
+        name: that of the one it becomes.
+        version: of the release.
+        folder: where its overlays, its wheels and its report lie.
+        seconds: how long the port took, without the build.
+        port: as far as it came; None where it could not be started.
+        problems: why it cannot be started, locked or built.
+        proof: the exit code of the command that proves it; None where it was not run.
+    """
+
+    origin: str
+    name: str
+    version: str
+    folder: Path
+    seconds: float = 0.0
+    port: Port | None = None
+    problems: tuple[Problem, ...] = ()
+    proof: int | None = None
+
+    @property
+    def left(self) -> int:
+        """How many parts a person has to decide."""
+        return len(self.port.open) if self.port else 0
+
+    @property
+    def outcome(self) -> str:
+        """How far it came: `failed`, `decide`, `unproven`, `disproved` or `proven`."""
+        if self.left:
+            return "decide"
+        if self.problems:
+            return "failed"
+        if self.proof is None:
+            return "unproven"
+        return "disproved" if self.proof else "proven"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "from": self.origin,
+            "to": self.name,
+            "version": self.version,
+            "outcome": self.outcome,
+            "left": self.left,
+            "seconds": round(self.seconds, 1),
+            "problems": [{"where": one.where, "what": one.what, "fix": one.fix} for one in self.problems],
+            "proof": self.proof,
+            "port": self.port.as_json() if self.port else None,
+        }
+
+
+def newest(overlays: Iterable[Overlay], projects: Iterable[str] = ()) -> list[Overlay]:
+    """Return of each project the overlay of the newest version; of these projects alone, if any is named.
+
+    Overlays with a label are a site's own, and not followed unless there is no other of the project.
+    """
+    wanted = set(projects)
+    found: dict[str, tuple[bool, Version, Overlay]] = {}
+    for overlay in overlays:
+        project = overlay.pin.project
+        ranked = (not overlay.label, Version(load_metadata(overlay).version), overlay)
+        if (not wanted or project in wanted) and (project not in found or ranked[:2] > found[project][:2]):
+            found[project] = ranked
+    return [overlay for _, _, overlay in found.values()]
+
+
+def follow(overlay: Overlay, choice: Choice, out: Path, proof: Sequence[str] = ()) -> list[Trial]:
+    """Port an overlay to every newer release, each from the last that left nothing to decide, oldest release first.
+
+    Args:
+        overlay: of the newest pin.
+        choice: where upstream comes from.
+        out: the folder for a folder of each release; one that is there is made anew.
+        proof: a command, run where a wheel was built, with `NPU_OVERLAYS_WHEELS` and `NPU_OVERLAYS_ROOT`, the folders
+            of the wheels and of the overlays, and `NPU_OVERLAYS_NAME`, that of the new overlay.
+
+    Raises:
+        OverlayError: no index answers, or `out` cannot be written.
+    """
+    step(f"{overlay.pin.project}: looking for newer releases")
+    current = load_metadata(overlay).version
+    trials = []
+    for version in newer_releases(overlay.pin.project, current, progress=step):
+        folder = out / f"{overlay.pin.project}@{version}"
+        with about(folder.name):
+            trial = _tried(_copied(overlay, folder), version, choice, folder, proof)
+        write_atomically(folder / "report.json", canonical_json(trial.as_json()))
+        write_atomically(folder / "report.md", report(trial).encode())
+        trials.append(trial)
+        if trial.port and trial.port.is_finished:
+            overlay = trial.port.new
+    return trials
+
+
+def _copied(overlay: Overlay, folder: Path) -> Overlay:
+    """Return an overlay of a copy of all that lies beside it, stacks included; raises `OutputError`."""
+    root = overlay.folder.parent
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        for beside in (*overlay_folders(root), *(file.parent for file in root.glob(f"*/{LAYER_FILE}"))):
+            shutil.copytree(beside, folder / _OVERLAYS / beside.name, ignore=shutil.ignore_patterns("__pycache__"))
+        if stacks_folder(root).is_dir():
+            shutil.copytree(stacks_folder(root), stacks_folder(folder / _OVERLAYS))
+    except (OSError, shutil.Error) as error:
+        fix = "name another folder with --out"
+        raise OutputError(Problem(where=str(folder), what=f"cannot be written: {error}", fix=fix)) from error
+    return find_overlay(folder / _OVERLAYS, overlay.folder.name)
+
+
+def _tried(old: Overlay, version: str, choice: Choice, folder: Path, proof: Sequence[str]) -> Trial:
+    """Port an overlay to a release; where nothing is left to decide, build it and prove it."""
+    trial = Trial(origin=old.name, name=f"{old.pin.project}@{version}", version=version, folder=folder)
+    began = time.perf_counter()
+    try:
+        port = _ported(old, version, choice)
+        seconds = time.perf_counter() - began
+        trial = replace(trial, name=port.new.name, port=port, problems=port.problems, seconds=seconds)
+        if port.is_finished:
+            build_all([port.new], choice, folder / _WHEELS, BuildPolicy())
+            trial = replace(trial, proof=_proven(trial, proof))
+    except OverlayError as error:
+        trial = replace(trial, problems=tuple(error.problems))
+    return trial
+
+
+def _ported(old: Overlay, version: str, choice: Choice) -> Port:
+    started = start(old, version, choice)
+    port = evaluate(started.overlay.folder, choice, started)
+    if carry_out(port, _ACCEPTED) is None:
+        return port
+    return evaluate(started.overlay.folder, choice, started, port)
+
+
+def _proven(trial: Trial, command: Sequence[str]) -> int | None:
+    """Run the command that proves a port, and return its exit code; what it prints stands in `proof.log`."""
+    if not command:
+        return None
+    step("running the proof")
+    variables = {
+        "NPU_OVERLAYS_NAME": trial.name,
+        "NPU_OVERLAYS_ROOT": str((trial.folder / _OVERLAYS).absolute()),
+        "NPU_OVERLAYS_WHEELS": str((trial.folder / _WHEELS).absolute()),
+    }
+    with (trial.folder / "proof.log").open("wb") as log:
+        done = subprocess.run(
+            command, env={**os.environ, **variables}, stdout=log, stderr=subprocess.STDOUT, check=False
+        )
+    return done.returncode
+
+
+def report(trial: Trial) -> str:
+    """Return what a pull request says of a port, as Markdown."""
+    lines = [f"# {trial.origin} → {trial.version}", "", f"{_MEANINGS[trial.outcome]}", ""]
+    for problem in trial.problems:
+        lines.append(f"- {problem}")
+    if trial.port:
+        fitting = sum(part.verdict.kind == "fits" for part in trial.port.parts)
+        lines += [f"{fitting} of {plural(len(trial.port.parts), 'part')} fit as they stand.", ""]
+        lines += ["| what happened | proposal | operation | evidence |", "|---|---|---|---|"]
+        for part in trial.port.parts:
+            if part.verdict.kind != "fits":
+                cells = (part.verdict.kind, part.verdict.proposal, f"`{part.name}`", part.verdict.evidence)
+                lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines).rstrip() + "\n"

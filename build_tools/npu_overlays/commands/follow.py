@@ -1,0 +1,107 @@
+"""`follow`: overlays → ports of the newest pins to every newer release, each in a folder for review."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from npu_overlays.commands.command import Command, add_json, folder
+from npu_overlays.commands.console import Console
+from npu_overlays.commands.selection import checked_root
+from npu_overlays.errors import ConfigError, Problem, UsageError
+from npu_overlays.overlay.overlay_folders import load_all
+from npu_overlays.overlay.source_choice import Choice
+
+_DESCRIPTION = """\
+Look in the package index for releases that are newer than the newest pin of a
+project, and port that to each, oldest first. Your overlays stay as they are:
+each port lies in a folder of its own, DIR/PROJECT@VERSION, with a copy of the
+overlays in which it was made (overlays/), its wheels where nothing was left to
+decide, and a report for people (report.md) and machines (report.json).
+
+The command of --prove runs once the wheels of a port are built, finds
+them by NPU_OVERLAYS_WHEELS, the overlays by NPU_OVERLAYS_ROOT and the name of
+the new one by NPU_OVERLAYS_NAME, and exits with 0 where all is well. What it
+prints is in proof.log.
+
+examples:
+  npu-overlays follow
+  npu-overlays follow transformers --out /tmp/follow
+  npu-overlays follow verl --prove "make prove"
+
+exit codes: 0 done, also if parts are left to decide; 2 to 6 as for every command
+"""
+_HEADINGS = ("project", "release", "outcome", "left", "seconds", "report")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked for."""
+
+    root: Path  # the folder of overlays
+    projects: list[str]  # of which project; none for all
+    out: Path  # the folder for the ports
+    words: list[str]  # the command that proves a port
+    json: bool  # whether the report is JSON
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("projects", nargs="*", metavar="PROJECT", help="upstream's name (default: every project)")
+    parser.add_argument(
+        "--out", type=folder, default="follow", metavar="DIR", help="where the ports go (default: follow)"
+    )
+    parser.add_argument("--prove", dest="words", type=shlex.split, default=[], metavar="COMMAND", help="proves a port")
+    add_json(parser)
+
+
+def _check(parsed: argparse.Namespace) -> None:
+    """Refuse a proof that cannot be started before anything is ported; raises `UsageError`."""
+    if parsed.words and shutil.which(parsed.words[0]) is None:
+        what, fix = f"there is no command {parsed.words[0]}", "name one of PATH, or its file"
+        raise UsageError(Problem(where="--prove", what=what, fix=fix))
+
+
+def _run(options: Options, console: Console) -> int:
+    from npu_overlays.authoring.follow import follow, newest  # noqa: PLC0415  # hatchling takes a fifth of a second
+
+    overlays = load_all(checked_root(options.root))
+    _refuse_unknown(options.projects, {overlay.pin.project for overlay in overlays})
+    trials = []
+    for overlay in newest(overlays, options.projects):
+        trials += follow(overlay, Choice(), options.out, options.words)
+    if options.json:
+        console.json([trial.as_json() for trial in trials])
+        return 0
+    if not trials:
+        console.line("no index has a release newer than the newest pins")
+        return 0
+    rows = []
+    for trial in trials:
+        project, seconds = trial.folder.name.partition("@")[0], f"{trial.seconds:.1f}"
+        rows.append((project, trial.version, trial.outcome, str(trial.left), seconds, str(trial.folder / "report.md")))
+    console.table(_HEADINGS, rows)
+    return 0
+
+
+def _refuse_unknown(projects: list[str], known: set[str]) -> None:
+    problems = []
+    for project in projects:
+        if project not in known:
+            fix = f"one of: {', '.join(sorted(known))}"
+            problems.append(Problem(where=project, what="no overlay is for a project of that name", fix=fix))
+    if problems:
+        raise ConfigError(problems)
+
+
+COMMAND = Command(
+    name="follow",
+    summary="port the newest pins to every newer release of the package index, each in a folder for review",
+    description=_DESCRIPTION,
+    arguments=_add_arguments,
+    check=_check,
+    options=Options,
+    run=_run,
+)

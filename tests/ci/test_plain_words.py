@@ -1,0 +1,90 @@
+"""Documents and help texts avoid turns that hide who does what: subject, verb, object reads faster."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser, _SubParsersAction
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from npu_doctor import arguments as doctor
+from npu_overlays.commands.parser import parser
+from npu_recipes.commands.parser import parser as recipes_parser
+from npu_summary.cli import usage
+
+from .conftest import ROOT
+
+FOLDERS = (
+    *(ROOT / "overlays").iterdir(),
+    ROOT,
+    ROOT / "docs",
+    ROOT / "recipes",
+    ROOT / "stacks",
+    ROOT / "build_tools" / "npu_doctor",
+)
+# Rewritten together with what `port` prints; then this goes.
+BEING_REWRITTEN = {"porting.md"}
+ENGLISH = [file for folder in FOLDERS for file in folder.glob("*.md") if ".zh-CN" not in file.name]
+DOCUMENTS = sorted(file for file in ENGLISH if file.name not in BEING_REWRITTEN)
+
+# Each turn, and what to write instead.
+TURNS = {
+    r"(?:became|becomes?|came) of": "say what happened: the result, the verdict, the table of results",
+    r"of which": "begin a sentence with the thing",
+    r"(?:is|are|was|were) told(?: of)?|told of": "say which command reports or prints it",
+    r"(?:is|are|was|were) said": "say which command or page says it",
+    r"said otherwise": "say what it says",
+    r"without a word": "say that nothing reports it",
+    r"who asks for|who has to|(?-i:Who) (?:names|does not|wants)": "address the reader as you",
+    r"whoever": "name the person, or say you",
+    r"whatever": "name the thing, or leave it out",
+    r"be it": "list the cases",
+    r"all that": "everything, or name it",
+    r"otherwise than": "differ from, in another way than",
+    r"unasked": "say what the user does first",
+    r"as ever": "as before",
+    r"(?:to|can|cannot|could) be had": "fetch, find or install",
+}
+
+
+def found_turns(text: str) -> list[str]:
+    """Return every turn in a text, each with the words around it and what to write instead."""
+    flat = " ".join(text.split())
+    hits = [(hit, advice) for turn, advice in TURNS.items() for hit in re.finditer(rf"(?i)\b(?:{turn})\b", flat)]
+    return [f"…{flat[max(hit.start() - 40, 0) : hit.end() + 40]}… → {advice}" for hit, advice in hits]
+
+
+def helps(root: ArgumentParser) -> Iterator[str]:
+    """Yield the help of a command line and of its commands."""
+    yield root.format_help()
+    for action in root._actions:  # argparse offers no other way to its commands
+        if isinstance(action, _SubParsersAction):
+            yield from (command.format_help() for command in action.choices.values())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_a_document_says_who_does_what(document: Path) -> None:
+    assert found_turns(document.read_text("utf-8")) == []
+
+
+def test_help_says_who_does_what() -> None:
+    texts = [*helps(parser()), *helps(recipes_parser()), usage("verl_npu_summary")]
+    texts += [doctor.parse([command, "--help"]).help for command in doctor.COMMANDS]
+    assert len(texts) > 30
+    assert found_turns("\n".join(texts)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "turns"),
+    [
+        ("It prints what\nbecame of each file.", 1),
+        ("Two runs, of which one failed; that is said.", 2),
+        ("It stood there without\n  a word, whatever it was.", 2),
+        ("The overall thatch, a maybe item.", 0),
+        ("You get upstream's code, and pip does not report it.", 0),
+    ],
+)
+def test_a_turn_is_found_across_lines_and_as_whole_words(text: str, turns: int) -> None:
+    assert len(found_turns(text)) == turns
