@@ -19,6 +19,7 @@ from npu_overlays.overlay.content import load_content, models_of
 from npu_overlays.overlay.operations import NO_FORMS, FormTargets
 from npu_overlays.overlay.overlay_folders import find_overlay
 
+from .locks import told
 from .overlays import apply, layer, mistakes, write
 from .pairs import operations, refused, source_tree, text
 
@@ -351,3 +352,8 @@ def test_a_lock_says_what_came_and_what_went_and_why(tmp_path: Path) -> None:
             " pkg/d.py:ANorm.forward (it is gone)"
         )
     ]
+
+
+def test_a_target_that_came_was_written_for_the_model(tmp_path: Path) -> None:
+    before, after = upstream(), upstream(NORM)
+    assert told(tmp_path, before, after, {"shared/s.py": OVERLAY}) == []
