@@ -25,6 +25,8 @@ from npu_doctor.stacks import CPU_INDEX
 from try_wheels import built, run
 
 TORCH = "2.13.0"
+# Of an index that does not answer pip would say so after minutes.
+QUICKLY = ("--retries", "1", "--timeout", "10")
 
 
 def main() -> int:
@@ -113,9 +115,9 @@ def install_torch(pip: Sequence[str | Path], folder: Path) -> str:
     Returns:
         Which wheel to supply, where none can be had; else nothing.
     """
-    pip = (*pip, "--find-links", folder)
-    print(f"Installing torch=={TORCH}+cpu, some 200 MB", flush=True)
-    for options in ((), ("--retries", "1", "--extra-index-url", CPU_INDEX)):
+    pip = (*pip, "--find-links", folder, *QUICKLY)
+    for place, options in (("the index of pip", ()), (CPU_INDEX, ("--extra-index-url", CPU_INDEX))):
+        print(f"Installing torch=={TORCH}+cpu, some 200 MB, of {place}", flush=True)
         if not _attempted(*pip, *options, f"torch=={TORCH}+cpu"):
             return ""
     plain = f"torch=={TORCH}"

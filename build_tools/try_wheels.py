@@ -18,6 +18,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from npu_overlays.errors import Problem
+
 # Lines of the summary: enough to see what it is, few enough for what follows to be seen.
 SHOWN = 24
 NPU_OVERLAYS = (sys.executable, "-m", "npu_overlays")
@@ -69,10 +71,19 @@ def built(out: str, selection: list[str]) -> list[dict[str, Any]]:
     done = subprocess.run(command, check=False, capture_output=True)
     if done.returncode:
         # Only then: what the build has to say, the build before this has said.
-        sys.stderr.buffer.write(done.stderr)
+        sys.stderr.write(as_text(done.stderr.decode()))
     done.check_returncode()
     listed: list[dict[str, Any]] = json.loads(done.stdout)
     return listed
+
+
+def as_text(errors: str) -> str:
+    """Return the errors of a command with `--json` as it prints them without; what is no JSON as it is."""
+    try:
+        problems = json.loads(errors)["problems"]
+    except (ValueError, TypeError, KeyError):
+        return errors
+    return "".join(f"error: {Problem(**one)}\n" for one in problems)
 
 
 def install(environment: Path, wheels: list[Path], doctor: list[Path]) -> None:

@@ -160,9 +160,11 @@ class _Search:
         mirrored = frozenset(MIRRORED.get(one, one) for one in operators - _MEMBERSHIP)
         for installed, asked, bound in ((left, operators, right), (right, mirrored, left)):
             version = self.reader.held(installed, frame)
-            if version.projects and not version.bare:
+            if (version.projects or version.unnamed) and not version.bare:
                 texts = self.reader.held(bound, frame).texts
-                for project, text in product(version.projects, texts):
+                # A table's entry is for the project that its key names, whoever asks for its version.
+                projects = version.projects or self.releases.keys() & set(map(project_of, texts))
+                for project, text in product(projects, texts):
                     for operator in _turned_by(self._clauses(text, project), asked):
                         yield project, operator
 

@@ -43,18 +43,20 @@ class Held:
 
     texts: frozenset[str] = frozenset()  # texts in it
     projects: frozenset[str] = frozenset()  # those whose installed version it may be, as the metadata say it
+    unnamed: bool = False  # whether it may be the installed version of a project that no text names
     bare: bool = False  # whether the label may have been cut off
 
 
 def _union(held: Iterable[Held]) -> Held:
     texts: frozenset[str] = frozenset()
     projects: frozenset[str] = frozenset()
-    bare = False
+    unnamed = bare = False
     for one in held:
         texts |= one.texts
         projects |= one.projects
+        unnamed |= one.unnamed
         bare |= one.bare
-    return Held(texts=texts, projects=projects, bare=bare)
+    return Held(texts=texts, projects=projects, unnamed=unnamed, bare=bare)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,7 +119,10 @@ class Reader:
         function = home.functions.get(name) if home else None
         if home is None or function is None or function in frame.calls or len(frame.calls) > _DEEPEST:
             return None
-        given = dict(zip(names.parameters(function), [self.held(one, frame) for one in node.args], strict=False))
+        parameters = names.parameters(function)
+        # Whatever `*` and `**` spread may be given to any of them.
+        given = dict.fromkeys(parameters, self._held_by_any(names.spread(node), frame))
+        given |= dict(zip(parameters, [self.held(one, frame) for one in node.args], strict=False))
         given |= {one.arg: self.held(one.value, frame) for one in node.keywords if one.arg}
         return Frame(module=home, calls=(*frame.calls, function), given=given)
 
@@ -169,7 +174,8 @@ class Reader:
         """Return what a call may return: an installed version, what a function returns, else all it is given."""
         given = self._held_by_any(names.arguments(node), frame)
         if _METADATA.search(self._resolve(node.func, frame)[1]):
-            return Held(projects=self.projects & {project_of(text) for text in given.texts})
+            named = self.projects & {project_of(text) for text in given.texts}
+            return Held(projects=named, unnamed=not given.texts)
         if self.operators(node, frame):
             return Held()
         if inner := self.called(node, frame):

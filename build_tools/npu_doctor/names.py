@@ -199,6 +199,12 @@ def arguments(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(one.value for one in call.keywords)]
 
 
+def spread(call: ast.Call) -> list[ast.expr]:
+    """Return the values of which a call passes the parts, by `*` and `**`."""
+    named = [one.value for one in call.keywords if one.arg is None]
+    return [*(one for one in call.args if isinstance(one, ast.Starred)), *named]
+
+
 def parameters(function: Function) -> list[str]:
     """Return the names of the parameters that can be given by position, but for the one of a method's object."""
     found = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]

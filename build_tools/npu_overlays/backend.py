@@ -24,14 +24,14 @@ def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata
     """Build the wheel of the overlay in the current folder and return its name."""
     loaded, out = _loaded(), Path(wheel_directory)
     with temporaries(), workspace(out) as folder:
-        return _placed(kits(loaded).wheel.put_together(folder), out, loaded.name)
+        return _placed(kits(loaded).wheel.put_together(folder), out, loaded.overlay.argument)
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:  # noqa: ARG001  # likewise
     """Build the sdist of the overlay in the current folder and return its name."""
     loaded, out = _loaded(), Path(sdist_directory)
     with temporaries(), workspace(out) as folder:
-        return _placed(pack_sdist(prepare(loaded), folder), out, loaded.name)
+        return _placed(pack_sdist(prepare(loaded), folder), out, loaded.overlay.argument)
 
 
 def _placed(made: Path, out: Path, overlay: str) -> str:

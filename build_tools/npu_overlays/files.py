@@ -204,3 +204,10 @@ def cannot_write(file: Path, error: OSError, *, option: str = "") -> OutputError
     fix = "free some space there" if error.errno in _FULL else "see that this user may write there"
     fix += f", or name another folder with {option}" if option else ""
     return OutputError(Problem(where=str(place), what=f"cannot be written: {error.strerror or error}", fix=fix))
+
+
+def write_file(file: Path, content: bytes, *, executable: bool = False) -> None:
+    """Write a file, with the folders around it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    file.chmod(0o755 if executable else 0o644)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,17 @@ from pathlib import Path
 def at_home(text: str) -> Path:
     """Return a path with a home folder in the place of ``~``; of a user who does not exist it stays as it is."""
     return Path(os.path.expanduser(text))  # noqa: PTH111  # pathlib's own fails where there is no such user
+
+
+def as_typed(folder: Path) -> str:
+    """Return a folder as it is typed here."""
+    return os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder)
+
+
+def as_argument(overlay: Path) -> str:
+    """Return what names an overlay's folder on a command line here: its name where that finds it, else its path."""
+    is_found = overlay.parent.resolve() == Path("overlays").resolve()
+    return shlex.quote(overlay.name if is_found else as_typed(overlay))
 
 
 def unsafe(path: str) -> str:

@@ -22,7 +22,18 @@ from golden.run import Failed
 from npu_overlays.errors import OverlayError
 
 # What makes its errors in this process, or by the command; examples of properties may change with Hypothesis.
-_TESTS = ("authoring", "commands", "end_to_end", "language", "publish", "sources", "wheels")
+_TESTS = (
+    "authoring",
+    "changes",
+    "checks",
+    "commands",
+    "contracts",
+    "end_to_end",
+    "language",
+    "publish",
+    "sources",
+    "wheels",
+)
 _PLACES = (
     (re.compile(r"(?<![\w.])/[^\s:'\"`,)]*/(?:popen-gw\d+|pytest-\d+|test_\w+)/"), "/"),
     (re.compile(r"/(?:tmp|root|home|work|usr|var)/[^\s:'\"`,)]*/"), "/"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from npu_recipes.commands.parser import Command, parser
 from npu_recipes.console import Console
-from npu_recipes.errors import Problem, RecipeError
+from npu_recipes.errors import Problem, RecipeError, lacking
 
 _UNEXPECTED = 3
 _INTERRUPTED = 130
@@ -28,6 +28,8 @@ def main(arguments: Sequence[str]) -> int:
         return command(options, console)
     except RecipeError as error:
         return _failure(options, console, error.problems, error.exit_code)
+    except ModuleNotFoundError as error:
+        return _failure(options, console, [lacking(error)], RecipeError.exit_code)
     except KeyboardInterrupt:
         console.notice("interrupted")
         return _INTERRUPTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -27,6 +28,13 @@ class RecipeError(Exception):
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+def lacking(error: ModuleNotFoundError) -> Problem:
+    """Return that a module is missing, and how to have it: every package that npu-recipes requires."""
+    what = f"the module {(error.name or str(error)).partition('.')[0]} is not installed"
+    fix = f"{sys.executable} -m pip install npu-recipes, which installs what is missing of all that it requires"
+    return Problem(where="npu-recipes", what=what, fix=fix)
 
 
 def listed(names: Sequence[str], most: int) -> str:

@@ -15,7 +15,7 @@ from npu_overlays.overlay.source_choice import Choice, choice_from
 def asked(*arguments: str) -> Choice:
     """Return what a command line asks for, in the environment of the test."""
     parsed = parser().parse_args(["diff", *arguments])
-    selection = parsed.command.read(parsed).selection
+    selection = parsed.command.read(parsed)
     assert isinstance(selection, Selection)
     return selection.choice
 

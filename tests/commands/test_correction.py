@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from npu_overlays.commands.correction import corrected
+from npu_overlays.commands.invocation import corrected
 from npu_overlays.errors import Problem
 
 

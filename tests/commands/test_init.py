@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -470,7 +471,10 @@ def test_modules_that_look_for_their_files_where_the_companion_has_none_are_name
     folder = next((environment.folder / "here").glob("**/demo@1.5"))
     locked = environment.cli("lock", str(folder))
     assert locked.code == 0, locked.err
-    for printed in (done.out, environment.cli("check", str(folder)).err):
+    built = environment.cli("build", str(folder)).err
+    shutil.rmtree(environment.folder / "wheels")
+    merged_before = environment.cli("build", str(folder)).err
+    for printed in (done.out, environment.cli("check", str(folder)).err, built, merged_before):
         told = " ".join(printed.split())
         for name in "abcd":
             what = "looks for files in the metadata of demo, which are the companion's and list none: make it ask for"

@@ -56,13 +56,13 @@ def record(
     ],
 )
 def test_notes_say_what_a_source_means(given: Any, notes: list[str]) -> None:
-    assert list(source_notes(given, verb="built")) == notes
+    assert list(source_notes(given, "lib@0123456", verb="built")) == notes
 
 
 def test_notes_of_an_archive_nobody_compared_say_what_would() -> None:
-    first, second = source_notes(record(compared=False), verb="would be built")
+    first, second = source_notes(record(compared=False), "elsewhere/lib", verb="would be built")
     assert first == "lib@0123456: would be built from the release archive lib.whl, not from git"
-    assert "npu-overlays lock --source git lib@0123456" in second
+    assert "npu-overlays lock --source git elsewhere/lib`" in second
 
 
 def test_a_record_without_files_counts_none() -> None:

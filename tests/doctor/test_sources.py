@@ -173,6 +173,18 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
             "broken",
         ),
         (_HELPERS, "broken"),
+        # By tables, whatever project is asked for, and by what they spread.
+        (
+            (
+                f"{_READ}MAX = {{'peft': '1', 'transformers': '4.56.1'}}\n"
+                "def check(name):\n    assert parse(version(name)) <= parse(MAX[name])  # here\n"
+            ),
+            "broken",
+        ),
+        (
+            f"{_WITH_HELPERS}ASKED = ('transformers', '==', '4.56.1')\nOLD = compare_versions(*ASKED)  # here\n",
+            "compatible",
+        ),
         # Not decided by the label: other bounds and operators, other packages, other sources, what pip does.
         (f"{_OURS}assert Version('4.56.1') <= found < Version('4.56.2')\nassert found <= Version('4.56.0')\n", ""),
         (f"{_READ}assert parse(version('peft')) <= Version('4.56.1')\n", ""),
@@ -184,6 +196,13 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
             (
                 f"{_WITH_HELPERS}ASKED = {{'peft': '==4.56.1', 'transformers': '>4'}}\n"
                 "for name, asked in ASKED.items():\n    require_version(name + asked)\n"
+            ),
+            "",
+        ),
+        (
+            (
+                f"{_READ}MAX = {{'peft': '4.56.1', 'transformers': '5'}}\n"
+                "def check(name):\n    assert parse(version(name)) <= parse(MAX[name])\n"
             ),
             "",
         ),

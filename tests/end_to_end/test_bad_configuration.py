@@ -119,11 +119,6 @@ def test_a_licence_file_the_commit_does_not_hold_is_named(sample: Sample) -> Non
     refused(sample, build(sample, sample.lib_name, "--source", "git"), 3, "license-files", "no `COPYING`")
 
 
-def test_a_licence_that_is_not_upstreams_is_refused(sample: Sample) -> None:
-    (sample.lib_overlay / "LICENSE").write_text("All mine.\n")
-    refused(sample, build(sample), 5, "license-files", "copy upstream's LICENSE")
-
-
 def test_mistakes_of_several_overlays_are_told_together(sample: Sample) -> None:
     edit(sample.lib_overlay / "tree/src/lib/core.py", "class Engine:", "class Engin:")
     edit(sample.app_overlay / "tree/app/__init__.py", "def run", "def ran")

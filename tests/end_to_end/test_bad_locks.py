@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 import pytest
 
 from support.overlays import edit
@@ -34,6 +37,17 @@ def test_a_damaged_lock_says_how_to_make_it_anew(sample: Sample, old: str, new: 
     else:
         lock.unlink()
     refused(sample, build(sample), 3, f"{lock}: {text}", f"npu-overlays lock {sample.lib_name}")
+
+
+@pytest.mark.parametrize("named", [("other place/NAME",), ("NAME", "--overlays", "other place")])
+def test_a_printed_command_runs_where_it_is_printed(sample: Sample, named: tuple[str, ...]) -> None:
+    sample.overlays.rename(sample.folder / "other place")
+    lock = sample.folder / "other place" / sample.lib_name / "overlay.lock"
+    lock.unlink()
+    done = sample.environment.cli("build", *(word.replace("NAME", sample.lib_name) for word in named))
+    (command,) = re.findall("run `npu-overlays (.*)`", done.err)
+    sample.environment.ok(*shlex.split(command))
+    assert lock.is_file()
 
 
 def test_an_empty_or_truncated_lock_is_damaged(sample: Sample) -> None:

@@ -77,10 +77,6 @@ def test_a_clone_for_a_project_that_is_not_built_is_a_mistake(sample: Sample) ->
     refused(sample, build(sample, sample.lib_name, "--upstream", "lob=/x"), 3, "--upstream lob", "one of: lib")
 
 
-def test_an_unknown_source_in_the_environment_names_the_known(sample: Sample) -> None:
-    refused(sample, build(sample, NPU_OVERLAYS_SOURCE="ftp"), 2, "NPU_OVERLAYS_SOURCE", "one of: auto, git, archive")
-
-
 @pytest.mark.parametrize(
     ("content", "text"),
     [

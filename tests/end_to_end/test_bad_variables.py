@@ -18,7 +18,10 @@ NOBODY = "~nobody-by-this-name/x"
 @pytest.mark.parametrize(
     ("name", "value", "code", "said"),
     [
-        ("NPU_OVERLAYS_SOURCE", "gti", 2, "`gti` is not a source\n    fix: one of: auto, git, archive"),
+        *(
+            ("NPU_OVERLAYS_SOURCE", one, 2, f"`{one}` is not a source\n    fix: one of: auto, git, archive")
+            for one in ("gti", "ftp")
+        ),
         ("NPU_OVERLAYS_CACHE", NOBODY, 2, f"`{NOBODY}` names the home folder of a user who does not exist"),
         ("NPU_OVERLAYS_CACHE", "/dev/null", 6, "this is a symbolic link or no file"),
         ("https_proxy", "http://x:y", 4, "settings for certificates or proxies do not work: Invalid port: 'y'"),
@@ -26,7 +29,6 @@ NOBODY = "~nobody-by-this-name/x"
         ("LIB_PATH", "/nowhere", 4, "there is no such folder"),
         ("LIB_PATH", "/", 4, "not a git repository"),
         *(("NPU_OVERLAYS_PATIENCE", one, 2, f"`{one}` is no number of seconds") for one in ("x", "nan", "0", "-1")),
-        *(("SOURCE_DATE_EPOCH", one, 2, f"`{one}` is no time") for one in ("1.5", "abc", "-1", "253402300800")),
     ],
 )
 def test_what_a_variable_does_not_take_is_refused_by_its_name(

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from language.overlays import load, write
 from npu_overlays.authoring.bisect.bisect import smallest
 from npu_overlays.authoring.bisect.dependencies import needed
-from npu_overlays.authoring.bisect.trial import RunResult
-from npu_overlays.authoring.bisect.workspace import Workspace
+from npu_overlays.authoring.bisect.trial import RunResult, hold
 from npu_overlays.authoring.checkout.units import units_of
 from npu_overlays.sources.tree import FileEntry, PatchedTree, Source, SourceTree
 from support.environment import Done
@@ -270,9 +269,8 @@ def test_whatever_was_done_in_a_folder_it_holds_a_tree_and_nothing_else(tmp_path
     (tmp_path / "beside").mkdir()
     (tmp_path / "beside" / "c").write_bytes(b"stays")
     folder = tmp_path / "folder"
-    place = Workspace(folder)
     for after in (tree(), tree(), tree(a=b"other", e=b"e"), tree(a=None), tree()):
-        place.hold(after)
+        hold(folder, after)
         expected = {path: (after.after(path), path == "b/d") for path in after.paths()}
         assert held(folder) == {**expected, "b": None}
         subprocess.run(["sh", "-c", mess], cwd=folder, check=False, stderr=subprocess.DEVNULL)

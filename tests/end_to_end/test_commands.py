@@ -309,6 +309,7 @@ def test_help_documents_every_exit_code(locked: Sample) -> None:
     for command in ("build", "list", "show", "check", "lock", "diff", "summary", "matrix"):
         assert f"\n  {command} " in text
         assert locked.environment.ok(command, "--help").out.startswith("usage: npu-overlays")
+    assert "check that wheels are whole and consistent, without installing them" in " ".join(text.split())
     assert locked.environment.ok("--version").out.startswith("npu-overlays 0")
 
 
@@ -335,7 +336,7 @@ def test_a_wrong_command_line_exits_with_2(locked: Sample, arguments: tuple[str,
 def test_without_a_command_all_are_listed(locked: Sample) -> None:
     done = locked.environment.cli()
     assert (done.code, done.out) == (2, "")
-    assert "check         do everything a build does, except writing a wheel" in done.err
+    assert "check do everything a build does, except writing a wheel" in " ".join(done.err.split())
 
 
 def test_problems_are_json_where_json_is_asked_for(locked: Sample) -> None:
@@ -484,10 +485,11 @@ def test_check_finds_what_a_build_would(sample: Sample) -> None:
         for command in ("check", "build"):
             done = sample.environment.cli(command, sample.lib_name, "--overlays", sample.overlays)
             assert done.code in (3, 5), (command, done.out)
-            assert text in done.err, command
+            assert text in " ".join(done.err.split()), command
 
     (sample.lib_overlay / "LICENSE").write_text("mine")
     refused("do not hold upstream's LICENSE")
+    refused("copy upstream's LICENSE")
     (sample.lib_overlay / "LICENSE").write_bytes(LICENCE)
     edit(sample.lib_overlay / "pyproject.toml", "revision = 1\n", 'revision = 1\ndependencies = ["x @ file:///x"]\n')
     refused("hatchling refuses it")
@@ -534,9 +536,3 @@ def test_a_wrong_word_names_the_nearest(locked: Sample, arguments: tuple[str, ..
     done = locked.environment.cli(*arguments)
     assert done.code == 2
     assert f"error: did you mean {meant}? " in done.err
-
-
-def test_help_tells_of_each_command_in_a_whole_sentence(locked: Sample) -> None:
-    text = " ".join(locked.environment.ok("--help").out.split())
-    assert "check that wheels are whole and consistent, without installing them" in text
-    assert "exit codes" in text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.marks import rarely
-from support.wheels import record_problems
+from support.wheels import contents, record_problems
 
 from .sample import Sample
 
@@ -35,7 +35,6 @@ def test_three_builds_at_once_on_a_cold_cache_all_succeed(sample: Sample, wheels
     said = [process.communicate()[0].decode() for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], said
     for out in outs:
-        built = {path.name: path.read_bytes() for path in out.iterdir()}
-        assert built == {path.name: path.read_bytes() for path in wheels.iterdir()}
+        assert contents(out) == contents(wheels)
         assert [problem for wheel in out.glob("*.whl") for problem in record_problems(wheel)] == []
     assert list((sample.environment.cache / "tmp").iterdir()) == []

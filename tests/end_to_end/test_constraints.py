@@ -9,6 +9,7 @@ import pytest
 
 from support.environment import Done
 from support.overlays import edit, write_stack
+from support.wheels import contents
 
 from .cell import Cell
 from .sample import Sample
@@ -56,12 +57,12 @@ def test_what_lies_there_of_a_partner_is_pinned_too(sample: Sample, tmp_path: Pa
 def test_stacks_change_constraints_and_no_wheel(sample: Sample, wheels: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(wheels, out)
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    before = contents(out)
     overlays = [sample.lib_name, sample.app_name]
     write_stack(sample.folder / "stacks", "pair", overlays=overlays, default=True, constraints=["other<2"])
     write_stack(sample.folder / "stacks", "more", overlays=overlays)
     assert build(sample, out).endswith("\nother<2\n")
-    changed = {path.name for path in out.iterdir() if before.get(path.name) != path.read_bytes()}
+    changed = {name for name, content in contents(out).items() if before.get(name) != content}
     assert changed == {FILE, "constraints-more.txt"}
 
 

@@ -17,7 +17,7 @@ from support.pythons import some_uv
 from support.upstreams import make_upstream
 from support.wheels import members, metadata
 
-from .sample import CORE, LIB_FILES, LIB_OVERLAY, LICENCE, Sample
+from .sample import CORE, LIB_OVERLAY, LICENCE, Sample
 from .test_commands import wheel_of
 
 pytestmark = pytest.mark.slow
@@ -276,10 +276,3 @@ def test_metadata_of_a_real_backend_is_locked(environment: Environment, wheelhou
     assert own["Author-email"] == "Ann <ann@example.invalid>, team@example.invalid"
     scripts = members(wheel)[f"real_npu-{version}.dist-info/entry_points.txt"]
     assert scripts == b"[console_scripts]\nreal-run = real:main\n"
-
-
-def test_untouched_upstream_files_reach_the_wheel_of_every_front_end(sample: Sample, tmp_path: Path) -> None:
-    arguments = ("--wheel", "--no-isolation", "--outdir", tmp_path / "out", sample.lib_overlay)
-    sample.environment.python("-m", "build", *arguments)
-    files = members(wheel_of(tmp_path / "out", "lib_npu"))
-    assert files["lib/data/table.bin"] == LIB_FILES["src/lib/data/table.bin"]

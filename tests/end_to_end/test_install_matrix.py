@@ -32,15 +32,40 @@ def test_fresh(empty: Cell) -> None:
         done = empty.venv.python("-m", summary)
         assert (done.code, done.err) == (0, "")
         assert all(text in done.out for text in ("lib Patch Summary", "app Patch Summary", "Engine"))
+    assert "Says that it is patched." in empty.venv.python("-m", "lib_npu_summary", "--why").out
     script = empty.venv.environment.succeed(empty.venv.folder / "bin" / "lib-run")
-    assert script.out.startswith("lib npu+upstream ")
+    assert script.out == "lib npu+upstream upstream main\n"
+    assert empty.venv.python("-c", "import app; print(app.run())").out == "app:npu+upstream\n"
+
+
+@MOSTLY_BY_UV
+def test_one_wheel_alone_tells_what_the_summary_of_its_file_tells(empty: Cell) -> None:
+    (wheel,) = (empty.shelf.folder / "revision-1").glob("lib_npu-*.whl")
+    empty.install("--no-deps", wheel)
+    for style in ((), ("--why",), ("--format", "json"), ("--format", "yaml"), ("--diff",)):
+        told = empty.venv.python("-m", "lib_npu_summary", *style)
+        assert (told.code, told.out) == (0, empty.venv.environment.ok("summary", wheel, *style).out)
+    told = empty.venv.python("-m", "lib_npu_summary")
+    assert ("Engine" in told.out, "app Patch Summary" in told.out) == (True, False)
 
 
 def test_fresh_from_files_in_reverse_order(empty: Cell) -> None:
     # Upstream is there, so that an installer that kept to the order given would mix the two.
     empty.install(empty.shelf.release)
+    assert (empty.venv.site / "lib/stale.py").exists()
     empty.install(*reversed(empty.shelf.wheels()))
     as_built(empty)
+    assert not (empty.venv.site / "lib/stale.py").exists()
+
+
+def test_without_dependencies_the_companions_go_first(empty: Cell) -> None:
+    # pip knows no order of its own without dependencies: it would remove upstream after our files are there.
+    empty.install(empty.shelf.release)
+    patched = [wheel for wheel in empty.shelf.wheels() if "_npu-" in wheel.name]
+    empty.install("--no-deps", *sorted(set(empty.shelf.wheels()) - set(patched)))
+    empty.install("--no-deps", *patched)
+    assert empty.start() == "npu+upstream"
+    assert not (empty.venv.site / "lib/stale.py").exists()
 
 
 @MOSTLY_BY_UV
@@ -170,11 +195,13 @@ def test_uninstalled(pair: Cell, bare: Path) -> None:
 
 
 @MOSTLY_BY_UV
-@pytest.mark.parametrize("name", ["app-npu", *rarely("lib-npu", "app", "lib")])
+@pytest.mark.parametrize("name", ["app-npu", "lib", *rarely("lib-npu", "app")])
 def test_one_of_the_four_uninstalled(pair: Cell, name: str) -> None:
     summary = "lib_npu_summary" if name == "app-npu" else "app_npu_summary"
     kind = {"lib-npu": "pair missing", "app-npu": "companion alone"}.get(name, "companion missing")
     assert pair.reaction("uninstall", name) == "silent"
+    # A companion that is left alone requires nothing; what misses its own does.
+    assert pair.check() == (0 if name == "app-npu" else 1)
     assert pair.verify(summary) == (1, {kind})
     pair.repair(summary)
     as_built(pair)

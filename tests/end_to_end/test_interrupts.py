@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.files import PREFIX
-from support.wheels import record_problems
+from support.wheels import contents, record_problems
 
 from .refusals import out
 from .sample import Sample
@@ -92,7 +92,7 @@ def _catches(process: int) -> bool:
 
 def left(sample: Sample, wheels: Path) -> Iterator[str]:
     """Yield what does not belong there, in the folder of wheels and in that for temporary files."""
-    known = {path.name: path.read_bytes() for path in wheels.iterdir()}
+    known = contents(wheels)
     for path in out(sample).iterdir() if out(sample).is_dir() else ():
         if path.is_dir() or known.get(path.name) != path.read_bytes():
             yield str(path)

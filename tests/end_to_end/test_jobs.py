@@ -12,14 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from support.wheels import record_problems
+from support.wheels import contents, record_problems
 
 from .refusals import build, out, refused
 from .sample import Sample
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def broken(sample: Sample) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,20 +48,50 @@ def test_the_pages_are_those_of_the_conditions_there_are(name: str) -> None:
     assert pages(found[1], source, found[2], said)[name] == page
 
 
+def pythons(site: Path, versions: Iterable[str], **variables: str) -> dict[str, Tool]:
+    """Return the installations that are at hand of these versions of Python, each with the tool as it was built."""
+    found = {version: find_python(version) for version in versions}
+    more = {**variables, "PYTHONPATH": str(site)}
+    return {version: Tool(python=python, variables=more) for version, python in found.items() if python}
+
+
+def differing(base: Setting, tried: Iterable[Condition], tools: Mapping[str, Tool]) -> dict[str, tuple[str, ...]]:
+    """Return what differs by the conditions under which anything does."""
+    return {one.condition.name: one.differing for one in outcomes(base, tried, tools) if one.differing}
+
+
+# One of each kind, of those that take seconds and need nothing.
+SOON = ("files written", "umask 077", "time zone Asia", "locale C", "hash seed 1", "`SOURCE_DATE_EPOCH=4354819200`")
+NARROW = {"COLUMNS": "20", "NO_COLOR": "1", "PYTHONOPTIMIZE": "2"}
+
+
+@pytest.mark.slow
+def test_nothing_differs_under_conditions_of_each_kind(sample: Sample, tmp_path: Path) -> None:
+    narrow = Condition(name="narrow", chinese="", build=lambda setting: replace(setting, variables=NARROW).build())
+    tried = [one for one in CONDITIONS if one.name.startswith(SOON)]
+    assert len(tried) == len(SOON)
+    assert differing(setting(sample, tmp_path / "work"), [*tried, narrow], {}) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.index
+def test_nothing_differs_by_the_oldest_and_the_newest_python(sample: Sample, tmp_path: Path, tool_site: Path) -> None:
+    base = setting(sample, tmp_path / "work")
+    tools = pythons(tool_site, (SUPPORTED[0], SUPPORTED[-1]), **base.tool.variables)
+    if not tools.keys() - {"{}.{}".format(*sys.version_info)}:
+        pytest.skip("neither Python is here, or only the one that runs this: nothing to compare")
+    assert differing(base, [one for one in CONDITIONS if one.tool in tools], tools) == {}
+
+
 @pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.index
 def test_nothing_differs_under_any_condition(sample: Sample, tmp_path: Path, tool_site: Path) -> None:
     base = setting(sample, tmp_path / "work")
-    more = {"PYTHONPATH": str(tool_site)}
-    tools = {
-        version: Tool(python=python, variables={**base.tool.variables, **more})
-        for version in SUPPORTED
-        if (python := find_python(version))
-    }
+    tools = pythons(tool_site, SUPPORTED, **base.tool.variables)
     tried = possible(tools)
     assert len(tried) >= len(CONDITIONS) - 4
-    assert {one.condition.name: one.differing for one in outcomes(base, tried, tools) if one.differing} == {}
+    assert differing(base, tried, tools) == {}
 
 
 @pytest.mark.thorough
@@ -67,18 +99,11 @@ def test_nothing_differs_under_any_condition(sample: Sample, tmp_path: Path, too
 @pytest.mark.index
 def test_every_python_makes_the_same_wheels_of_a_release(tmp_path: Path, tool_site: Path) -> None:
     """The page is of transformers; this is of verl, whose sources are other text, by the Pythons that there are."""
-    tools = {
-        version: Tool(python=python, variables={"PYTHONPATH": str(tool_site)})
-        for version in SUPPORTED
-        if (python := find_python(version))
-    }
+    tools = pythons(tool_site, SUPPORTED)
     if len(tools) == 1:
         pytest.skip("there is one supported Python here: nothing to compare")
-    tried = [one for one in CONDITIONS if one.tool in tools]
     base = Setting(root=DOCS.parent, overlay="verl@0.9.1", source="archive", work=tmp_path).given_out()
-    assert {one.condition.name: one.differing for one in outcomes(base, tried, tools)} == {
-        one.name: () for one in tried
-    }
+    assert differing(base, [one for one in CONDITIONS if one.tool in tools], tools) == {}
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from support.environment import Done
 from support.marks import rarely
 from support.overlays import edit, write_layer, write_stack
 from support.tools import changed_tool
+from support.wheels import contents
 
 from .cell import Cell
 from .sample import Sample
@@ -39,11 +40,6 @@ def build(sample: Sample, *names: str, **more: Any) -> dict[str, Any]:
     where = ("--overlays", sample.overlays, "--out", sample.folder / "out", "--source", "git", "--json")
     done = sample.environment.ok("build", *(names or [sample.lib_name]), *where, **more)
     return {one["overlay"]: one for one in done.json()}
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return the files of a folder."""
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
 def version(sample: Sample, **more: str) -> str:
@@ -93,7 +89,7 @@ def test_a_development_build_takes_the_place_of_the_one_before_and_of_nothing_el
     for change in ("one", "two"):
         named(sample, change)
         build(sample)
-        there = {file.name: file.read_bytes() for file in out.iterdir() if not file.name.startswith("constraints")}
+        there = {name: content for name, content in contents(out).items() if not name.startswith("constraints")}
         new = there.keys() - released.keys()
         assert sorted(Path(name).suffix for name in new) == [".json", ".whl", ".whl"]
         assert len({name.split("-")[1].rstrip(".") for name in new}) == 1

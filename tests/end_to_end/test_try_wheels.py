@@ -12,6 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from npu_doctor.stacks import CPU_INDEX
 from npu_overlays.overlay.stacks import stacks_folder
 from support.environment import Done
 from support.overlays import edit
@@ -64,8 +65,8 @@ def test_installs_anew_only_where_the_wheels_changed(sample: Sample) -> None:
 def test_ends_with_what_the_build_said_where_that_failed(sample: Sample) -> None:
     done = try_wheels(sample, "lib@ffffff0")
     assert done.code == 3
-    assert "no such overlay" in done.err
-    assert "Traceback" not in done.err
+    assert done.err.startswith(f"error: lib@ffffff0: no such overlay in {sample.overlays}")
+    assert "\n    fix: one of: " in done.err
     assert not (sample.folder / "trial").exists()
 
 
@@ -120,6 +121,22 @@ def torch_wheel(folder: Path, version: str) -> None:
         archive.writestr(f"{record}/METADATA", f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n\n")
         archive.writestr(f"{record}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n\n")
         archive.writestr(f"{record}/RECORD", "")
+
+
+def test_no_index_is_waited_for_long_and_each_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pip.py").write_text("import sys\nprint(sys.argv, file=open('asked', 'a'))\nsys.exit(1)\n")
+    program = (
+        "import sys, pathlib\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "import try_training\n"
+        "try_training.install_torch((sys.executable, 'pip.py'), pathlib.Path('wheels'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, ROOT / "build_tools"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert [("'--retries', '1', '--timeout', '10'" in line) for line in asked] == [True] * 3
+    assert [line.rpartition(" ")[2] for line in done.stdout.splitlines()[:2]] == ["pip", CPU_INDEX]
 
 
 @pytest.mark.slow

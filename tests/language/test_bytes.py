@@ -72,38 +72,6 @@ def test_other_characters_that_end_lines_elsewhere_are_just_characters() -> None
     )
 
 
-def test_strings_of_several_lines_are_never_indented() -> None:
-    check(
-        "class A:\n    class B:\n        def f(self): return 1\n",
-        """
-        class A:
-            class B:
-                @replaced(why="w")
-                def f(self):
-                    '''Doc
-                      string
-                text
-                    '''
-                    return f'''{self}
-                    ''' + 'a\\
-        b'
-        """,
-        """
-        class A:
-            class B:
-                # replaced: w
-                def f(self):
-                    '''Doc
-                      string
-                text
-                    '''
-                    return f'''{self}
-                    ''' + 'a\\
-        b'
-        """,
-    )
-
-
 def test_a_shared_definition_keeps_its_strings_when_it_is_indented() -> None:
     check(
         "class A:\n    def f(self): return 1\n",

@@ -7,52 +7,6 @@ import pytest
 from .pairs import check, explain, merged, refused
 
 
-def test_new_imports_go_behind_the_last_import_before_the_first_definition() -> None:
-    check(
-        """
-        '''Doc.'''
-        from __future__ import annotations
-
-        import os
-        from x import (
-            y,
-        )
-        if os:
-            import z
-        X = 1
-        def f(): return 1
-        import late
-        """,
-        """
-        import re, sys as system
-        from a.b import c as d, e
-        from ..sibling import g
-        @replaced(why="w")
-        def f(): return re, system, d, e, g, y
-        """,
-        """
-        '''Doc.'''
-        from __future__ import annotations
-
-        import os
-        from x import (
-            y,
-        )
-        import re
-        import sys as system
-        from a.b import c as d
-        from a.b import e
-        from ..sibling import g
-        if os:
-            import z
-        X = 1
-        # replaced: w
-        def f(): return re, system, d, e, g, y
-        import late
-        """,
-    )
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -67,19 +21,6 @@ def test_new_imports_go_behind_the_last_import_before_the_first_definition() -> 
 )
 def test_where_imports_go_in_a_module_without_any(before: str, after: str) -> None:
     check(before.encode(), "import re\n@added(why='w')\ndef f(): return re\n", after.encode())
-
-
-def test_imports_stand_before_the_value_that_needs_them() -> None:
-    check(
-        "import a\nX = a.b\nimport c\ndef f(): pass\n",
-        "import re\nX = replaced(re.X, why='w')\n",
-        "import a\nimport re\n# replaced: w\nX = re.X\nimport c\ndef f(): pass\n",
-    )
-    check(
-        "import a\nX = a.b\nimport c\ndef f(): pass\n",
-        "import re\nY = added(re.X, why='1')\nX = edited(('a.b', 'Y'), why='2')\n",
-        "import a\nimport re\n# added: 1\nY = re.X\n\n# edited: 2\nX = Y\nimport c\ndef f(): pass\n",
-    )
 
 
 @pytest.mark.parametrize(
@@ -125,55 +66,6 @@ def test_imports_stand_above_what_acts_on_nothing_imported(between: str) -> None
     check(before, overlay, f"import os\nfrom pkg.npu import g\n{between}\n# replaced: w\ndef f(): return g\n")
 
 
-def test_what_needs_an_import_above_what_acts_has_it_there() -> None:
-    check(
-        "import os\nSIZE = 1\nos.environ['NAME'] = '1'\n",
-        "from pkg.npu import g\nSIZE = replaced(g(), why='w')\n",
-        "import os\nfrom pkg.npu import g\n# replaced: w\nSIZE = g()\nos.environ['NAME'] = '1'\n",
-    )
-
-
-def test_imports_stand_behind_operated_imports_and_before_any_definition() -> None:
-    check(
-        "import os\nimport a\ndef g(): pass\nimport late\nX = 1\n",
-        "import re\ndeleted('os', why='1')\nX = replaced(re.X, why='2')\n",
-        "# deleted: 1\nimport a\nimport re\ndef g(): pass\nimport late\n# replaced: 2\nX = re.X\n",
-    )
-
-
-def test_what_upstream_has_already_is_not_imported_again() -> None:
-    check(
-        "import os.path\nfrom a import b as c\nfrom . import d\nimport e as f\ndef g(): pass\n",
-        """
-        import os
-        import os.path
-        from a import b as c
-        from . import d
-        import e as f
-        @replaced(why="w")
-        def g(): return os, c, d, f
-        """,
-        "import os.path\nfrom a import b as c\nfrom . import d\nimport e as f\n# replaced: w\n"
-        "def g(): return os, c, d, f\n",
-    )
-
-
-def test_parts_of_one_package_can_be_imported_beside_each_other() -> None:
-    check(
-        "import os, torch\ndef f(): pass\n",
-        """
-        import torch.nn
-        import torch.distributed
-        import xml.dom
-        import xml.sax
-        @replaced(why="w")
-        def f(): return torch.nn, torch.distributed, xml.dom, xml.sax
-        """,
-        "import os, torch\nimport torch.nn\nimport torch.distributed\nimport xml.dom\nimport xml.sax\n# replaced: w\n"
-        "def f(): return torch.nn, torch.distributed, xml.dom, xml.sax\n",
-    )
-
-
 def test_a_merged_import_is_declared_with_what_needs_it() -> None:
     before = b"def f(): pass\ndef g(): pass\n"
     overlay = """
@@ -186,64 +78,6 @@ def test_a_merged_import_is_declared_with_what_needs_it() -> None:
     content, declared = merged(before, overlay)
     assert [(one.symbol, one.reason.why) for one in declared if one.operation == "import"] == [("re", "needed by f, g")]
     assert explain(before, content, declared) == ["added re (import)", "replaced f (replaced)", "replaced g (replaced)"]
-
-
-def test_an_import_that_would_mean_something_else_is_refused() -> None:
-    fix = "import it under another name, or, where upstream's own is meant, under `if TYPE_CHECKING:`"
-    otherwise = "which pkg/module.py already defines otherwise (line {})"
-    refused(
-        "import os as re\nfrom a import b\ndef c(): pass\nif x:\n    import d\nimport e\ndef f(): pass\n",
-        """
-        import re
-        from z import b
-        import c
-        import d as d
-        from e import e
-        @replaced(why="w")
-        def f(): return re, b, c, d, e
-        """,
-        f"8: `import re` would rebind `re`, {otherwise.format(1)}; {fix}",
-        f"8: `from z import b` would rebind `b`, {otherwise.format(2)}; {fix}",
-        f"8: `import c` would rebind `c`, {otherwise.format(3)}; {fix}",
-        f"8: `import d as d` would rebind `d`, {otherwise.format(5)}; {fix}",
-        f"8: `from e import e` would rebind `e`, {otherwise.format(6)}; {fix}",
-    )
-    refused(
-        "def f(): pass\n",
-        """
-        import a
-        from b import a
-        @replaced(why="w")
-        def f(): return a
-        """,
-        f"5: `from b import a` would rebind `a`, which `import a` binds as well; {fix}",
-    )
-    refused(
-        "def f(): pass\n",
-        """
-        from b import a
-        import a.c
-        @replaced(why="w")
-        def f(): return a
-        """,
-        f"5: `import a.c` would rebind `a`, which `from b import a` binds as well; {fix}",
-    )
-
-
-def test_imports_nobody_uses_are_refused() -> None:
-    refused(
-        "def f(): pass\n",
-        """
-        import os
-        from a import used, unused
-        from typing import TYPE_CHECKING
-        if TYPE_CHECKING:
-            from b import checked
-        @replaced(why="w")
-        def f(): return used, x.unused, "os"
-        """,
-        "1: imported but used by no operation: os, unused; delete the import, or move it under `if TYPE_CHECKING:`",
-    )
 
 
 @pytest.mark.parametrize(

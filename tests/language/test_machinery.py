@@ -264,14 +264,6 @@ def test_a_stub_of_a_protocol_is_refused_by_whatever_name_that_was_imported(impo
     )
 
 
-def test_methods_of_a_typed_dict_cannot_be_wrapped() -> None:
-    refused(
-        "from typing_extensions import TypedDict as D\nclass A(D):\n    def f(self): return 1\n",
-        "class A:\n    @wrapped(why='w')\n    def f(self): return upstream(self)\n",
-        "4: `A` is a TypedDict, whose methods cannot be wrapped; use @replaced",
-    )
-
-
 def test_a_class_of_the_modules_own_is_no_typing_protocol() -> None:
     merged(
         "class Protocol: pass\nclass A(Protocol):\n    def f(self): ...\n",
@@ -279,10 +271,103 @@ def test_a_class_of_the_modules_own_is_no_typing_protocol() -> None:
     )
 
 
-def test_nothing_is_added_to_a_protocol() -> None:
+def test_a_typed_dict_gets_keys_and_nothing_else() -> None:
+    before = "from typing import TypedDict\nclass A(TypedDict):\n    x: int\n"
     refused(
-        "import typing as t\n@t.runtime_checkable\nclass A(t.Protocol):\n    x: int\n",
-        "class A:\n    y = added(1, why='w')\n    @added(why='w')\n    def f(self): ...\n",
-        "3: `A` is a Protocol: whatever it holds, its implementations must have; add it to those",
-        "5: `A` is a Protocol: whatever it holds, its implementations must have; add it to those",
+        before,
+        "class A:\n    y = added(1, why='w')\n    @added(why='w')\n    def f(self): return 1\n",
+        "3: `A` is a TypedDict, whose objects are plain dicts: none would have `y`; add a function at module level",
+        "5: `A` is a TypedDict, whose objects are plain dicts: none would have `f`; add a function at module level",
     )
+    assert "z" in run(before, "class A:\n    z: int = added(1, why='w')\n").A.__annotations__
+
+
+_SEES = "looks at its caller's frame, which would be the wrapper's; " + _INSTEAD
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "def f(x): return sys._getframe(1)",
+        "def f(x): return _getframe(x)",
+        "def f(x): return inspect.currentframe().f_back.f_globals",
+        "def f(x): return inspect.stack()[1]",
+        "def f(x):\n    frame = sys._getframe()\n    while x(frame): frame = frame.f_back",
+        "def f(x): return name()\ndef name(): return sys._getframe(2)",
+        "def f(x): return name(2)\ndef name(n): return sys._getframe(n)",
+        "def f(x): return name()\ndef name(): return other()\ndef other(): return sys._getframe(3)",
+    ],
+)
+def test_a_function_that_looks_at_its_caller_cannot_be_wrapped(before: str) -> None:
+    refused(before, "@wrapped(why='w')\ndef f(x): return upstream(x)\n", f"3: `f` {_SEES}")
+
+
+def test_a_method_that_looks_at_its_caller_by_another_cannot_be_wrapped() -> None:
+    before = "class A:\n    def f(self): return self.up(2)\n    def up(self, n): return sys._getframe(n)\n"
+    refused(before, "class A:\n    @wrapped(why='w')\n    def f(self): return upstream(self)\n", f"4: `A.f` {_SEES}")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "def f(x): return sys._getframe()",
+        "def f(x): return inspect.currentframe().f_lineno",
+        "def f(x): return name()\ndef name(): return sys._getframe(1)",
+        "def f(x): return name()\ndef name(): return inspect.currentframe().f_back",
+        "def f(x): return x.f_back.f_back",
+        "def f(x): return f(x - 1) if x else 0",
+        "def f(x): return x.name()\ndef name(): return sys._getframe(2)",
+        "def f(x):\n    def g(): return sys._getframe(1)\n    return g",
+    ],
+)
+def test_a_function_that_looks_at_no_caller_of_its_own_is_wrapped(before: str) -> None:
+    merged(before, "@wrapped(why='w')\ndef f(x): return upstream(x)\n")
+
+
+def test_what_notes_the_code_of_a_function_notes_that_of_its_original_too() -> None:
+    before = """
+        known = []
+        def noted(function):
+            known.append(function.__code__)
+            return function
+        class A:
+            @staticmethod
+            @noted
+            def f(x):
+                return x
+        """
+    overlay = "class A:\n    @wrapped(why='w')\n    def f(x): return upstream(x) + 1\n"
+    check(
+        before,
+        overlay,
+        """
+        known = []
+        def noted(function):
+            known.append(function.__code__)
+            return function
+        class A:
+            @staticmethod
+            @noted
+            # wrapped: w
+            def f(x): return __class__._upstream_f(x) + 1
+
+            @noted
+            def _upstream_f(x):
+                return x
+        """,
+    )
+    module = run(before, overlay)
+    assert (module.A.f(1), len(module.known)) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "def noted(function):\n    print(function.__code__)\n    return lambda x: function(x)\n",
+        "def noted(function):\n    print(len.__code__)\n    return function\n",
+        "def noted(function): print(function.__code__)\n",
+    ],
+)
+def test_what_gives_another_function_decorates_the_wrapper_alone(decorator: str) -> None:
+    content, _ = merged(f"{decorator}@noted\ndef f(x): return x\n", "@wrapped(why='w')\ndef f(x): return upstream(x)\n")
+    assert content.count(b"@noted") == 1

@@ -9,118 +9,9 @@ from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Reason
 from npu_overlays.overlay.parser.vocabulary import uses_markers
 
-from .pairs import check, operations, refused, worded
+from .pairs import operations, refused, worded
 
 NOTHING = "x = 1\n"
-
-
-def test_all_mistakes_of_a_file_are_reported_at_once() -> None:
-    known = "use why, forwarded, drop_when, since, until, unproven, accept, depends, where or targets"
-    refused(
-        NOTHING,
-        """
-        from __future__ import annotations
-        print("hello")
-        y = 1
-        def f(): pass
-        @added
-        def g(): pass
-        class A(B): pass
-        @wrapped(why="w")
-        class C: pass
-        @added(why="w")
-        @replaced(why="w")
-        def h(): pass
-        @wrapped(why="w", where="")
-        def i(): upstream()
-        @edited(("a", "b"), why="w")
-        def j():
-            return 1
-        @added()
-        def k(): pass
-        @added(why=" ")
-        def l(): pass
-        @added(why=1)
-        def m(): pass
-        @added(why=X)
-        def n(): pass
-        @added(why="w", because="b", **more)
-        def o(): pass
-        @added(why="w", targets=["a.py:b"])
-        def p(): pass
-        """,
-        "2: a __future__ import would change all of the upstream module;"
-        " take it out: what upstream's module has of it holds for the overlay's text too",
-        "3: a merge module holds only imports, classes and marked definitions;"
-        " mark it with added(…, why=…) or another marker, or leave it out",
-        "4: a merge module holds only imports, classes and marked definitions;"
-        " mark it with added(…, why=…) or another marker, or leave it out",
-        "5: `f` has no marker; decorate it with @added(why=…), @wrapped(why=…), …",
-        "7: `g` has no marker: the marker `added` gives no reason; write added(…, why=…)",
-        "8: class `A` only says where its operations belong; its bases and decorators would be lost;"
-        " write `class NAME:`, or mark the class with @added or @replaced",
-        "10: `C` is a class and cannot be wrapped; wrap its methods, or replace the class",
-        "13: `h` is marked 2 times; one operation for one symbol",
-        "14: `where` does not say what leads to a definition;"
-        ' where="@value.setter", where="if sys.version_info >= (3, 11)" or where="#2"',
-        "17: the body of the edited `j` is not used; write `...` as its body",
-        '19: `why` is missing; why="the reason, one sentence for a user of the wheel"',
-        '21: `why` is missing; why="the reason, one sentence for a user of the wheel"',
-        '23: `why` is not a text; why="…"',
-        "25: `why` is not a literal; nothing is executed at build time: write it out",
-        f"27: unknown argument `because`; {known}",
-        f"27: unknown argument `**`; {known}",
-        "30: targets= belongs to files of shared/; take targets= out, or move the definition",
-    )
-
-
-def test_mistakes_in_values_deletions_and_edits() -> None:
-    refused(
-        NOTHING,
-        """
-        a, b = added(1, why="w")
-        a.b = added(1, why="w")
-        c = wrapped(why="w")
-        d = added(why="w")
-        e = added(*x, why="w")
-        deleted(why="w")
-        deleted(x, why="w")
-        deleted("a", "b", why="w")
-        added(1, why="w")
-        f = edited(why="w")
-        g = edited("ab", why="w")
-        h = edited(("a", "b", 1, 2), ("a",), ["a", "b"], (x, "b"), why="w")
-        i = edited(("a", 1), ("", "b"), ("# c", "b"), (1, "b"), why="w")
-        j = edited(("a", "b", 0), ("a", "b", "c"), ("a", "b", True), why="w")
-        """,
-        "2: an operation on a value needs one plain name on its left; NAME = marker(…)",
-        "3: an operation on a value needs one plain name on its left; NAME = marker(…)",
-        "4: wrapped() cannot be assigned; use added, replaced or edited on a value",
-        "5: added() on a value takes the value and keywords; NAME = added(value, why=…)",
-        "6: added() on a value takes the value and keywords; NAME = added(value, why=…)",
-        *[f'{line}: not an operation; deleted("name", why=…), or a marker on a definition' for line in (7, 8, 9, 10)],
-        '11: edited() without substitutions; edited(("find", "replace"), why=…)',
-        '12: not a substitution; write ("find", "replace") or ("find", "replace", count)',
-        *['13: not a substitution; write ("find", "replace") or ("find", "replace", count)'] * 4,
-        *["14: find and replace must be texts, and find must hold code; quote both"] * 4,
-        "15: 0 is not how often `a` can occur; a whole number from 1",
-        "15: 'c' is not how often `a` can occur; a whole number from 1",
-        "15: True is not how often `a` can occur; a whole number from 1",
-    )
-
-
-def test_a_marker_inside_a_definition_that_is_taken_as_a_whole_is_refused() -> None:
-    refused(
-        NOTHING,
-        """
-        @added(why="w")
-        class A:
-            @wrapped(why="w")
-            def f(self): return upstream(self)
-        """,
-        "5: `A` is added as a whole; the marker inside it would reach the wheel;"
-        " take the inner marker out, or mark only the parts",
-    )
 
 
 def test_a_file_with_a_syntax_error_names_its_line() -> None:
@@ -212,24 +103,6 @@ def f():
     assert (operation.action, operation.symbol) == ("added", "f")
 
 
-def test_what_people_and_linters_need_is_left_out() -> None:
-    check(
-        NOTHING,
-        """
-        '''About this file.'''
-        from typing import TYPE_CHECKING
-        if TYPE_CHECKING:
-            from pkg.module import other
-        pass
-        class A:
-            '''Nothing here.'''
-        # A comment.
-        x = replaced(2, why="w")
-        """,
-        "# replaced: w\nx = 2\n",
-    )
-
-
 def test_an_operation_says_where_it_stands_and_why() -> None:
     (operation,) = operations(
         """
@@ -299,65 +172,6 @@ def test_a_marker_that_is_not_imported_is_named() -> None:
         read_operations("o.py", content, layer="o", target="a.py")
 
 
-def test_upstream_exists_only_in_a_wrapped_definition() -> None:
-    refused(
-        NOTHING,
-        """
-        @replaced(why="w")
-        def f(x):
-            if x:
-                return upstream(x)
-        A = added([upstream], why="w")
-        @edited(("1", "upstream(1)"), why="w")
-        def g(): ...
-        """,
-        "5: `upstream(…)` calls the original of a @wrapped; what is replaced has none;"
-        " use @wrapped, or write upstream's code out",
-        "6: `upstream(…)` calls the original of a @wrapped; what is added has none;"
-        " use @wrapped, or write upstream's code out",
-        "8: `upstream(…)` calls the original of a @wrapped; what is edited has none;"
-        " use @wrapped, or write upstream's code out",
-    )
-
-
-def test_a_marker_inside_a_body_is_refused() -> None:
-    refused(
-        "def f(): pass\n",
-        """
-        @wrapped(why="w")
-        def f():
-            a = added(1, why="w")
-            return upstream()
-        """,
-        "4: the marker `added` means nothing inside a definition;"
-        " take it out; where upstream's own `added` is meant, write"
-        " `from npu_overlays.markers import added as npu_added` above",
-    )
-
-
-def test_a_name_of_ones_own_may_be_that_of_a_marker() -> None:
-    check(
-        "def f(upstream): pass\n",
-        "@replaced(why='w')\ndef f(upstream):\n    added = upstream\n    return added\n",
-        "# replaced: w\ndef f(upstream):\n    added = upstream\n    return added\n",
-    )
-
-
-def test_a_function_inside_may_have_the_name_of_a_marker() -> None:
-    decorator = (
-        "def f(g):\n    from a import edited\n    def wrapped(*args): return g(edited, *args)\n    return wrapped\n"
-    )
-    check("def f(g): pass\n", f"@replaced(why='w')\n{decorator}", f"# replaced: w\n{decorator}")
-
-
-def test_an_edit_may_keep_a_name_of_upstreams_that_is_a_markers() -> None:
-    check(
-        "def f(wrapped):\n    return wrapped, upstream\n",
-        "@edited(('wrapped, upstream', '[wrapped, upstream]'), why='w')\ndef f(): ...\n",
-        "# edited: w\ndef f(wrapped):\n    return [wrapped, upstream]\n",
-    )
-
-
 @pytest.mark.parametrize(
     ("why", "named"),
     [
@@ -374,19 +188,4 @@ def test_reasons_hold_plain_text(why: str, named: str) -> None:
         f"@added(why='''{why}''', forwarded='{why}')\ndef f(): pass\n",
         f"2: `why` holds the character {named}; write plain text",
         f"2: `forwarded` holds the character {named}; write plain text",
-    )
-
-
-def test_halves_of_characters_are_refused_wherever_a_marker_is_given_them() -> None:
-    whole = "holds U+DC80, half a character; write the whole one"
-    refused(
-        NOTHING,
-        """
-        deleted("\\udc80", why="w")
-        @edited(("a", "\\udc80"), why="w")
-        def f(): ...
-        X = added("\\udc80", why="w")
-        """,
-        f"2: {whole}",
-        f"3: {whole}",
     )

@@ -19,7 +19,7 @@ from npu_overlays.overlay.patches import line_of, read_patch
 from npu_overlays.overlay.sections import letter
 from support.environment import Environment
 
-from .overlays import HEADER, apply_files, git_diff, layer, load, mistakes, write
+from .overlays import HEADER, apply, apply_files, git_diff, layer, load, mistakes, write
 from .pairs import patched
 
 LINES = b"".join(b"line %d\n" % number for number in range(20))
@@ -184,9 +184,12 @@ def test_a_later_patch_changes_the_mode_of_a_file_that_an_earlier_one_added(
         ),
         "patches/2.patch": b"Why: 2\n" + modes,
     }
-    applied = apply_files(tmp_path, UPSTREAM, files)
+    content = load(tmp_path, write(tmp_path, files))
+    applied = apply(UPSTREAM, content)
     assert [applied.tree.is_executable(path) for path in ("pkg/s", "pkg/t")] == [True, False]
-    assert list(ineffective(applied.patched)) == []
+    assert list(ineffective(content.patches, applied.patched)) == [
+        "pkg@1111111/patches/2.patch: no summary lists what it changes: modes alone, or files that this source lacks"
+    ]
 
 
 HUNK = b"diff --git a/pkg/s b/pkg/s\n--- a/pkg/s\n+++ b/pkg/s\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n+C\n c\n"

@@ -81,38 +81,6 @@ def test_each_definition_has_a_symbol_and_the_name_means_what_runs(
     assert [one.node.lineno for one in chosen(module, "f")] == meant
 
 
-def test_each_accessor_of_a_property_is_operated_on_by_itself() -> None:
-    check(
-        PROPERTY,
-        """
-        class A:
-            @wrapped(why="1")
-            @property
-            def size(self): return upstream(self) * 2
-            @wrapped(why="2")
-            @size.setter
-            def size(self, new): upstream(self, new / 2)
-            deleted("size", where="@size.deleter", why="3")
-        """,
-        """
-        class A:
-            @property
-            # wrapped: 1
-            def size(self): return __class__._upstream_size(self) * 2
-
-            def _upstream_size(self): return self._size
-
-            @size.setter
-            # wrapped: 2
-            def size(self, new): __class__._upstream_size_setter(self, new / 2)
-
-            def _upstream_size_setter(self, new): self._size = new
-
-            # deleted: 3
-        """,
-    )
-
-
 @pytest.mark.parametrize(
     "setter",
     [
@@ -155,15 +123,6 @@ def test_a_setter_is_added_to_a_property_that_has_none_and_a_property_with_one()
         PROPERTY,
         "class A:\n    @added(why='w')\n    @size.setter\n    def size(self, new): pass\n",
         "5: pkg/module.py already defines `A.size[@size.setter]` (line 6); use @replaced, @wrapped or @edited",
-    )
-
-
-def test_the_implementation_is_meant_and_stubs_stay() -> None:
-    stubs = "from typing import overload\n@overload\ndef f(x: int) -> int: ...\n@overload\ndef f(x: str) -> str: ...\n"
-    check(
-        f"{stubs}def f(x): return x\n",
-        "@wrapped(why='w')\ndef f(x): return upstream(x)\n",
-        f"{stubs}# wrapped: w\ndef f(x): return _upstream_f(x)\n\n\ndef _upstream_f(x): return x\n",
     )
 
 
@@ -225,26 +184,6 @@ def test_accessors_of_each_variant_of_a_property_keep_their_own_originals() -> N
         assert one.size == size
 
 
-def test_the_last_definition_of_a_branch_leaves_a_pass() -> None:
-    check(
-        VARIANTS,
-        """
-        deleted("f", where="else", why="1")
-        deleted("f", where="if sys.version_info >= (3, 11)", why="2")
-        """,
-        """
-        if sys.version_info >= (3, 11):
-            # deleted: 2
-            pass
-        elif sys.platform == "win32":
-            def f(x): return 2
-        else:
-            # deleted: 1
-            pass
-        """,
-    )
-
-
 @pytest.mark.parametrize(
     ("before", "lines"),
     [
@@ -263,14 +202,6 @@ def test_a_deletion_that_leaves_further_definitions_is_refused_unless_it_says_wh
     assert merged(before, 'deleted("f", where="def f(x)", why="w")\n')[0] != before.encode()
     numbers = range(1, before.count("def ") + before.count("f =") + 1)
     assert b"def" not in merged(before, "".join(f'deleted("f", where="#{one}", why="w")\n' for one in numbers))[0]
-
-
-def test_a_deletion_leaves_what_no_import_comes_by() -> None:
-    check(
-        "def f(): return 1\nif __name__ == '__main__':\n    f = 2\n",
-        'deleted("f", why="w")',
-        "# deleted: w\nif __name__ == '__main__':\n    f = 2\n",
-    )
 
 
 def test_functions_that_are_registered_are_chosen_by_decorator_or_head() -> None:
@@ -337,67 +268,6 @@ def test_a_definition_that_another_takes_the_place_of_unread_is_refused(before: 
 )
 def test_a_definition_that_may_be_read_before_another_is_taken(before: str) -> None:
     assert b"_upstream_f" in merged(before, "@wrapped(why='w', where='#1')\ndef f(): return upstream()\n")[0]
-
-
-def test_what_leads_to_none_or_several_is_refused_with_what_there_is() -> None:
-    places = 'line 2 (`if sys.version_info >= (3, 11)`), line 4 (`elif sys.platform == "win32"`), line 6 (`else`)'
-    fix = "name what leads to one of them alone, or its number"
-    refused(
-        VARIANTS,
-        """
-        @wrapped(why="1")
-        def f(x): return upstream(x)
-        @wrapped(why="2", where="if old")
-        def f(x): return upstream(x)
-        @wrapped(why="3", where="def f(x)")
-        def f(x): return upstream(x)
-        @wrapped(why="5", where=7)
-        def g(): return upstream()
-        """,
-        '8: `where` does not say what leads to a definition; where="@value.setter",'
-        ' where="if sys.version_info >= (3, 11)" or where="#2"',
-    )
-    refused(
-        VARIANTS,
-        """
-        @wrapped(why="1")
-        def f(x): return upstream(x)
-        @wrapped(why="2", where="if old")
-        def f(x): return upstream(x)
-        @wrapped(why="3", where="def f(x)")
-        def f(x): return upstream(x)
-        deleted("f", where="#4", why="4")
-        """,
-        f"3: pkg/module.py defines `f` 3 times: {places}; say which one is meant, as by"
-        " where='if sys.version_info >= (3, 11)', or by its number in the text, where='#1'",
-        f"5: pkg/module.py has no definition of `f` with `if old`: {places}; {fix}",
-        f"7: pkg/module.py has 3 definitions of `f` with `def f(x)`: {places}; {fix}",
-        f"8: pkg/module.py has no definition of `f` with `#4`: {places}; {fix}",
-    )
-
-
-def test_what_registers_a_function_with_a_name_of_its_own_selects_nothing() -> None:
-    check(
-        '@kinds.register("a")\ndef f(x): return x\n',
-        """
-        @replaced(why="1")
-        @kinds.register("b")
-        def f(x): return -x
-        @added(why="2")
-        @kinds.register("c")
-        def g(x): return x
-        """,
-        """
-        # replaced: 1
-        @kinds.register("b")
-        def f(x): return -x
-
-
-        # added: 2
-        @kinds.register("c")
-        def g(x): return x
-        """,
-    )
 
 
 def test_decorators_beside_wrapped_are_upstreams_or_refused() -> None:

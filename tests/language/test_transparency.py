@@ -7,74 +7,8 @@ import typing
 
 import pytest
 
-from .pairs import check, merged, refused
+from .pairs import merged, refused
 from .test_running import run
-
-
-def test_annotations_defaults_and_docstring_that_a_wrapper_leaves_out_are_upstreams() -> None:
-    check(
-        '''
-        def f(
-            x: int,
-            y: "a | b" = 1, *args: str, z: (
-                dict[str,  # c
-                     int]) = None, **kwargs: Any,
-        ) -> (
-            int |
-            None
-        ):
-            """Doc.
-
-            More.
-            """
-            return x
-        ''',
-        """
-        @wrapped(why="w")
-        def f(x, y=..., *args, z: dict=None, **kwargs):
-            # First.
-            return upstream(x, y, *args, z=z, **kwargs)
-        """,
-        '''
-        # wrapped: w
-        def f(x: int, y: "a | b" = 1, *args: str, z: dict=None, **kwargs: Any) -> (int |
-            None):
-            # First.
-            """Doc.
-
-            More.
-            """
-            return _upstream_f(x, y, *args, z=z, **kwargs)
-
-
-        def _upstream_f(
-            x: int,
-            y: "a | b" = 1, *args: str, z: (
-                dict[str,  # c
-                     int]) = None, **kwargs: Any,
-        ) -> (
-            int |
-            None
-        ):
-            return x
-        ''',
-    )
-
-
-def test_what_a_wrapper_says_itself_stays() -> None:
-    check(
-        "class A:\n    def f(self, x: int) -> int:\n        'Theirs.'\n",
-        """
-        class A:
-            @wrapped(why="w")
-            def f(self, x: float) -> float:
-                'Own.'
-                return upstream(self, x)
-        """,
-        "class A:\n    # wrapped: w\n    def f(self, x: float) -> float:\n        'Own.'\n"
-        "        return __class__._upstream_f(self, x)\n\n"
-        "    def _upstream_f(self, x: int) -> int:\n        'Theirs.'\n",
-    )
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_without_a_known_version_what_is_for_some_cannot_be_told(tmp_path: Path)
     assert mistakes(caught.value) == [
         (
             "pkg/tree/pkg/a.py:3: is for some versions of pkg (until 2.0), and which is pinned is not known yet;"
-            f" run `npu-overlays lock {name}`"
+            f" run `npu-overlays lock {tmp_path / name}`"
         )
     ]
     layer(tmp_path, {"tree/pkg/a.py": "@replaced(why='w')\ndef f(): return 2\n"})

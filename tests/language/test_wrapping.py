@@ -20,48 +20,6 @@ from npu_overlays.overlay.merge_modules import read_operations
 from .pairs import PATH, check, merged, refused
 
 
-def test_upstream_may_be_handed_on_or_kept_in_a_variable() -> None:
-    check(
-        "def f(x): return x\n",
-        """
-        @wrapped(why="w")
-        def f(x):
-            original = upstream
-            return partial(upstream, original=original)(x, upstream=1).upstream
-        """,
-        """
-        # wrapped: w
-        def f(x):
-            original = _upstream_f
-            return partial(_upstream_f, original=original)(x, upstream=1).upstream
-
-
-        def _upstream_f(x): return x
-        """,
-    )
-
-
-def test_only_the_name_is_exchanged_not_comments_and_strings() -> None:
-    check(
-        "def f(x): return x\n",
-        """
-        @wrapped(why="w")
-        def f(x):
-            # upstream(x)
-            return "upstream(x)", upstream(x)
-        """,
-        """
-        # wrapped: w
-        def f(x):
-            # upstream(x)
-            return "upstream(x)", _upstream_f(x)
-
-
-        def _upstream_f(x): return x
-        """,
-    )
-
-
 def test_upstream_may_have_another_name_in_the_overlay() -> None:
     overlay = b"from npu_overlays.markers import upstream as original, wrapped\n@wrapped(why='w')\ndef f(x):\n"
     (operation,) = read_operations("o.py", overlay + b"    return original(upstream(x))\n", layer="o", target=PATH)
@@ -161,77 +119,6 @@ def test_a_wrappers_own_type_parameters_leave_nothing_unnamed(wrapper: str, mess
     )
 
 
-def test_a_parameter_or_a_handler_may_not_be_called_upstream() -> None:
-    binds = "binds `upstream` itself; use another name for the wrapper's own"
-    refused(
-        "def f(x): return x\ndef g(x): return x\ndef h(x): return x\n",
-        """
-        @wrapped(why="w")
-        def f(x, upstream=None):
-            return upstream(x)
-        @wrapped(why="w")
-        def g(x):
-            try:
-                upstream(x)
-            except E as upstream:
-                pass
-        @wrapped(why="w")
-        def h(x):
-            def upstream(): pass
-            upstream()
-        """,
-        f"3: the wrapper of `f` {binds}",
-        f"6: the wrapper of `g` {binds}",
-        f"12: the wrapper of `h` {binds}",
-    )
-
-
-def test_in_a_class_of_its_own_a_method_wrapper_cannot_reach_the_original() -> None:
-    before = "class A:\n    def f(self): return 1\n"
-    refused(
-        before,
-        """
-        class A:
-            @wrapped(why="w")
-            def f(self):
-                class Inner:
-                    def g(it): return upstream(it)
-                return Inner().g()
-        """,
-        "4: the wrapper of `A.f` calls upstream(…) inside a class of its own; assign it to a variable first",
-    )
-
-
-def test_in_a_class_of_its_own_a_function_wrapper_reaches_the_original() -> None:
-    check(
-        "def f(x): return x\n",
-        "@wrapped(why='w')\ndef f(x):\n    class A:\n        y = upstream(x)\n    return A\n",
-        "# wrapped: w\ndef f(x):\n    class A:\n        y = _upstream_f(x)\n    return A\n\n\n"
-        "def _upstream_f(x): return x\n",
-    )
-
-
-def test_a_private_name_that_is_taken_is_refused() -> None:
-    refused(
-        "def f(): return 1\ndef _upstream_f(): pass\ndef g(): return 1\nclass A:\n    _upstream_h = 1\n"
-        "    def h(self): pass\n",
-        """
-        @wrapped(why="w")
-        def f(): return upstream()
-        @wrapped(why="w")
-        def g(): return upstream()
-        @added(why="w")
-        def _upstream_g(): pass
-        class A:
-            @wrapped(why="w")
-            def h(self): return upstream(self)
-        """,
-        "3: `_upstream_f` is already defined; use @replaced or @edited",
-        "5: `_upstream_g` is already defined; use @replaced or @edited",
-        "10: `A._upstream_h` is already defined; use @replaced or @edited",
-    )
-
-
 @pytest.mark.parametrize(
     ("original", "wrapper", "message"),
     [
@@ -268,15 +155,6 @@ def test_a_wrapper_with_other_parameters_than_upstreams_is_refused(original: str
         f"def f({original}): pass\n",
         f"@wrapped(why='w')\ndef f({wrapper}): return upstream()\n",
         f"3: the wrapper of `f` {message}; write upstream's parameters: ({original})",
-    )
-
-
-def test_upstreams_parameters_are_shown_without_their_annotations() -> None:
-    refused(
-        "def f(x: int, /, y: 'a' = 1, *args: int, z: str = 'é', **kwargs: Any) -> int: pass\n",
-        "@wrapped(why='w')\ndef f(): return upstream()\n",
-        "3: the wrapper of `f` does not take upstream's parameter `x` in its place; "
-        "write upstream's parameters: (x, /, y=1, *args, z='é', **kwargs)",
     )
 
 

@@ -10,6 +10,7 @@ from npu_overlays.merge.actions.wraps import private_name, without_docstring
 from npu_overlays.merge.module_merge import merge
 from npu_overlays.merge.targets import overwritten
 from npu_overlays.merge.upstream.early_calls import calling_decorator, is_stub
+from npu_overlays.merge.upstream.introspection import callers_seen
 from npu_overlays.model import Symbol, classes_of
 from npu_overlays.model.code_blocks import reindent
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
@@ -156,7 +157,7 @@ def _wrappers(path: str, module: Module) -> Iterator[Operation]:
     for symbol, definition in functions(module):
         kind = _closed_kind(module, definition)
         closed = kind == "TypedDict" or (kind == "Protocol" and is_stub(definition.node))
-        if not closed and not calling_decorator(module, definition):
+        if not closed and not calling_decorator(module, definition) and not callers_seen(module, definition):
             yield _operation(path, symbol, pass_through(_function(definition.node)), "wrapped")
 
 

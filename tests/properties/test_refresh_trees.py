@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from npu_overlays.authoring.refresh.edited_files import EditedFile
 from npu_overlays.authoring.refresh.equivalence import same_program
-from npu_overlays.authoring.refresh.layer_files import LayerFile
 from npu_overlays.authoring.refresh.layer_writer import LayerWriter, layer_named
-from npu_overlays.authoring.refresh.placement import put_in_place
+from npu_overlays.authoring.refresh.placement import LayerFile, put_in_place
 from npu_overlays.authoring.refresh.planner import Planner
 from npu_overlays.changes.reconciliation import declarations, reconcile
 from npu_overlays.changes.tree_comparison import compare_trees

@@ -10,13 +10,19 @@ from npu_overlays.errors import ConfigError
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.pin_faults import archive_faults, is_folder_name, url_fault
 from npu_overlays.overlay.stacks import load_stacks
-from npu_overlays.sources.pin import Archive
+from npu_overlays.sources.pin import Archive, Pin, home_of
 from support.overlays import write_overlay, write_stacks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 WHEEL = "demo-1.0-py3-none-any.whl"
+
+
+@pytest.mark.parametrize(("path", "name"), [("python/six.py", "space.six"), ("python/lib", "lib")])
+def test_a_pin_names_what_its_path_does_not_show(path: str, name: str) -> None:
+    pin = Pin(project="demo", packages=(path, "src/other"), imports=((path, home_of(path, name)),))
+    assert (pin.import_name(path), pin.import_name("src/other")) == (name, "")
 
 
 @pytest.mark.parametrize(

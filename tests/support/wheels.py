@@ -59,6 +59,11 @@ def _digest(content: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the files that lie in a folder, by their names."""
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
 def members(wheel: Path) -> dict[str, bytes]:
     """Return every file of a wheel by its path; a path that occurs twice is an error."""
     with zipfile.ZipFile(wheel) as archive:

@@ -33,19 +33,12 @@ _SHAPED = ("kind", "signature")
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """What happened to a definition.
+    """What happened to a definition."""
 
-    Args:
-        outcome: in one word; ``renamed`` stays in its file and class.
-        path: the file it is in now; the old one if it was removed.
-        symbol: its qualified name now, likewise.
-        likeness: of the two definitions' code, from 0 to 1.
-    """
-
-    outcome: Outcome
-    path: str
-    symbol: str
-    likeness: float = 1.0
+    outcome: Outcome  # in one word; ``renamed`` stays in its file and class
+    path: str  # the file it is in now; the old one if it was removed
+    symbol: str  # its qualified name now, likewise
+    likeness: float = 1.0  # of the two definitions' code, from 0 to 1
 
     @property
     def is_elsewhere(self) -> bool:
@@ -54,11 +47,7 @@ class Match:
 
 
 class Matcher:
-    """Finds the definitions of a base snapshot in others; answers are cached by the files they depend on.
-
-    Args:
-        base: the snapshot in which the definitions exist.
-    """
+    """Finds the definitions of a base snapshot in others; answers are cached by the files they depend on."""
 
     def __init__(self, base: Snapshot) -> None:
         self._base = base
@@ -106,9 +95,10 @@ class Matcher:
     def _candidates(self, path: str, symbol: str, before: Definition, now: Snapshot) -> Iterator[Match]:
         renamed_threshold = self._threshold(path, symbol, before)
         for there, module in self._searched(path, before.name, now):
-            known = _symbols(self._base, there)
+            known = self._base.module(there)
+            earlier = frozenset(symbols(known)) if known else frozenset()
             for name in symbols(module):
-                if name in known or not _is_name_possible(symbol, name, is_same_file=there == path):
+                if name in earlier or not _is_name_possible(symbol, name, is_same_file=there == path):
                     continue
                 found = now.definition(there, name)
                 if found is None or not _has_same_form(before, found):
@@ -216,11 +206,6 @@ def _least_likeness(code: TokenPairs, definition: Definition) -> float:
     if code.total() >= _TELLING:
         return ENOUGH
     return _NEVER if definition.kind == "attribute" else 1.0
-
-
-def _symbols(snapshot: Snapshot, path: str) -> frozenset[str]:
-    module = snapshot.module(path)
-    return frozenset(symbols(module)) if module is not None else frozenset()
 
 
 def _is_name_possible(was: str, name: str, *, is_same_file: bool) -> bool:

@@ -45,17 +45,11 @@ class DefinedNames:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One state of upstream's tree.
+    """One state of upstream's tree."""
 
-    Args:
-        entries: the blob id of every file, by repository path.
-        contents: the bytes of the blobs that are asked for.
-        names: which names the modules define.
-    """
-
-    entries: Mapping[str, str]
-    contents: Mapping[str, bytes] = field(repr=False, compare=False)
-    names: DefinedNames = field(repr=False, compare=False)
+    entries: Mapping[str, str]  # the blob id of every file, by repository path
+    contents: Mapping[str, bytes] = field(repr=False, compare=False)  # the bytes of the blobs that are asked for
+    names: DefinedNames = field(repr=False, compare=False)  # which names the modules define
 
     def __contains__(self, path: object) -> bool:
         return path in self.entries

@@ -20,6 +20,7 @@ from npu_overlays.merge.results import Declared, PatchedFile
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.likeness import ENOUGH, TokenPairs, likeness, token_pairs
 from npu_overlays.model.module import Module
+from npu_overlays.overlay.layer_content import OverlayFile
 
 # Kinds of changes that are about a file, and named after it.
 _OF_FILES = ("file", "text")
@@ -71,8 +72,12 @@ def remaining(patched: Sequence[PatchedFile]) -> list[Remaining]:
     return _Series(patched).remaining()
 
 
-def ineffective(patched: Sequence[PatchedFile]) -> Iterator[str]:
-    """Yield a notice for each patch without an effect that remains."""
+def ineffective(given: Iterable[OverlayFile], patched: Sequence[PatchedFile]) -> Iterator[str]:
+    """Yield a notice for each patch without an effect that remains, or that a summary lists."""
+    effective = {one.where for one in patched}
+    for file in given:
+        if file.file not in effective:
+            yield f"{file.file}: no summary lists what it changes: modes alone, or files that this source lacks"
     patches = dict.fromkeys(one.where for one in patched if one.patch)
     left = {one.effect.one.where for one in remaining(patched)} if len(patches) > 1 else patches
     for where in patches:

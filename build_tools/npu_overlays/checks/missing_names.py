@@ -35,11 +35,11 @@ def report_missing_names(context: CheckContext, report: ProblemReport) -> None:
 
 def _needs(context: CheckContext, path: str, content: bytes) -> Iterator[Reference]:
     """Yield what a module needs of the shipped ones, what it lists in ``__all__`` or exports lazily included."""
-    tree, name = context.parsed.tree(content), context.name(path)
+    nodes, name = context.parsed.nodes(content), context.name(path)
     modules = context.after.modules
-    if tree is None or not name:
+    if not nodes or not name:
         return
-    yield from references(tree, name, modules)
+    yield from references(nodes, name, modules)
     if b"__all__" in content:
         listed = context.parsed.surface(content).listed or {}
         for one, node in listed.items():
@@ -181,11 +181,10 @@ def _holds(modules: ShippedModules, reference: Reference) -> bool | None:
 
 def _lost_by_star(context: CheckContext, path: str, content: bytes, lost: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield the lost names that an unchanged module has by a star import, with the lines that read them."""
-    tree, name = context.parsed.tree(content), context.name(path)
-    surface = context.parsed.surface(content)
-    if tree is None or path in context.tree.changed or not surface.stars:
+    name, surface = context.name(path), context.parsed.surface(content)
+    if path in context.tree.changed or not surface.stars:
         return
-    for node in ast.walk(tree):
+    for node in context.parsed.nodes(content):
         if isinstance(node, ast.Name) and node.id in lost and node.id not in surface.bound:
             before = context.before.modules.offers(name, node.id)
             if before and context.after.modules.offers(name, node.id) is False:

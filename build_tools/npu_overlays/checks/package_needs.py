@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,6 +11,7 @@ from npu_overlays.checks.references import guarded_parts, references
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.exports import unevaluated
 from npu_overlays.model.lazy_exports import has
+from npu_overlays.model.module import Module
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 from npu_overlays.model.syntax import all_of, last_name, nodes_of
@@ -84,10 +85,10 @@ def package_needs(there: SymbolLookup, path: str, is_foreign: Callable[[str], bo
     module, modules = there.module(path), there.modules
     if module is None:
         return
-    found = [one for one in references(module.tree, modules.name(path), modules) if is_foreign(one.module)]
+    found = [one for one in references(module.nodes, modules.name(path), modules) if is_foreign(one.module)]
     if not found and _BY_NAME.encode() not in module.content:
         return
-    reader = _Reader(modules, path, module.tree, is_foreign)
+    reader = _Reader(modules, path, module, is_foreign)
     for one in found:
         if one.runs and one.node not in reader.unsure:
             names = (one.name,) if one.name else ()
@@ -100,13 +101,13 @@ def package_needs(there: SymbolLookup, path: str, is_foreign: Callable[[str], bo
 class _Reader:
     """Reads what a module uses beside what it imports."""
 
-    def __init__(self, modules: ShippedModules, path: str, tree: ast.Module, is_foreign: Callable[[str], bool]) -> None:
+    def __init__(self, modules: ShippedModules, path: str, module: Module, is_foreign: Callable[[str], bool]) -> None:
         self._is_foreign = is_foreign
-        self.nodes = nodes_of(tree)
-        self.unsure = _unsure_nodes(tree)
+        self.nodes = module.nodes
+        self.unsure = _unsure_nodes(module.nodes)
         name = modules.name(path)
         self._imported = modules.sole_imports(name, self.nodes, self.unsure, lambda one: is_foreign(one.module))
-        self._texts = _texts(tree)
+        self._texts = _texts(module.tree)
         stored = (node for node in self.nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
         # A function that the module exchanges takes what its own does.
         self._exchanged = set(map(self._meant, stored))
@@ -168,9 +169,8 @@ def _texts(tree: ast.Module) -> dict[str, str]:
     return {name: those[0] for name, those in found.items() if len(those) == 1}
 
 
-def _unsure_nodes(tree: ast.Module) -> set[ast.AST]:
+def _unsure_nodes(nodes: Sequence[ast.AST]) -> set[ast.AST]:
     """Return every node that expects its names to be missing, is for certain versions only, or does not run."""
-    nodes = nodes_of(tree)
     conditions: set[str] = set()
     answers = [node for node in nodes if isinstance(node, ast.Assign) and _is_answer(node.value)]
     for _ in range(_RENAMES):
@@ -178,7 +178,7 @@ def _unsure_nodes(tree: ast.Module) -> set[ast.AST]:
         for answer in answers:
             named += answer.targets if _is_condition(answer.value, conditions) else []
         conditions |= {one.id for one in named if isinstance(one, ast.Name)}
-    found = set(unevaluated(tree))
+    found = unevaluated(nodes)
     for node in nodes:
         for part in (*guarded_parts(node), *_conditional_parts(node, conditions)):
             found.update(nodes_of(part))

@@ -6,7 +6,7 @@ import ast
 import dataclasses
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from npu_overlays.model.exports import typing_block, unevaluated
@@ -37,15 +37,14 @@ class Reference:
         return modules.offers(self.module, self.name) if self.name and self.module else modules.exists(self.module)
 
 
-def references(tree: ast.Module, module: str, modules: ShippedModules) -> Iterator[Reference]:
+def references(nodes: Sequence[ast.AST], module: str, modules: ShippedModules) -> Iterator[Reference]:
     """Yield what a module needs of the shipped packages, except where it expects that this may be missing.
 
     Args:
-        tree: its syntax tree.
+        nodes: its whole syntax.
         module: its dotted name.
         modules: those of the tree it is part of.
     """
-    nodes = nodes_of(tree)
     imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
     needed: list[Reference] = []
     for node in imports:
@@ -61,7 +60,7 @@ def references(tree: ast.Module, module: str, modules: ShippedModules) -> Iterat
             yield one
     known = modules.sole_imports(module, nodes, guarded, lambda one: _is_module(one, modules))
     found = list(_attributes(nodes, guarded, {name: one.full for name, one in known.items()}, modules))
-    never = unevaluated(tree) if found else set()
+    never = unevaluated(nodes) if found else set()
     for one in found:
         yield dataclasses.replace(one, runs=one.node not in never)
 
@@ -111,7 +110,7 @@ def _needed(one: Imported, node: ast.Import | ast.ImportFrom) -> Reference:
 
 
 def _attributes(
-    nodes: list[ast.AST], guarded: set[ast.AST], known: dict[str, str], modules: ShippedModules
+    nodes: Sequence[ast.AST], guarded: set[ast.AST], known: dict[str, str], modules: ShippedModules
 ) -> Iterator[Reference]:
     """Yield ``m.name`` where `m` is in all of the module nothing but a shipped module."""
     if not known:

@@ -24,7 +24,6 @@ from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.scopes import Scopes
 from npu_overlays.model.selectors import chosen
 from npu_overlays.model.signatures import is_upstreams, parameters
-from npu_overlays.model.syntax import nodes_of
 from npu_overlays.overlay.operations import Operation
 
 _LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"
@@ -125,7 +124,7 @@ def _named_by_ruff(
 def _is_excused(one: UndefinedName, parsed: ParsedModules) -> bool:
     """Return whether a name stands in the annotation of a local variable, which nothing reads, or is closed over."""
     if module := parsed.module(one.module.after):
-        for node in local_annotations(module.tree):
+        for node in local_annotations(module.nodes):
             if one.offset in range(*module.span(node.annotation)):
                 return True
     return _is_closed_over(one, parsed)
@@ -156,13 +155,13 @@ def _conditionally_bound(module: PatchedModule, parsed: ParsedModules) -> Iterat
 
 def _conditional_reads(content: bytes, parsed: ParsedModules) -> dict[tuple[ConditionalKind, str], list[_Place]]:
     """Return the places where code that runs reads a name that the module only seems to bind, by why and by name."""
-    tree = parsed.tree(content) if _CONDITIONAL.search(content) else None
-    if tree is None:
+    nodes = parsed.nodes(content) if _CONDITIONAL.search(content) else []
+    if not nodes:
         return {}
     scopes, typing = parsed.scopes(content), parsed.surface(content).typing_only
     names: list[tuple[ConditionalKind, str]] = [("typing", name) for name in sorted(typing)]
-    names += [("global", name) for name in sorted(_global_only(tree, scopes) - typing)]
-    never = unevaluated(tree) if names else set()
+    names += [("global", name) for name in sorted(_global_only(nodes, scopes) - typing)]
+    never = unevaluated(nodes) if names else set()
     found: dict[tuple[ConditionalKind, str], list[_Place]] = {}
     for kind, name in names:
         places = found.setdefault((kind, name), [])
@@ -172,11 +171,11 @@ def _conditional_reads(content: bytes, parsed: ParsedModules) -> dict[tuple[Cond
     return found
 
 
-def _global_only(tree: ast.Module, scopes: Scopes) -> set[str]:
+def _global_only(nodes: Iterable[ast.AST], scopes: Scopes) -> set[str]:
     """Return the names declared ``global`` that no binding gives a first value."""
     declared: set[str] = set()
     extended: set[ast.expr] = set()
-    for node in nodes_of(tree):
+    for node in nodes:
         if isinstance(node, ast.Global):
             declared.update(node.names)
         elif isinstance(node, ast.AugAssign):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from npu_overlays.authoring.bisect.bisect import bisect
-from npu_overlays.commands.command import Command, Selection, add_json, add_one
+from npu_overlays.commands.command import Command, OneOverlay, json_option, option
 from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline.preparation import subject
@@ -43,26 +42,19 @@ examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for."""
+class Options(OneOverlay):
+    """The overlay, the command, and whether the report is JSON."""
 
-    selection: Selection  # which overlay, and where its upstream is to come from
-    words: list[str]  # the command
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_one(parser)
-    add_json(parser)
-    parser.add_argument(
-        "words", nargs="+", metavar="-- COMMAND", help="the command that fails with the overlay, and its arguments"
+    json: bool = json_option()
+    words: list[str] = option(
+        nargs="+", metavar="-- COMMAND", help="the command that fails with the overlay, and its arguments"
     )
 
 
 def _run(options: Options, console: Console) -> int:
-    (overlay,) = select(options.selection)
+    (overlay,) = select(options)
     with about(overlay.name):
-        found = bisect(subject(overlay, options.selection.choice), options.words)
+        found = bisect(subject(overlay, options.choice), options.words)
     if options.json:
         console.json(_as_json(overlay.name, found, options))
         return 0
@@ -99,7 +91,6 @@ COMMAND = Command(
     name="bisect",
     summary="find the fewest operations of an overlay that make a command fail",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
 )

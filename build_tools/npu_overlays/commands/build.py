@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 
-from npu_overlays.commands.command import REPLACE, Command, Selection, add_json, add_selection, folder
+from npu_overlays.commands.command import REPLACE, Command, Selection, flag, json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.selection import select, select_readable
@@ -42,31 +42,6 @@ examples:
 _HEADINGS = ("overlay", "outcome", "seconds", "wheel")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for."""
-
-    selection: Selection  # which overlays, and where their upstreams are to come from
-    out: Path  # folder for the wheels
-    force: bool  # whether to build those too that are up to date
-    jobs: int | None  # how many at once; None where nothing is said of it
-    keep_going: bool  # whether one that cannot be built leaves the others as they are
-    replace: bool  # whether a wheel may take the place of one of its version with other bytes
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    parser.add_argument("--out", type=folder, default="wheels", metavar="DIR", help="where wheels go (default: wheels)")
-    parser.add_argument("--force", action="store_true", help="build and merge again although nothing changed")
-    jobs = "how many to build at once; each takes a core and 300 MB; `auto`: one per core (default: 1)"
-    parser.add_argument("--jobs", type=_jobs, metavar="N", help=jobs)
-    keep = "build the others if some cannot be built; the exit code still tells"
-    parser.add_argument("--keep-going", action="store_true", help=keep)
-    parser.add_argument("--replace", action="store_true", help=REPLACE)
-    add_json(parser)
-
-
 def _jobs(text: str) -> int:
     """Return how many are to be built at once."""
     if text == "auto":
@@ -77,6 +52,25 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(Selection):
+    """The overlays, and how to build them."""
+
+    out: Path = option(
+        "--out", type=whole_path, default="wheels", metavar="DIR", help="where wheels go (default: wheels)"
+    )
+    force: bool = flag("--force", "build and merge again although nothing changed")
+    jobs: int | None = option(
+        "--jobs",
+        type=_jobs,
+        metavar="N",
+        help="how many to build at once; each takes a core and 300 MB; `auto`: one per core (default: 1)",
+    )
+    keep_going: bool = flag("--keep-going", "build the others if some cannot be built; the exit code still tells")
+    replace: bool = flag("--replace", REPLACE)
+    json: bool = json_option()
+
+
 def _run(options: Options, console: Console) -> int:
     from npu_overlays.wheels.batch_build import BuildPolicy, build_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
@@ -84,13 +78,13 @@ def _run(options: Options, console: Console) -> int:
         force=options.force, jobs=options.jobs or 1, keep_going=options.keep_going, replace=options.replace
     )
     with undisguised(f"nothing was written to {options.out}"):
-        overlays, unread = select_readable(options.selection) if policy.keep_going else (select(options.selection), {})
-        outcomes = build_all(overlays, options.selection.choice, options.out, policy)
+        overlays, unread = select_readable(options) if policy.keep_going else (select(options), {})
+        outcomes = build_all(overlays, options.choice, options.out, policy)
     outcomes += tuple(FailedBuild(overlay=name, error=error) for name, error in unread.items())
     if options.json:
         console.json(list(map(_as_json, outcomes)))
     else:
-        _report(console, outcomes, table=options.selection.all or policy.keep_going or options.jobs is not None)
+        _report(console, outcomes, table=options.all or policy.keep_going or options.jobs is not None)
     if errors := [one.error for one in outcomes if isinstance(one, FailedBuild)]:
         raise type(errors[0])(chain.from_iterable(error.problems for error in errors))
     return 0
@@ -101,11 +95,11 @@ def _report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool) 
     for one in built:
         if one.instead_of:
             console.notice(_older(one.record, one.instead_of))
-    if names := " ".join(one.overlay for one in built if one.development):
+    if names := " ".join(one.argument for one in built if one.development):
         console.notice(f'not as the last revision; to give out the next: npu-overlays revise {names} --why "…"')
     for one in built:
         if one.rebuilt:
-            console.notices(source_notes(one.record, verb="built"))
+            console.notices(_notes(one))
     if table:
         console.table(_HEADINGS, map(_cells, outcomes))
         counts = Counter(one.state for one in outcomes)
@@ -115,6 +109,10 @@ def _report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool) 
         console.line(f"{one.wheel}", style="green")
         state = "" if one.rebuilt else "  (up to date)"
         console.line(f"  {one.overlay}: {count_of(one.record)}; companion {one.companion.name}{state}")
+
+
+def _notes(one: BuiltWheels) -> list[str]:
+    return [*source_notes(one.record, one.argument, verb="built"), *one.notices]
 
 
 def _older(record: Changes, newer: Sequence[str]) -> str:
@@ -139,7 +137,7 @@ def _as_json(one: BuildOutcome) -> dict[str, object]:
         "rebuilt": one.rebuilt,
         "development": one.development,
         "source": one.record["upstream"]["source"],
-        "notes": list(source_notes(one.record, verb="built")),
+        "notes": _notes(one),
     }
 
 
@@ -147,7 +145,6 @@ COMMAND = Command(
     name="build",
     summary="build wheels",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
 )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, add_json
+from npu_overlays.commands.command import Command, flag, json_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.overlay.overlay_folders import load_all
@@ -30,19 +29,12 @@ _HEADINGS = ("size", "kind", "identity", "overlays")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the folder of overlays, what to give back, and whether the report is JSON."""
+    """The folder of overlays, and what to remove."""
 
     root: Path
-    prune: bool
-    clear: bool
-    json: bool
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--prune", action="store_true", help="remove the sources that no overlay is pinned to")
-    group.add_argument("--clear", action="store_true", help="remove all sources")
-    add_json(parser)
+    prune: bool = flag("--prune", "remove the sources that no overlay is pinned to", alternative="optional")
+    clear: bool = flag("--clear", "remove all sources", alternative="optional")
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
@@ -58,7 +50,8 @@ def _run(options: Options, console: Console) -> int:
         console.json([_as_json(one, users[one.path]) for one in shown])
         return 0
     if shown:
-        console.table(_HEADINGS, [_cells(one, users[one.path]) for one in shown])
+        rows = [(_megabytes(one.size), one.kind, one.identity, ", ".join(users[one.path])) for one in shown]
+        console.table(_HEADINGS, rows)
     said = "removed" if options.prune or options.clear else "kept"
     console.line(f"{folder}: {plural(len(shown), 'source')} {said}, {_megabytes(sum(one.size for one in shown))}")
     return 0
@@ -72,10 +65,6 @@ def _as_json(one: Holding, users: list[str]) -> dict[str, object]:
     return {"kind": one.kind, "identity": one.identity, "path": str(one.path), "size": one.size, "overlays": users}
 
 
-def _cells(one: Holding, users: list[str]) -> tuple[str, ...]:
-    return _megabytes(one.size), one.kind, one.identity, ", ".join(users)
-
-
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
 
@@ -84,7 +73,6 @@ COMMAND = Command(
     name="cache",
     summary="list the upstream sources that are kept, or remove them",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
     tidy=False,

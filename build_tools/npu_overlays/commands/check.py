@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -10,7 +9,7 @@ from itertools import chain
 from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.checks.cross_package import StackMember, stack_mismatches
 from npu_overlays.checks.risk_lint.risks import OverlayRisks, overlay_risks, risk_problems
-from npu_overlays.commands.command import Command, Selection, add_json, add_selection
+from npu_overlays.commands.command import Command, Selection, flag, json_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.selection import select
@@ -57,25 +56,17 @@ examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for."""
+class Options(Selection):
+    """The overlays, and what is to be an error."""
 
-    selection: Selection  # which overlays, and where their upstreams are to come from
-    due: bool  # whether to fail where something has met its own condition to go
-    strict: bool  # whether to fail where something dangerous is not accepted
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    parser.add_argument("--due", action="store_true", help="fail if something has met its own drop_when")
-    parser.add_argument("--strict", action="store_true", help="fail if something dangerous is not accepted")
-    add_json(parser)
+    due: bool = flag("--due", "fail if something has met its own drop_when")
+    strict: bool = flag("--strict", "fail if something dangerous is not accepted")
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
-    overlays = select(options.selection)
-    loader = Loader(overlays, options.selection.choice)
+    overlays = select(options)
+    loader = Loader(overlays, options.choice)
     checked, errors = each(overlays, lambda overlay: _checked(overlay, loader))
     prepared = [one.prepared for one in checked]
     dangers = risk_problems([one.looked for one in checked], shared=_shared(prepared))
@@ -131,7 +122,7 @@ def _news(prepared: Prepared, loader: Loader) -> Iterator[str]:
     carried = drift_notices(prepared.content, lock, prepared.applied.before.symbols, lock_of=loader.lock)
     if news := [notice for notice in carried if without_lines(notice) not in lock.told]:
         number = plural(len(news), "notice")
-        told = f"`npu-overlays lock {name}` prints them, and the lock keeps them"
+        told = f"`npu-overlays lock {prepared.loaded.overlay.argument}` prints them, and the lock keeps them"
         yield f"{name}: {number} on what upstream changed since other pins, not in the lock yet: {told}"
 
 
@@ -193,7 +184,9 @@ def _due(prepared: Prepared) -> list[Problem]:
 def _report(console: Console, checked: _Checked, *, due: bool) -> None:
     """Report one overlay, and what can go where that is no mistake."""
     prepared = checked.prepared
-    console.notices((*source_notes(prepared.record, verb="would be built"), *prepared.notices))
+    console.notices(
+        (*source_notes(prepared.record, prepared.loaded.overlay.argument, verb="would be built"), *prepared.notices)
+    )
     console.line(f"{prepared.loaded.name}: {count_of(prepared.record)}, as declared", style="green")
     if due:
         console.warnings(checked.due)
@@ -203,7 +196,6 @@ COMMAND = Command(
     name="check",
     summary="do everything a build does, except writing a wheel",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
 )

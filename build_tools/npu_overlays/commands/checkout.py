@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from npu_overlays.authoring.checkout.folder import check_out, refuse_present
 from npu_overlays.authoring.checkout.repository import BRANCH, UPSTREAM
-from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
+from npu_overlays.commands.command import Command, OneOverlay, json_option, option, whole_path
 from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline.preparation import subject
@@ -43,25 +42,18 @@ examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for."""
+class Options(OneOverlay):
+    """The overlay, and where to write."""
 
-    selection: Selection  # which overlay, and where its upstream is to come from
-    folder: Path  # where to write
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_one(parser)
-    parser.add_argument("folder", type=folder, metavar="DIR", help="where to write: a new or empty folder")
-    add_json(parser)
+    folder: Path = option(type=whole_path, metavar="DIR", help="where to write: a new or empty folder")
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
     refuse_present(options.folder)
-    (overlay,) = select(options.selection)
+    (overlay,) = select(options)
     with about(overlay.name):
-        found, made = check_out(subject(overlay, options.selection.choice), options.folder)
+        found, made = check_out(subject(overlay, options.choice), options.folder)
     if options.json:
         console.json(_as_json(found, made))
         return 0
@@ -69,7 +61,7 @@ def _run(options: Options, console: Console) -> int:
     console.line(f"{found.folder}: {number} on top of {found.base[:12]}, on branch {BRANCH}", style="green")
     place = shlex.quote(str(found.folder))
     console.line(f"  every change and its reason:    git -C {place} log {UPSTREAM}..")
-    console.line(f"  back into the overlay:          npu-overlays refresh {overlay.name} {place}")
+    console.line(f"  back into the overlay:          npu-overlays refresh {overlay.argument} {place}")
     return 0
 
 
@@ -88,7 +80,6 @@ COMMAND = Command(
     name="checkout",
     summary="make a git work tree of an overlay, with one commit for each change, to edit there",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
 )

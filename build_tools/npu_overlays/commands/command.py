@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from packaging.utils import canonicalize_name
 
-from npu_overlays.commands.completion import offer, overlays, stacks
 from npu_overlays.commands.console import Console
 from npu_overlays.files import temporaries
+from npu_overlays.overlay.overlay_folders import overlay_folders
 from npu_overlays.overlay.source_choice import SOURCE_VARIABLE, Choice, choice_from
+from npu_overlays.overlay.stacks import load_stacks
 from npu_overlays.paths import at_home
 from npu_overlays.sources.pin import clone_variable
 from npu_overlays.sources.tree import Mode
@@ -25,51 +26,105 @@ REPLACE = "take the place of files of the same version with other bytes, which n
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
-    """Which overlays a command line names, and where their upstreams are to come from."""
-
-    root: Path  # the folder of overlays
-    names: tuple[str, ...] = ()  # names, tags or folders
-    stack: str = ""  # name of a stack, or empty
-    all: bool = False  # whether every overlay is meant
-    clones: tuple[str, ...] = ()  # the projects with a clone on the command line; each must be upstream of one of them
-    choice: Choice  # where upstreams are to come from
-
-
-@dataclass(frozen=True, kw_only=True)
 class Command(Generic[OptionsT]):
     """One sub-command."""
 
     name: str  # as it is typed
     summary: str  # what it does, in one line without a full stop, for the list of commands
     description: str  # what its own help teaches, in lines of at most 80 characters
-    arguments: Callable[[argparse.ArgumentParser], None]  # adds its arguments to a parser
-    # Checks what was parsed, and adds values that are not arguments; raises `OverlayError`.
-    check: Callable[[argparse.Namespace], None] | None = None
-    options: Callable[
-        ..., OptionsT
-    ]  # a dataclass whose fields are called as what was parsed; a `Selection` is made here
+    options: Callable[..., OptionsT]  # a dataclass, whose fields are its arguments in the order of the help
     run: Callable[[OptionsT, Console], int]  # does the work, reports, and returns the exit code; raises `OverlayError`
     untried: int | None = None  # the exit code of every failure, where the codes of its own say what it found
     tidy: bool = True  # whether its temporary files lie in one folder, which is gone afterwards
 
-    def read(self, parsed: argparse.Namespace) -> OptionsT:
-        """Return the options of what was parsed; raises `OverlayError`."""
-        if self.check:
-            self.check(parsed)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add its arguments to a parser."""
         options: Any = self.options
-        names = [one.name for one in fields(options)]
-        if "selection" in names:
-            parsed.selection = read_selection(parsed)
-        return self.options(**{name: getattr(parsed, name) for name in names})
+        alternatives = None
+        for one in fields(options):
+            add, alternative = one.metadata.get("add"), one.metadata.get("alternative")
+            if alternative:
+                alternatives = alternatives or parser.add_mutually_exclusive_group(required=alternative == "required")
+            if add:
+                add(alternatives if alternative else parser, one.name)
 
     def __call__(self, parsed: argparse.Namespace, console: Console) -> int:
         """Run the command with what was parsed and return the exit code; raises `OverlayError`."""
         with temporaries() if self.tidy else nullcontext():
             return self.run(self.read(parsed), console)
 
+    def read(self, parsed: argparse.Namespace) -> OptionsT:
+        """Return what was parsed as options."""
+        options: Any = self.options
+        return self.options(**{one.name: getattr(parsed, one.name) for one in fields(options) if one.name in parsed})
 
-def folder(text: str) -> Path:
+
+def option(
+    *names: str,
+    alternative: Literal["optional", "required"] | None = None,
+    offered: Callable[[Path], Iterable[str]] | None = None,
+    **settings: Any,
+) -> Any:  # what the field holds
+    """Return a field of options that an argument fills.
+
+    Args:
+        names: of the option; none for a positional argument.
+        alternative: of all alternatives of a command one can be given, or has to be.
+        offered: returns the words that complete it, given the folder of overlays.
+        settings: as `argparse` takes them.
+    """
+
+    def add(parser: argparse.ArgumentParser, name: str) -> None:
+        argument = (
+            parser.add_argument(*names, dest=name, **settings) if names else parser.add_argument(name, **settings)
+        )
+        if offered:
+            argument.completer = completer  # type: ignore[attr-defined]  # where argcomplete looks for it
+
+    def completer(parsed_args: argparse.Namespace, **_: object) -> list[str]:
+        return sorted(offered(Path(parsed_args.root))) if offered else []
+
+    return field(metadata={"add": add, "alternative": alternative})
+
+
+def flag(name: str, help: str, **more: Any) -> Any:  # noqa: A002  # as argparse calls it
+    """Return a field that is true where an option is given."""
+    return option(name, action="store_true", help=help, **more)
+
+
+def overlays(root: Path) -> list[str]:
+    """Return the names of the overlays in a folder."""
+    return [folder.name for folder in overlay_folders(root)]
+
+
+def json_option() -> Any:
+    """Return a field that asks for JSON."""
+    return flag("--json", "print JSON for a machine to read")
+
+
+def overlay_option(**settings: Any) -> Any:
+    """Return a field for the name of an overlay, or of several."""
+    text = "verl@796871d, with a tag verl@v0.6.1, or a folder"
+    return option(metavar="OVERLAY", help=text, offered=overlays, **settings)
+
+
+def packages_option(text: str) -> Any:
+    """Return a field for the paths that are shipped, each with its import name where one is given."""
+    return option("--package", action="append", default=[], type=_package, metavar="PATH[=NAME]", help=text)
+
+
+def not_built_option(text: str) -> Any:
+    """Return a field for what upstream builds and a wheel may lack."""
+    return option("--not-built", action="append", default=[], metavar="GLOB", help=text)
+
+
+def clones_option() -> Any:
+    """Return a field for the clones to take commits from, by project."""
+    text = "a local clone that holds the commit"
+    return option("--upstream", action="append", default=[], type=_clone, metavar="NAME=PATH", help=text)
+
+
+def whole_path(text: str) -> Path:
     """Return a folder as messages are to show it: whole, and without the way there."""
     path = at_home(text)
     # With "..", only the disk knows: one step up from a link leads elsewhere than its name says.
@@ -81,76 +136,19 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def package(text: str) -> tuple[str, str]:
+def _package(text: str) -> tuple[str, str]:
     """Return the path of a package, and the name it is imported by where one is given."""
     path, _, name = text.partition("=")
     return path, name
 
 
-def add_overlay(parser: argparse.ArgumentParser, *, nargs: str | None = None) -> None:
-    """Add the name of an overlay, or of several."""
-    text = "verl@796871d, with a tag verl@v0.6.1, or a folder"
-    offer(parser.add_argument("overlay", nargs=nargs, metavar="OVERLAY", help=text), overlays)
-
-
-def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add what says which overlays are meant, and where their upstreams are to come from."""
-    add_overlay(parser, nargs="*")
-    stack = parser.add_argument("--stack", metavar="NAME", help="the overlays of a stack (default: the default stack)")
-    offer(stack, stacks)
-    parser.add_argument("--all", action="store_true", help="every overlay, even if others are named")
-    _add_sources(parser)
-
-
-def add_one(parser: argparse.ArgumentParser) -> None:
-    """Add what says which one overlay is meant, and where its upstream is to come from."""
-    add_overlay(parser)
-    _add_sources(parser)
-
-
-def _add_sources(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--source", choices=["auto", "git", "archive"], help="auto tries git, then the release archive")
-    add_clones(parser)
-
-
-def add_clones(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names clones to take commits from."""
-    parser.add_argument(
-        "--upstream",
-        action="append",
-        default=[],
-        type=_clone,
-        metavar="NAME=PATH",
-        help="a local clone that holds the commit",
-    )
-
-
-def read_selection(parsed: argparse.Namespace) -> Selection:
-    """Return which overlays are meant; raises `UsageError` where a variable asks for an unknown kind of source."""
-    clones: dict[str, Path] = dict(parsed.upstream)
-    several = isinstance(parsed.overlay, list)
-    return Selection(
-        root=parsed.root,
-        names=tuple(parsed.overlay) if several else (parsed.overlay,),
-        stack=(several and parsed.stack) or "",
-        all=several and parsed.all,
-        clones=tuple(clones),
-        choice=choice_of(parsed.source, clones),
-    )
-
-
-def choice_of(mode: Mode | None, clones: Mapping[str, Path]) -> Choice:
+def choice_of(mode: Mode | None, clones: Iterable[tuple[str, Path]]) -> Choice:
     """Return where upstreams are to come from: as the options say, else the variables that stand for them."""
     variables = {name: value for name, value in os.environ.items() if name != SOURCE_VARIABLE or not mode}
     choice = choice_from(variables)
-    named = {clone_variable(project): path for project, path in clones.items()}
+    named = {clone_variable(project): path for project, path in clones}
     choice = replace(choice, clones={**choice.clones, **named})
     return replace(choice, mode=mode, where="--source") if mode else choice
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add the option that asks for JSON."""
-    parser.add_argument("--json", action="store_true", help="print JSON for a machine to read")
 
 
 def _clone(text: str) -> tuple[str, Path]:
@@ -160,3 +158,42 @@ def _clone(text: str) -> tuple[str, Path]:
         msg = f"`{text}` is not NAME=PATH, e.g. verl=~/src/verl"
         raise argparse.ArgumentTypeError(msg)
     return canonicalize_name(name), at_home(path).absolute()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which overlays a command line names, and where their upstreams are to come from."""
+
+    root: Path  # the folder of overlays
+    overlay: list[str] = overlay_option(nargs="*")
+    stack: str = option(
+        "--stack",
+        default="",
+        metavar="NAME",
+        help="the overlays of a stack (default: the default stack)",
+        offered=lambda root: [one.name for one in load_stacks(root).stacks],
+    )
+    all: bool = flag("--all", "every overlay, even if others are named")
+    source: Mode | None = option(
+        "--source", choices=["auto", "git", "archive"], help="auto tries git, then the release archive"
+    )
+    upstream: list[tuple[str, Path]] = clones_option()
+
+    @property
+    def choice(self) -> Choice:
+        """Where upstreams are to come from; raises `UsageError` where a variable asks for an unknown kind of source."""
+        return choice_of(self.source, self.upstream)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneOverlay(Selection):
+    """Which one overlay a command line names, and where its upstream is to come from."""
+
+    overlay: list[str] = overlay_option(nargs=1)
+    stack: str = ""
+    all: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name as it was typed."""
+        return self.overlay[0]

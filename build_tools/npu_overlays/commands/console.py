@@ -114,15 +114,10 @@ class Console:
         self._quiet()
         listed = list(problems)
         if self._json:
-            values = [
-                {
-                    "where": one.where,
-                    "what": one.what,
-                    "fix": one.fix,
-                    **({"targets": one.targets} if one.targets else {}),
-                }
-                for one in listed
-            ]
+            values = []
+            for one in listed:
+                targets = {"targets": one.targets} if one.targets else {}
+                values.append({"where": one.where, "what": one.what, "fix": one.fix, **targets})
             self._tell(Text(_json({"problems": values}).rstrip("\n")))
             return
         for problem in listed:

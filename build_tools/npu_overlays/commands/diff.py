@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from npu_overlays.changes.record import unified_diff
-from npu_overlays.commands.command import Command, Selection, add_selection
+from npu_overlays.commands.command import Command, Selection
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
 from npu_overlays.overlay.inputs import LOCK_FILE
@@ -29,14 +29,12 @@ examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for."""
-
-    selection: Selection  # which overlays, and where their upstreams are to come from
+class Options(Selection):
+    """The overlays."""
 
 
 def _run(options: Options, console: Console) -> int:
-    overlays, choice = select(options.selection), options.selection.choice
+    overlays, choice = select(options), options.choice
     work = _Patching(loader=Loader(overlays, choice), choice=choice, console=console)
     diffs, errors = each(overlays, lambda overlay: unified_diff(work.patched(overlay)))
     if errors:
@@ -58,7 +56,7 @@ class _Patching:
         if (overlay.folder / LOCK_FILE).is_file():
             return prepare(self.loader.load(overlay)).tree
         unchecked = "there is no overlay.lock yet, so what the operations depend on was not checked"
-        self.console.notice(f"{overlay.name}: {unchecked}; `npu-overlays lock {overlay.name}` records it")
+        self.console.notice(f"{overlay.name}: {unchecked}; `npu-overlays lock {overlay.argument}` records it")
         return preview(overlay, self.choice)
 
 
@@ -66,7 +64,6 @@ COMMAND = Command(
     name="diff",
     summary="print the unified diff between upstream and the content of the wheel",
     description=_DESCRIPTION,
-    arguments=add_selection,
     options=Options,
     run=_run,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +9,7 @@ from npu_overlays.authoring.port.drift import Drift, WalkSegment, drift
 from npu_overlays.authoring.port.drift_report import Curve, as_json, change_rows, curve_rows, curves, page
 from npu_overlays.authoring.port.history import BlobCache, UpstreamHistory
 from npu_overlays.authoring.port.line_patches import LinePatches, try_patches
-from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
-from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
+from npu_overlays.commands.command import Command, OneOverlay, json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import find_named
 from npu_overlays.errors import Problem, UsageError
@@ -50,46 +48,33 @@ _CHANGES = ("applies", "with rules", "action", "target", "at the end", "first br
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for."""
+class Options(OneOverlay):
+    """The overlay, and the commits."""
 
-    selection: Selection  # which overlay, and where its upstream is to come from
-    first: str  # where to begin; empty for the pin
-    last: str  # where to end
-    step: int  # look at every so many commits
-    html: Path | None  # the page to write, or None
-    patches: bool  # whether line patches are tried beside it
-    json: bool  # whether the report is JSON
+    range: str = option("--range", required=True, metavar="A..B", help="the commits to walk; ..B begins at the pin")
+    step: int = option("--step", type=int, default=1, metavar="N", help="try every Nth commit only")
+    html: Path | None = option("--html", type=whole_path, metavar="FILE", help="also write a page with the curves")
+    patches: bool = option("--no-patches", action="store_false", help="do not try the same changes as line patches")
+    json: bool = json_option()
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_one(parser)
-    parser.add_argument("--range", required=True, metavar="A..B", help="the commits to walk; ..B begins at the pin")
-    parser.add_argument("--step", type=int, default=1, metavar="N", help="try every Nth commit only")
-    parser.add_argument("--html", type=folder, metavar="FILE", help="also write a page with the curves")
-    parser.add_argument(
-        "--no-patches", dest="patches", action="store_false", help="do not try the same changes as line patches"
-    )
-    add_json(parser)
-
-
-def _check(parsed: argparse.Namespace) -> None:
-    """Split the range; raises `UsageError` where there is no range or no step to walk."""
-    first, dots, last = parsed.range.partition("..")
+def _range(options: Options) -> tuple[str, str]:
+    """Return where to begin, empty for the pin, and where to end; raises `UsageError` for a range that is none."""
+    first, dots, last = options.range.partition("..")
     if not dots or not last or last.startswith("."):
-        what = f"`{parsed.range}` is no range"
+        what = f"`{options.range}` is no range"
         raise UsageError(Problem(where="--range", what=what, fix="write A..B, or ..B to begin at the pin"))
-    if parsed.step < 1:
-        what, options = f"counts from 1, not {parsed.step}", (("--step", "10"),)
-        raise UsageError(Problem(where="--step", what=what, fix="to try each tenth", options=options))
-    parsed.first, parsed.last = first, last
+    if options.step < 1:
+        what, steps = f"counts from 1, not {options.step}", (("--step", "10"),)
+        raise UsageError(Problem(where="--step", what=what, fix="to try each tenth", options=steps))
+    return first, last
 
 
 def _run(options: Options, console: Console) -> int:
-    selection = options.selection
-    overlay = find_named(selection.root, selection.names[0])
+    ends = _range(options)
+    overlay = find_named(options.root, options.name)
     with about(overlay.name):
-        found, listed = _walked(load(overlay, Loader([overlay], selection.choice)), options)
+        found, listed = _walked(load(overlay, Loader([overlay], options.choice)), ends, options)
     if options.html:
         write_atomically(options.html, page(overlay.name, found, listed).encode())
     if options.json:
@@ -99,16 +84,17 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _walked(loaded: Loaded, options: Options) -> tuple[Drift, list[Curve]]:
+def _walked(loaded: Loaded, ends: tuple[str, str], options: Options) -> tuple[Drift, list[Curve]]:
     pin = loaded.overlay.pin
     if not pin.commit:
         what = "pins a release alone, and no commit whose history could be walked"
         raise UsageError(Problem(where=loaded.name, what=what, fix="pin the commit: tool.overlay.upstream.commit"))
-    first = options.first or pin.commit
-    wanted = [pin.commit, first, options.last]
-    repository, ids = history(pin, wanted, clone=loaded.clone, cache=cache_root(), progress=step)
+    first, last = ends[0] or pin.commit, ends[1]
+    repository, ids = history(pin, [pin.commit, first, last], clone=loaded.clone, cache=cache_root(), progress=step)
     past = UpstreamHistory(repository=repository)
-    commits = _every(past.commits(ids[first], ids[options.last]), options.step)
+    every = past.commits(ids[first], ids[last])
+    # The last one counts, wherever it falls.
+    commits = [*every[:-1][:: options.step], every[-1]]
     # As it is written, and not written out for the pin: what empties a module does so on every commit.
     content = load_content(loaded.overlay, loaded.lock.metadata.version, loaded.lock.forms)
     # The history holds the pin, whatever a clone of the user's has checked out.
@@ -124,12 +110,6 @@ def _walked(loaded: Loaded, options: Options) -> tuple[Drift, list[Curve]]:
     )
     found = drift(walk)
     return found, curves(found, _as_patches(found, changed, past) if changed else None, walk.files)
-
-
-def _every(commits: list[UpstreamCommit], number: int) -> list[UpstreamCommit]:
-    """Return every so many commits; the last one counts, wherever it falls."""
-    chosen = commits[::number]
-    return chosen if chosen[-1] is commits[-1] else [*chosen, commits[-1]]
 
 
 def _changed(content: Content, upstream: SourceTree) -> dict[str, tuple[bytes, bytes]]:
@@ -169,8 +149,6 @@ COMMAND = Command(
     name="drift",
     summary="report on how many upstream commits an overlay still applies, and what breaks it",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
-    check=_check,
     options=Options,
     run=_run,
 )

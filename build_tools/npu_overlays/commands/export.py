@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from npu_overlays.authoring.checkout.folder import refuse_present
 from npu_overlays.authoring.checkout.units import Unit, choose, only, units_of
 from npu_overlays.authoring.export import Style, export
 from npu_overlays.checks.patched_tree import apply_overlay
-from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder
+from npu_overlays.commands.command import Command, OneOverlay, json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
 from npu_overlays.errors import MergeError, Problem
@@ -39,37 +38,31 @@ examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for."""
+class Options(OneOverlay):
+    """The overlay, what of it to export, and how."""
 
-    selection: Selection  # which overlay, and where its upstream is to come from
-    names: list[str]  # what of it; empty for all
-    style: Style  # how
-    out: Path | None  # where to write; None for a folder called after the overlay
-    notices: bool  # whether comments mark the changed places, as in a wheel
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_one(parser)
-    text = "export only this: path:Symbol, Symbol, path, or the name of a patch"
-    parser.add_argument("names", nargs="*", metavar="OPERATION", help=text)
-    parser.add_argument(
-        "--format", dest="style", choices=["git-am", "patch-dir"], default="git-am", help="default: git-am"
+    names: list[str] = option(
+        nargs="*", metavar="OPERATION", help="export only this: path:Symbol, Symbol, path, or the name of a patch"
     )
-    parser.add_argument("--out", type=folder, metavar="DIR", help="a new or empty folder (default: OVERLAY.patches)")
-    text = "omit the comments that mark the changed places, for a pull request to upstream"
-    parser.add_argument("--without-notices", dest="notices", action="store_false", help=text)
-    add_json(parser)
+    style: Style = option("--format", choices=["git-am", "patch-dir"], default="git-am", help="default: git-am")
+    out: Path | None = option(
+        "--out", type=whole_path, metavar="DIR", help="a new or empty folder (default: OVERLAY.patches)"
+    )
+    notices: bool = option(
+        "--without-notices",
+        action="store_false",
+        help="omit the comments that mark the changed places, for a pull request to upstream",
+    )
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
-    (overlay,) = select(options.selection)
-    out = options.out or folder(f"{overlay.name}.patches")
+    (overlay,) = select(options)
+    out = options.out or whole_path(f"{overlay.name}.patches")
     with about(overlay.name):
-        found = subject(overlay, options.selection.choice)
+        found = subject(overlay, options.choice)
         units = units_of(found.content)
-        chosen = choose(units, options.names, overlay=overlay.name) if options.names else units
+        chosen = choose(units, options.names, overlay=overlay.argument) if options.names else units
         refuse_present(out)
         made = _series(found, chosen, options)
         files = export(found, made, out, options.style)
@@ -109,7 +102,6 @@ COMMAND = Command(
     name="export",
     summary="write the changes of an overlay as patches of upstream, as mails or as a folder of patches",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
 )

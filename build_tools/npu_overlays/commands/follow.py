@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, add_json, folder
+from npu_overlays.commands.command import Command, json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.errors import ConfigError, Problem, UsageError
@@ -39,34 +38,24 @@ _HEADINGS = ("project", "release", "outcome", "left", "seconds", "report")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for."""
+    """The projects, and where their ports go."""
 
-    root: Path  # the folder of overlays
-    projects: list[str]  # of which project; none for all
-    out: Path  # the folder for the ports
-    words: list[str]  # the command that proves a port
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("projects", nargs="*", metavar="PROJECT", help="upstream's name (default: every project)")
-    parser.add_argument(
-        "--out", type=folder, default="follow", metavar="DIR", help="where the ports go (default: follow)"
+    root: Path
+    projects: list[str] = option(nargs="*", metavar="PROJECT", help="upstream's name (default: every project)")
+    out: Path = option(
+        "--out", type=whole_path, default="follow", metavar="DIR", help="where the ports go (default: follow)"
     )
-    parser.add_argument("--prove", dest="words", type=shlex.split, default=[], metavar="COMMAND", help="proves a port")
-    add_json(parser)
-
-
-def _check(parsed: argparse.Namespace) -> None:
-    """Refuse a proof that cannot be started before anything is ported; raises `UsageError`."""
-    if parsed.words and shutil.which(parsed.words[0]) is None:
-        what, fix = f"there is no command {parsed.words[0]}", "name one of PATH, or its file"
-        raise UsageError(Problem(where="--prove", what=what, fix=fix))
+    words: list[str] = option("--prove", type=shlex.split, default=[], metavar="COMMAND", help="proves a port")
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
     from npu_overlays.authoring.follow import follow, newest  # noqa: PLC0415  # hatchling takes a fifth of a second
 
+    # Before anything is ported.
+    if options.words and shutil.which(options.words[0]) is None:
+        what, fix = f"there is no command {options.words[0]}", "name one of PATH, or its file"
+        raise UsageError(Problem(where="--prove", what=what, fix=fix))
     overlays = load_all(checked_root(options.root))
     _refuse_unknown(options.projects, {overlay.pin.project for overlay in overlays})
     trials = []
@@ -100,8 +89,6 @@ COMMAND = Command(
     name="follow",
     summary="port the newest pins to every newer release of the package index, each in a folder for review",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
-    check=_check,
     options=Options,
     run=_run,
 )

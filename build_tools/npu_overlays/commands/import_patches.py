@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-import argparse
-import shlex
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.authoring.import_patches.forms import FormKind
+from npu_overlays.authoring.import_patches.forms import KINDS, FormKind, ProvenForm
 from npu_overlays.authoring.import_patches.import_patches import ImportedPatchSet, ImportOptions, ImportResult, migrate
 from npu_overlays.authoring.import_patches.ledger_comparison import LedgerComparison
-from npu_overlays.authoring.import_patches.report import KINDS, as_json, notices, unsound
 from npu_overlays.authoring.init.request import InitRequest
-from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder, one_line, package
+from npu_overlays.commands.command import (
+    Command,
+    choice_of,
+    clones_option,
+    flag,
+    json_option,
+    not_built_option,
+    one_line,
+    option,
+    packages_option,
+    whole_path,
+)
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.notes import as_typed
+from npu_overlays.commands.notes import archives_as_json
 from npu_overlays.commands.reasons import reasons
-from npu_overlays.errors import MergeError, OverlayError
+from npu_overlays.errors import MergeError, OverlayError, Problem
 from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
@@ -64,73 +73,33 @@ _HEADINGS = ("finding", "what", "listed", "found", "where")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for."""
+    """The patches, and what is said of the new overlays."""
 
-    folder: Path  # of the patches
-    summary: Path | None  # the hand-written summary, or None
-    only: list[str]  # the sets that are meant; empty for all
-    kind: FormKind  # the form in which the patches are kept
-    request: InitRequest  # what is said of the new overlays
-    root: Path  # the folder of overlays
-    why: str  # the reason of all that has none; empty to ask
-    only_shipped: bool  # whether hunks for files that no wheel has are left out
-    dry_run: bool  # whether to write nothing
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=folder, metavar="DIR", help="holds REPO/REV/NAME.patch, itself or in patch/")
-    parser.add_argument("--summary", type=folder, metavar="FILE", help="a hand-written patch_summary.yaml to compare")
-    parser.add_argument(
-        "--as", dest="kind", choices=["patches", "operations"], default="patches", help="default: patches"
+    root: Path
+    folder: Path = option(type=whole_path, metavar="DIR", help="holds REPO/REV/NAME.patch, itself or in patch/")
+    summary: Path | None = option(
+        "--summary", type=whole_path, metavar="FILE", help="a hand-written patch_summary.yaml to compare"
     )
-    text = "import only this; may be given several times"
-    parser.add_argument("--only", action="append", default=[], metavar="REPO[/REV]", help=text)
-    parser.add_argument(
-        "--only-shipped", action="store_true", help="omit hunks for files that no wheel has, and list them"
+    kind: FormKind = option("--as", choices=["patches", "operations"], default="patches", help="default: patches")
+    only: list[str] = option(
+        "--only", action="append", default=[], metavar="REPO[/REV]", help="import only this; may be given several times"
     )
-    parser.add_argument(
-        "--why", type=one_line, default="", metavar="TEXT", help="the reason for patches that give none"
+    only_shipped: bool = flag("--only-shipped", "omit hunks for files that no wheel has, and list them")
+    why: str = option("--why", type=one_line, default="", metavar="TEXT", help="the reason for patches that give none")
+    suffix: str = option("--suffix", default="", metavar="WORD", help="name the wheels PROJECT-WORD")
+    label: str = option("--label", default="", metavar="WORD", help="distinguish them from others of the same pin")
+    repository: str = option("--repository", default="", metavar="URL", help="the git repository that has the commit")
+    packages: list[tuple[str, str]] = packages_option("ship this folder or module, as NAME")
+    not_built: list[str] = not_built_option("files that upstream builds and the wheel may lack")
+    out: Path | None = option(
+        "--out",
+        type=whole_path,
+        metavar="DIR",
+        help="where the overlays are written (default: the folder of overlays, else here)",
     )
-    parser.add_argument("--suffix", default="", metavar="WORD", help="name the wheels PROJECT-WORD")
-    parser.add_argument("--label", default="", metavar="WORD", help="distinguish them from others of the same pin")
-    parser.add_argument("--repository", default="", metavar="URL", help="the git repository that has the commit")
-    parser.add_argument(
-        "--package",
-        action="append",
-        default=[],
-        type=package,
-        metavar="PATH[=NAME]",
-        help="ship this folder or module, as NAME",
-    )
-    parser.add_argument(
-        "--not-built",
-        action="append",
-        default=[],
-        metavar="GLOB",
-        help="files that upstream builds and the wheel may lack",
-    )
-    text = "where the overlays are written (default: the folder of overlays, else here)"
-    parser.add_argument("--out", type=folder, metavar="DIR", help=text)
-    parser.add_argument("--dry-run", action="store_true", help="prove and report, and write nothing")
-    add_clones(parser)
-    add_json(parser)
-
-
-def _check(parsed: argparse.Namespace) -> None:
-    """Collect what is said of the new overlays."""
-    root: Path = parsed.root
-    parsed.request = InitRequest(
-        name="",
-        repository=parsed.repository,
-        suffix=parsed.suffix,
-        label=parsed.label,
-        packages=tuple(parsed.package),
-        not_built=tuple(parsed.not_built),
-        parent=parsed.out or (root if root.is_dir() else Path.cwd()),
-        choice=choice_of(None, dict(parsed.upstream)),
-        elsewhere="tell it apart with --label WORD, or name another place with --out",
-    )
+    dry_run: bool = flag("--dry-run", "prove and report, and write nothing")
+    upstream: list[tuple[str, Path]] = clones_option()
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
@@ -140,7 +109,7 @@ def _run(options: Options, console: Console) -> int:
             summary=options.summary,
             only=tuple(options.only),
             kind=options.kind,
-            request=options.request,
+            request=_request(options),
             root=options.root,
             only_shipped=options.only_shipped,
             explain=lambda new: reasons(new, options.why, ask=not options.json),
@@ -148,15 +117,30 @@ def _run(options: Options, console: Console) -> int:
         )
     )
     if options.json:
-        console.json(as_json(outcome, options.kind, options.summary, written=not options.dry_run))
+        console.json(_as_json(outcome, options.kind, options.summary, written=not options.dry_run))
     else:
         _report(console, outcome, options)
-    return MergeError.exit_code if any(unsound(one, options.kind) for one in outcome.migrated) else 0
+    return MergeError.exit_code if any(_unsound(one, options.kind) for one in outcome.migrated) else 0
+
+
+def _request(options: Options) -> InitRequest:
+    """Return what is said of all new overlays."""
+    return InitRequest(
+        name="",
+        repository=options.repository,
+        suffix=options.suffix,
+        label=options.label,
+        packages=tuple(options.packages),
+        not_built=tuple(options.not_built),
+        parent=options.out or (options.root if options.root.is_dir() else Path.cwd()),
+        choice=choice_of(None, options.upstream),
+        elsewhere="tell it apart with --label WORD, or name another place with --out",
+    )
 
 
 def _report(console: Console, outcome: ImportResult, options: Options) -> None:
     for path in outcome.passed_over:
-        what = "is in no series" if path.suffix in (".patch", ".diff") else "is no *.patch"
+        what = "is in no series" if {".patch", ".diff"} & set(path.suffixes) else "is no *.patch"
         console.notice(f"{path}: {what}, and was passed over")
     for one in outcome.migrated:
         _report_one(console, one, options)
@@ -165,18 +149,18 @@ def _report(console: Console, outcome: ImportResult, options: Options) -> None:
 
 
 def _report_one(console: Console, one: ImportedPatchSet, options: Options) -> None:
-    console.notices(f"{one.patches.name}: {notice}" for notice in notices(one, options.kind))
+    console.notices(f"{one.patches.name}: {notice}" for notice in _notices(one, options.kind))
     number = plural(len(one.patches.patches), "patch file")
     written = "would be written" if options.dry_run else "written"
     console.line(f"{one.overlay.folder}: {written}, from {number} of {one.patches.name}", style="green")
     for kind in KINDS:
         console.line(f"  as {kind:<11} {_proof_line(one, kind)}{' (kept)' if kind == options.kind else ''}")
-    if problems := unsound(one, options.kind):
+    if problems := _unsound(one, options.kind):
         for problem in problems:
             console.notices(str(problem).splitlines())
         console.line(f"  {plural(len(problems), 'problem')} to mend there, or a build refuses it", style="yellow")
     if not options.dry_run:
-        console.line(f"  next: npu-overlays lock {shlex.quote(as_typed(one.overlay.folder))}")
+        console.line(f"  next: npu-overlays lock {one.overlay.argument}")
 
 
 def _proof_line(one: ImportedPatchSet, kind: FormKind) -> str:
@@ -201,17 +185,92 @@ def _report_comparison(console: Console, comparison: LedgerComparison, options: 
     console.line(
         f"{options.summary}: {right} right, {comparison.wrong} wrong; {comparison.unlisted} changes not listed"
     )
-    rows = [(one.kind, one.what, one.said, one.found, one.where) for one in comparison.findings]
-    if rows:
-        console.table(_HEADINGS, rows)
+    if comparison.findings:
+        console.table(_HEADINGS, ((one.kind, one.what, one.said, one.found, one.where) for one in comparison.findings))
+
+
+def _unsound(one: ImportedPatchSet, kind: FormKind) -> tuple[Problem, ...]:
+    """Return the problems for which a build refuses an overlay."""
+    proven = one.proven[kind]
+    return proven.problems if isinstance(proven, OverlayError) else proven.unsound
+
+
+def _notices(one: ImportedPatchSet, kind: FormKind) -> Iterator[str]:
+    """Yield what was mended in a set of patches, what was left out, and which patches have no effect."""
+    for name, how in one.patches.mended:
+        yield f"{name} {how}"
+    for name in _widened(one):
+        yield f"{name} has hunks that fit in several places, and was given more context"
+    for file in one.applied.empty:
+        yield f"{Path(file).name} is empty, and was passed over"
+    for patch in dict.fromkeys(left.patch for left in one.applied.left_out):
+        paths = [f"{left.path} ({left.hunks})" for left in one.applied.left_out if left.patch == patch]
+        yield f"{patch}: left out, with the number of hunks, what no wheel has: {', '.join(paths)}"
+    proven = one.proven[kind]
+    if not isinstance(proven, OverlayError):
+        yield from proven.notices
+
+
+def _widened(one: ImportedPatchSet) -> list[str]:
+    return [taken.file.path for taken in one.applied.taken if taken.ambiguous]
+
+
+def _as_json(outcome: ImportResult, kind: FormKind, summary: Path | None, *, written: bool) -> dict[str, object]:
+    """Return the result of an import as data; `summary` is the hand-written one that was compared, if any."""
+    result: dict[str, object] = {
+        "form": kind,
+        "written": written,
+        "overlays": [_migrated_as_json(one, kind) for one in outcome.migrated],
+        "passed_over": list(map(str, outcome.passed_over)),
+    }
+    if comparison := outcome.comparison:
+        result["summary"] = {
+            "file": str(summary),
+            "right": comparison.right,
+            "wrong": comparison.wrong,
+            "not_listed": comparison.unlisted,
+            "findings": list(map(vars, comparison.findings)),
+        }
+    return result
+
+
+def _migrated_as_json(one: ImportedPatchSet, kind: FormKind) -> dict[str, object]:
+    return {
+        "overlay": one.overlay.name,
+        "folder": str(one.overlay.folder),
+        "patches": one.patches.name,
+        "commit": one.overlay.pin.commit,
+        "archives": archives_as_json(one.overlay.pin),
+        "files": [file.path for file in one.files],
+        "operations": one.counts,
+        "forms": {each: _form_as_json(one.proven[each]) for each in KINDS},
+        "mended": list(dict(one.patches.mended)),
+        "widened": _widened(one),
+        "left_out": list(map(vars, one.applied.left_out)),
+        "empty": [Path(file).name for file in one.applied.empty],
+        "problems": _problems_as_json(_unsound(one, kind)),
+    }
+
+
+def _form_as_json(proven: ProvenForm | OverlayError) -> dict[str, object]:
+    if isinstance(proven, OverlayError):
+        return {"same": False, "problems": _problems_as_json(proven.problems)}
+    return {
+        "same": True,
+        "otherwise": list(proven.otherwise),
+        "problems": _problems_as_json(proven.unsound),
+        "notices": list(proven.notices),
+    }
+
+
+def _problems_as_json(problems: Iterable[Problem]) -> list[dict[str, str]]:
+    return [{"where": one.where, "what": one.what, "fix": one.fix} for one in problems]
 
 
 COMMAND = Command(
     name="import-patches",
     summary="make overlays of a folder of patches, and check its hand-written summary",
     description=_DESCRIPTION + _EPILOG,
-    arguments=_add_arguments,
-    check=_check,
     options=Options,
     run=_run,
 )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from npu_overlays.commands.command import Command, add_json, folder
+from npu_overlays.commands.command import Command, flag, json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import index_notes
 from npu_overlays.errors import Problem, UsageError
@@ -44,86 +44,85 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for, and whether the report is JSON."""
+    """What is to change on the index."""
 
-    request: IndexRequest
-    json: bool
+    folders: list[Path] = option(type=whole_path, nargs="*", metavar="FOLDER", help="wheels and source distributions")
+    out: Path = option("--out", type=whole_path, default="index", metavar="DIR", help="the index (default: index)")
+    yank: list[str] = option(
+        "--yank",
+        action="append",
+        default=[],
+        metavar="NAME==VERSION",
+        help="a version that installers should not choose any more; may be given several times",
+    )
+    reason: str = option("--reason", default="", metavar="TEXT", help="why; installers show it")
+    unyank: list[str] = option(
+        "--unyank",
+        action="append",
+        default=[],
+        metavar="NAME==VERSION",
+        help="a version that they may choose again",
+    )
+    replace: bool = flag("--replace", "accept other bytes under the name of a file on the index, and older pins")
+    json: bool = json_option()
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folders", type=folder, nargs="*", metavar="FOLDER", help="wheels and source distributions")
-    parser.add_argument("--out", type=folder, default="index", metavar="DIR", help="the index (default: index)")
-    text = "a version that installers should not choose any more; may be given several times"
-    parser.add_argument("--yank", action="append", default=[], metavar="NAME==VERSION", help=text)
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why; installers show it")
-    text = "a version that they may choose again"
-    parser.add_argument("--unyank", action="append", default=[], metavar="NAME==VERSION", help=text)
-    text = "accept other bytes under the name of a file on the index, and older pins"
-    parser.add_argument("--replace", action="store_true", help=text)
-    add_json(parser)
-
-
-def _check(parsed: argparse.Namespace) -> None:
-    """Collect what is asked of the index; raises `UsageError` with everything that is wrong with it."""
+def _request(options: Options) -> IndexRequest:
+    """Return what is asked of the index; raises `UsageError` with everything that is wrong with it."""
     from npu_overlays.publish.availability import Yank  # noqa: PLC0415  # read for the help of all commands, and needed for one
     from npu_overlays.publish.index_update import IndexRequest  # noqa: PLC0415  # likewise
 
-    problems = list(_contradictions(parsed))
+    problems = list(_contradictions(options))
     yanks = []
-    for option, texts, reason in (("--yank", parsed.yank, parsed.reason), ("--unyank", parsed.unyank, None)):
+    for name, texts, reason in (("--yank", options.yank, options.reason), ("--unyank", options.unyank, None)):
         for text in texts:
-            if named := _pinned(option, text, problems):
-                project = canonicalize_name(named.name)
-                yanks.append(Yank(project=project, version=_version(named), reason=reason))
+            if named := _pinned(name, text, problems):
+                yanks.append(Yank(project=named[0], version=named[1], reason=reason))
     if problems:
         raise UsageError(problems)
-    folders = tuple(parsed.folders)
-    parsed.request = IndexRequest(folders=folders, out=parsed.out, yanks=tuple(yanks), replace=parsed.replace)
+    folders = tuple(options.folders)
+    return IndexRequest(folders=folders, out=options.out, yanks=tuple(yanks), replace=options.replace)
 
 
-def _contradictions(parsed: argparse.Namespace) -> Iterator[Problem]:
-    if not (parsed.folders or parsed.yank or parsed.unyank):
+def _contradictions(options: Options) -> Iterator[Problem]:
+    if not (options.folders or options.yank or options.unyank):
         fix = "name the folder of the wheels: npu-overlays index wheels/"
         yield Problem(where="npu-overlays index", what="there is nothing to do", fix=fix)
-    if bool(parsed.yank) != bool(parsed.reason):
-        what = "--yank without --reason" if parsed.yank else "--reason without --yank"
+    if bool(options.yank) != bool(options.reason):
+        what = "--yank without --reason" if options.yank else "--reason without --yank"
         yield Problem(where="npu-overlays index", what=what, fix="say both: installers show the reason")
 
 
-def _pinned(option: str, text: str, problems: list[Problem]) -> Requirement | None:
-    """Return a name with one exact version; else add what is wrong to `problems`."""
+def _pinned(name: str, text: str, problems: list[Problem]) -> tuple[str, Version] | None:
+    """Return a project and one exact version of it; else add what is wrong to `problems`."""
     try:
         named = Requirement(text)
         (wanted,) = named.specifier
-        if wanted.operator == "==" and Version(wanted.version) and text.replace(" ", "") == f"{named.name}{wanted}":
-            return named
+        if wanted.operator == "==" and text.replace(" ", "") == f"{named.name}{wanted}":
+            return canonicalize_name(named.name), Version(wanted.version)
     except (InvalidRequirement, ValueError):
         pass
     fix = "write a name and one version: verl-npu==0.9.1+npu.1.adb6e6f2"
-    problems.append(Problem(where=option, what=f"{text!r} is not NAME==VERSION", fix=fix))
+    problems.append(Problem(where=name, what=f"{text!r} is not NAME==VERSION", fix=fix))
     return None
-
-
-def _version(named: Requirement) -> Version:
-    (wanted,) = named.specifier
-    return Version(wanted.version)
 
 
 def _run(options: Options, console: Console) -> int:
     from npu_overlays.publish.index_update import update_index  # noqa: PLC0415  # as above
 
-    with undisguised(f"the index in {options.request.out} is as it was"):
-        updated = update_index(options.request)
+    request = _request(options)
+    with undisguised(f"the index in {options.out} is as it was"):
+        updated = update_index(request)
     if options.json:
-        console.json(_as_json(options.request, updated))
+        console.json(_as_json(request, updated))
         return 0
     console.notices(index_notes(updated))
-    console.line(f"{options.request.out}", style="green")
+    console.line(f"{options.out}", style="green")
     console.line(f"  {len(updated.added)} added, {updated.unchanged} unchanged: {', '.join(updated.projects)}")
     for one in updated.constraints:
         for line in _repinned(one):
             console.line(f"  {line}")
-    for yank in options.request.yanks:
+    for yank in request.yanks:
         console.line(f"  {yank.name} is {'not yanked' if yank.reason is None else f'yanked: {yank.reason}'}")
     return 0
 
@@ -163,8 +162,6 @@ COMMAND = Command(
     name="index",
     summary="write an index of wheels that pip and uv install from",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
-    check=_check,
     options=Options,
     run=_run,
 )

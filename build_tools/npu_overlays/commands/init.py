@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-import shlex
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,12 +11,13 @@ from npu_overlays.authoring.init.alternatives import sentences
 from npu_overlays.authoring.init.base_layers import BaseLayers, missing, read_base_layers
 from npu_overlays.authoring.init.init import CreatedOverlay, write_overlay
 from npu_overlays.authoring.init.request import InitRequest, faults
-from npu_overlays.commands.command import Command, add_json, folder, package
+from npu_overlays.commands.command import Command, json_option, not_built_option, option, packages_option, whole_path
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.notes import archives_as_json, as_typed, pinned
+from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.overlay.project import CONFIG_FILE
 from npu_overlays.overlay.source_choice import choice_from
+from npu_overlays.paths import as_typed
 from npu_overlays.progress import about
 
 _DESCRIPTION = """\
@@ -50,71 +49,68 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the new overlay, and whether the report is JSON."""
+    """What is said of the new overlay."""
 
-    request: InitRequest
-    json: bool
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("project", metavar="PROJECT", help="its name on the package index, e.g. attrs")
-    parser.add_argument("folder", nargs="?", type=folder, metavar="DIR", help="where to write (default: PROJECT@PIN)")
-    parser.add_argument("--suffix", metavar="WORD", help="name the wheel PROJECT-WORD; on a terminal you are asked")
-    parser.add_argument("--release", metavar="VERSION", help="the release to pin (default: the newest)")
-    parser.add_argument("--archive", metavar="FILE", help="the release's wheel or sdist to pin, by its file name")
-    parser.add_argument(
-        "--commit", metavar="ID|TAG", help="the commit to pin instead: all 40 digits of its id, or a tag"
+    root: Path
+    project: str = option(metavar="PROJECT", help="its name on the package index, e.g. attrs")
+    folder: Path | None = option(
+        nargs="?", type=whole_path, metavar="DIR", help="where to write (default: PROJECT@PIN)"
     )
-    parser.add_argument("--repository", metavar="URL", help="the git repository that has the commit")
-    parser.add_argument(
+    suffix: str = option(
+        "--suffix", default="", metavar="WORD", help="name the wheel PROJECT-WORD; on a terminal you are asked"
+    )
+    release: str = option("--release", default="", metavar="VERSION", help="the release to pin (default: the newest)")
+    archive: str = option(
+        "--archive", default="", metavar="FILE", help="the release's wheel or sdist to pin, by its file name"
+    )
+    commit: str = option(
+        "--commit",
+        default="",
+        metavar="ID|TAG",
+        help="the commit to pin instead: all 40 digits of its id, or a tag",
+    )
+    repository: str = option("--repository", default="", metavar="URL", help="the git repository that has the commit")
+    layers: list[str] = option(
         "--layer",
         action="append",
         default=[],
         metavar="LAYER",
         help="build on this: the folder of a layer or of an overlay, or the name of an installed layer",
     )
-    text = "distinguish it from others of the same pin; part of the version"
-    parser.add_argument("--label", metavar="WORD", help=text)
-    parser.add_argument(
-        "--package",
-        action="append",
-        default=[],
-        type=package,
-        metavar="PATH[=NAME]",
-        help="ship this folder or module, imported as NAME (default: what upstream installs)",
+    label: str = option(
+        "--label",
+        default="",
+        metavar="WORD",
+        help="distinguish it from others of the same pin; part of the version",
     )
-    parser.add_argument(
-        "--not-built",
-        action="append",
-        default=[],
-        metavar="GLOB",
-        help="files that upstream compiles or installs, and this wheel may lack",
+    packages: list[tuple[str, str]] = packages_option(
+        "ship this folder or module, imported as NAME (default: what upstream installs)"
     )
-    add_json(parser)
+    not_built: list[str] = not_built_option("files that upstream compiles or installs, and this wheel may lack")
+    json: bool = json_option()
 
 
-def _check(parsed: argparse.Namespace) -> None:
-    """Collect what is said of the new overlay."""
-    root: Path = parsed.root
-    parsed.request = InitRequest(
-        name=parsed.project,
-        release=parsed.release or "",
-        archive=parsed.archive or "",
-        commit=parsed.commit or "",
-        repository=parsed.repository or "",
-        suffix=parsed.suffix or "",
-        label=parsed.label or "",
-        layers=tuple(parsed.layer),
-        packages=tuple(parsed.package),
-        not_built=tuple(parsed.not_built),
-        parent=parsed.folder.parent if parsed.folder else root if root.is_dir() else Path.cwd(),
-        folder=parsed.folder,
+def _request(options: Options) -> InitRequest:
+    """Return what is said of the new overlay."""
+    return InitRequest(
+        name=options.project,
+        release=options.release,
+        archive=options.archive,
+        commit=options.commit,
+        repository=options.repository,
+        suffix=options.suffix,
+        label=options.label,
+        layers=tuple(options.layers),
+        packages=tuple(options.packages),
+        not_built=tuple(options.not_built),
+        parent=options.folder.parent if options.folder else options.root if options.root.is_dir() else Path.cwd(),
+        folder=options.folder,
         choice=choice_from(os.environ),
     )
 
 
 def _run(options: Options, console: Console) -> int:
-    request, layered = options.request, BaseLayers()
+    request, layered = _request(options), BaseLayers()
     problems: list[Problem] = []
     try:
         layered = read_base_layers(request.layers, request.project, request.parent)
@@ -159,7 +155,7 @@ def _report(console: Console, started: CreatedOverlay) -> None:
     shown = f", as the end of {name}/{CONFIG_FILE} shows" if started.example else f" below {name}/tree/"
     console.line(f"next: write a change{shown}, then")
     for command in ("lock", "check", "build"):
-        console.line(f"  npu-overlays {command} {shlex.quote(name)}")
+        console.line(f"  npu-overlays {command} {overlay.argument}")
 
 
 def _as_json(started: CreatedOverlay) -> dict[str, object]:
@@ -185,8 +181,6 @@ COMMAND = Command(
     name="init",
     summary="start an overlay of any project, in a folder of its own",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
-    check=_check,
     options=Options,
     run=_run,
 )

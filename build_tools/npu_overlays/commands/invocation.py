@@ -7,20 +7,24 @@ import atexit
 import gc
 import io
 import os
+import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.console import Console
-from npu_overlays.commands.correction import corrected
 from npu_overlays.commands.parser import parser
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.files import UNWRITABLE, cannot_write
 from npu_overlays.interrupts import undisguised
+from npu_overlays.paths import at_home
+from npu_overlays.process import without_credentials
 from npu_overlays.progress import told_to
 
 _OBJECTS = 200_000
@@ -71,3 +75,43 @@ def _failure(options: argparse.Namespace, console: Console, error: OverlayError,
         traceback.print_exc()
     command: Command[Any] = options.command
     return error.exit_code if command.untried is None else command.untried
+
+
+# Options that are given once for each thing.
+_REPEATED = ("--package", "--layer", "--not-built", "--upstream")
+
+
+def corrected(problems: Sequence[Problem], typed: Sequence[str]) -> list[Problem]:
+    """Return problems whose fixes end in the typed command line with the corrections of all, where theirs is one."""
+    words = list(typed)
+    for name, value in dict.fromkeys(chain.from_iterable(one.options for one in problems)):
+        words = _with(words, name, value)
+    if words == list(typed):
+        return list(problems)
+    command = without_credentials(f"npu-overlays {shlex.join(words)}")
+    return [replace(one, fix=f"{one.fix}:\n        {command}") if one.options else one for one in problems]
+
+
+def _with(words: Sequence[str], name: str, value: str) -> list[str]:
+    """Return words with an option given, or with one of them exchanged for another one."""
+    own = list(takewhile(lambda word: word != "--", words))
+    rest = list(words[len(own) :])
+    if not name.startswith("--"):
+        return [*(_exchanged(word, name, value) for word in own), *rest]
+    kept = own if name in _REPEATED else list(_without(own, name, takes_value=bool(value)))
+    return [*kept, name, *([value] if value else []), *rest]
+
+
+def _without(words: Sequence[str], option: str, *, takes_value: bool) -> Iterable[str]:
+    before = ["", *words]
+    for earlier, word in zip(before, words, strict=False):
+        is_value = takes_value and earlier == option
+        if word != option and not word.startswith(f"{option}=") and not is_value:
+            yield word
+
+
+def _exchanged(word: str, name: str, value: str) -> str:
+    """Return what stands in the place of a word, which may be an option with its value: another one, or itself."""
+    option, equals, given = word.partition("=") if word.startswith("--") else ("", "", word)
+    is_path = Path(name).is_absolute() and at_home(given).absolute() == Path(name)
+    return f"{option}{equals}{value}" if given == name or (given and is_path) else word

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
-from npu_overlays.commands.command import Command, add_json
+from npu_overlays.commands.command import Command, json_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.contracts.lockfile import upstream_version
@@ -22,18 +23,21 @@ _HEADINGS = ("overlay", "upstream", "tag", "revision", "layers", "stack")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the folder of overlays, and whether the report is JSON."""
+    """The folder of overlays, and whether the report is JSON."""
 
     root: Path
-    json: bool
+    json: bool = json_option()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Row:
-    """An overlay, upstream's version or an empty text where it is not locked yet, and its stacks."""
+class _Row(TypedDict):
+    """An overlay; the version of upstream is empty where it is not locked yet."""
 
-    overlay: Overlay
+    name: str
     upstream: str
+    tag: str
+    commit: str
+    revision: int
+    layers: list[str]
     stacks: list[str]
 
 
@@ -42,7 +46,7 @@ def _run(options: Options, console: Console) -> int:
     overlays, stacks = load_all(root), load_stacks(root)
     rows = [_row(overlay, stacks) for overlay in overlays]
     if options.json:
-        console.json({"default": stacks.default, "overlays": list(map(_as_json, rows))})
+        console.json({"default": stacks.default, "overlays": rows})
         return 0
     console.table(_HEADINGS, map(_cells, rows))
     if stacks.default:
@@ -51,33 +55,26 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _row(overlay: Overlay, stacks: Stacks) -> _Row:
-    names = [stack.name for stack in stacks.of(overlay.name)]
-    return _Row(overlay=overlay, upstream=upstream_version(overlay), stacks=names)
-
-
-def _as_json(row: _Row) -> dict[str, object]:
-    return {
-        "name": row.overlay.name,
-        "upstream": row.upstream,
-        "tag": row.overlay.pin.tag,
-        "commit": row.overlay.pin.commit,
-        "revision": row.overlay.revision,
-        "layers": [layer.name for layer in row.overlay.layers],
-        "stacks": row.stacks,
-    }
+    return _Row(
+        name=overlay.name,
+        upstream=upstream_version(overlay),
+        tag=overlay.pin.tag,
+        commit=overlay.pin.commit,
+        revision=overlay.revision,
+        layers=[layer.name for layer in overlay.layers],
+        stacks=[stack.name for stack in stacks.of(overlay.name)],
+    )
 
 
 def _cells(row: _Row) -> tuple[str, ...]:
-    overlay, upstream = row.overlay, row.upstream or "not locked"
-    layers = ", ".join(layer.name for layer in overlay.layers)
-    return overlay.name, upstream, overlay.pin.tag, str(overlay.revision), layers, ", ".join(row.stacks)
+    layers, stacks = ", ".join(row["layers"]), ", ".join(row["stacks"])
+    return row["name"], row["upstream"] or "not locked", row["tag"], str(row["revision"]), layers, stacks
 
 
 COMMAND = Command(
     name="list",
     summary="list the overlays and stacks",
     description=_DESCRIPTION,
-    arguments=add_json,
     options=Options,
     run=_run,
     tidy=False,

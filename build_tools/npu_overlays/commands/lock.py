@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 
-from npu_overlays.commands.command import Command, Selection, add_selection
+from npu_overlays.commands.command import Command, Selection, flag
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
 from npu_overlays.contracts.lockfile import render_lock, write_lock
@@ -33,22 +32,16 @@ examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for."""
+class Options(Selection):
+    """The overlays, and whether to write."""
 
-    selection: Selection  # which overlays, and where their upstreams are to come from
-    check: bool  # whether to write nothing, and fail where a lock would change
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if a lock would change")
+    check: bool = flag("--check", "write nothing; fail if a lock would change")
 
 
 def _run(options: Options, console: Console) -> int:
     report = _check if options.check else _write
-    choice = options.selection.choice
-    _, errors = each(select(options.selection), lambda overlay: report(derive_lock(overlay, choice), console))
+    choice = options.choice
+    _, errors = each(select(options), lambda overlay: report(derive_lock(overlay, choice), console))
     if errors:
         raise joined(errors)
     return 0
@@ -67,7 +60,7 @@ def _check(derived: DerivedLock, console: Console) -> None:
     file = overlay.folder / LOCK_FILE
     if not file.is_file() or file.read_bytes() != render_lock(derived.lock).encode():
         console.notices(derived.notices)
-        fix = f"run `npu-overlays lock {overlay.name}`"
+        fix = f"run `npu-overlays lock {overlay.argument}`"
         raise ConfigError(Problem(where=str(file), what="is missing or out of date", fix=fix))
     console.line(_state(derived, "up to date"))  # whoever reviewed it has read the notices
 
@@ -80,7 +73,6 @@ COMMAND = Command(
     name="lock",
     summary="write overlay.lock: what each operation depends on in the pinned upstream",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
 )

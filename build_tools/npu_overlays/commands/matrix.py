@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.publish.affected_overlays import affected_overlays
@@ -41,17 +40,16 @@ gitlab: a child pipeline in YAML
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the folder of overlays, the revision to compare with, and the format, empty if not given."""
+    """The folder of overlays, and how to print which of the cells."""
 
     root: Path
-    since: str
-    format: str
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=["table", "json", "github", "gitlab"], default="", help=_FORMATS)
-    text = "only the cells affected by the changes since then: a branch, a tag or a commit"
-    parser.add_argument("--changed-since", dest="since", default="", metavar="REV", help=text)
+    format: str = option("--format", choices=["table", "json", "github", "gitlab"], default="", help=_FORMATS)
+    since: str = option(
+        "--changed-since",
+        default="",
+        metavar="REV",
+        help="only the cells affected by the changes since then: a branch, a tag or a commit",
+    )
 
 
 def _run(options: Options, console: Console) -> int:
@@ -90,7 +88,6 @@ COMMAND = Command(
     name="matrix",
     summary="print CI's matrix, one cell for each overlay and Python",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
     tidy=False,

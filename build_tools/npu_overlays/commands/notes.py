@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_summary.changes import Changes
@@ -40,16 +38,12 @@ def pinned(pin: Pin) -> str:
     return f"{pin.archives[0].file}, sha256 {pin.archives[0].sha256}"
 
 
-def as_typed(folder: Path) -> str:
-    """Return a folder as it is typed here."""
-    return os.path.relpath(folder) if folder.is_relative_to(Path.cwd()) else str(folder)
-
-
-def source_notes(record: Changes, *, verb: str) -> Iterator[str]:
+def source_notes(record: Changes, argument: str, *, verb: str) -> Iterator[str]:
     """Yield, where the source is not the commit itself, what that means for the wheel, and what to do about it.
 
     Args:
         record: the content of ``changes.json``.
+        argument: what names the overlay on a command line.
         verb: ``built``, or ``would be built`` where nothing is written.
     """
     upstream, name = record["upstream"], record["overlay"]["name"]
@@ -57,24 +51,24 @@ def source_notes(record: Changes, *, verb: str) -> Iterator[str]:
         return  # a release alone is pinned, and nothing else could be had
     yield f"{name}: {verb} from the release archive {upstream['source'].get('archive')}, not from git"
     if upstream["missing"]:
-        yield f"{name}: {_lacks(record)}"
+        yield f"{name}: {_lacks(record, argument)}"
     elif upstream["compared"]:
         yield f"{name}: it holds every file of the commit, so nothing is lost"
     else:
         yield (
             f"{name}: its bytes are the pinned ones; whether each is the commit's has not been compared yet, which"
-            f" `npu-overlays lock --source git {name}` does where the repository can be reached"
+            f" `npu-overlays lock --source git {argument}` does where the repository can be reached"
         )
 
 
-def _lacks(record: Changes) -> str:
+def _lacks(record: Changes, argument: str) -> str:
     missing, left_out = record["upstream"]["missing"], record["not_applied"]
     tops = ", ".join(sorted({path.partition("/")[0] for path in missing}))
     text = f"it lacks {plural(len(missing), 'file')} of the commit, in {tops}"
     if left_out:
         verb = "is" if len(left_out) == 1 else "are"
         text += f", so {plural(len(left_out), 'operation')} on them {verb} left out"
-    again = f"npu-overlays build --source git {record['overlay']['name']}"
+    again = f"npu-overlays build --source git {argument}"
     return f"{text}; the rest is whole. To have those too, where the repository can be reached: {again}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import re
 import sys
 import textwrap
@@ -14,8 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from npu_overlays import version
-from npu_overlays.commands.command import Command, folder
-from npu_overlays.commands.completion import answer
+from npu_overlays.commands.command import Command, whole_path
 from npu_overlays.overlay.overlay_folders import overlay_folders
 
 _DESCRIPTION = """\
@@ -135,9 +135,12 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
             description=command.description,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.arguments(own)
+        command.add_arguments(own)
         own.set_defaults(command=command)
-    answer(root)
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what can come next
+        import argcomplete  # noqa: PLC0415  # of use only then
+
+        argcomplete.autocomplete(root)
     return root
 
 
@@ -165,7 +168,7 @@ def _common() -> _Parser:
     """Return the arguments that every command takes."""
     common = _Parser(add_help=False)
     text = "folder of overlays (default: overlays, else the current folder if it holds overlays)"
-    common.add_argument("--overlays", dest="root", type=folder, default=_usual_root(), metavar="DIR", help=text)
+    common.add_argument("--overlays", dest="root", type=whole_path, default=_usual_root(), metavar="DIR", help=text)
     common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
     return common
 

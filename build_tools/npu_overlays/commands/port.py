@@ -13,9 +13,9 @@ from npu_overlays.authoring.port.decisions import Decisions
 from npu_overlays.authoring.port.folder import abort, origin_of, read_state
 from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.port import Port, evaluate, examine
-from npu_overlays.authoring.port.start import StartedPort, start
+from npu_overlays.authoring.port.start import start
 from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
-from npu_overlays.commands.command import Command, Selection, add_json, add_one
+from npu_overlays.commands.command import Command, OneOverlay, flag, json_option, option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.errors import MergeError, Problem, UsageError
@@ -56,34 +56,6 @@ exit codes: 0 it is finished and locked; 5 parts are left to decide or to correc
 _HEADINGS = ("became", "proposal", "action", "target", "where to", "commit", "evidence")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for."""
-
-    selection: Selection  # the overlay, and where its upstream is to come from
-    to: str  # what to port it to; empty to go on with a port that is under way
-    decisions: Decisions  # what is accepted and dropped
-    show: str  # the part to show both versions of, or empty
-    abort: bool  # whether to give the port up
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_one(parser)
-    group = parser.add_mutually_exclusive_group(required=True)
-    group.add_argument(
-        "--to", default="", metavar="REV", help="a tag, branch, commit or version of upstream to port it to"
-    )
-    group.add_argument("--continue", dest="going_on", action="store_true", help="continue the port in OVERLAY")
-    group.add_argument(
-        "--show", default="", metavar="NAME", help="print upstream's old and new definition side by side"
-    )
-    group.add_argument("--abort", action="store_true", help="remove OVERLAY, whose port is not finished")
-    parser.add_argument("--accept", action="append", default=[], metavar="KIND|NAME", help="carry out what is proposed")
-    parser.add_argument("--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="omit it")
-    add_json(parser)
-
-
 def _dropped(text: str) -> tuple[str, str]:
     found = _DROPPED.fullmatch(text)
     if found is None or not found[1].strip() or not found[2].strip():
@@ -92,36 +64,64 @@ def _dropped(text: str) -> tuple[str, str]:
     return found[1].strip(), found[2].strip()
 
 
-def _check(parsed: argparse.Namespace) -> None:
-    """Collect what is decided; raises `UsageError` where a decision stands beside what takes none."""
-    if (parsed.abort or parsed.show) and (parsed.accept or parsed.drop):
+@dataclass(frozen=True, kw_only=True)
+class Options(OneOverlay):
+    """The overlay, and what to do with it."""
+
+    to: str = option(
+        "--to",
+        alternative="required",
+        default="",
+        metavar="REV",
+        help="a tag, branch, commit or version of upstream to port it to",
+    )
+    going_on: bool = flag("--continue", "continue the port in OVERLAY", alternative="required")
+    show: str = option(
+        "--show",
+        alternative="required",
+        default="",
+        metavar="NAME",
+        help="print upstream's old and new definition side by side",
+    )
+    abort: bool = flag("--abort", "remove OVERLAY, whose port is not finished", alternative="required")
+    accept: list[str] = option(
+        "--accept", action="append", default=[], metavar="KIND|NAME", help="carry out what is proposed"
+    )
+    drop: list[tuple[str, str]] = option(
+        "--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="omit it"
+    )
+    json: bool = json_option()
+
+
+def _decisions(options: Options) -> Decisions:
+    """Return what is decided; raises `UsageError` where a decision stands beside what takes none."""
+    if (options.abort or options.show) and (options.accept or options.drop):
         what = "decide something, and nothing is decided with --abort or --show"
-        fix, options = "use them with --to or --continue", (("--continue", ""),)
-        raise UsageError(Problem(where="--accept, --drop", what=what, fix=fix, options=options))
-    parsed.decisions = Decisions(accept=tuple(parsed.accept), drop=dict(parsed.drop))
+        fix, more = "use them with --to or --continue", (("--continue", ""),)
+        raise UsageError(Problem(where="--accept, --drop", what=what, fix=fix, options=more))
+    return Decisions(accept=tuple(options.accept), drop=dict(options.drop))
 
 
 def _run(options: Options, console: Console) -> int:
-    selection = options.selection
-    name = selection.names[0]
+    decisions = _decisions(options)
     if options.abort:
-        folder = _unfinished(selection)
+        folder = _unfinished(options)
         abort(folder)
         console.line(f"{folder.name}: removed")
         return 0
-    with about(name):
+    with about(options.name):
         if options.show:
-            folder = find_named(selection.root, name).folder
+            folder = find_named(options.root, options.name).folder
             state = origin_of(folder)
             if not (folder / PORT_FILE).is_file():
                 console.notice(f"{folder.name} is finished: beside it is shown {state.origin}, the next older pin")
-            return _show(examine(folder, state, selection.choice), options.show, console)
-        started = _started(options) if options.to else None
-        folder = started.overlay.folder if started else _unfinished(selection)
-        port = evaluate(folder, selection.choice, started)
-        done = carry_out(port, options.decisions)
+            return _show(examine(folder, state, options.choice), options.show, console)
+        started = start(find_named(options.root, options.name), options.to, options.choice) if options.to else None
+        folder = started.overlay.folder if started else _unfinished(options)
+        port = evaluate(folder, options.choice, started)
+        done = carry_out(port, decisions)
         if done is not None:
-            port = evaluate(folder, selection.choice, started, port)
+            port = evaluate(folder, options.choice, started, port)
             port = replace(port, notes=(*port.notes, *done))
     if options.json:
         console.json(port.as_json())
@@ -130,15 +130,9 @@ def _run(options: Options, console: Console) -> int:
     return 0 if port.is_finished else MergeError.exit_code
 
 
-def _started(options: Options) -> StartedPort:
-    old = find_named(options.selection.root, options.selection.names[0])
-    return start(old, options.to, options.selection.choice)
-
-
-def _unfinished(selection: Selection) -> Path:
-    name = selection.names[0]
-    beside = at_home(name)
-    folder = beside.absolute() if beside.is_dir() else checked_root(selection.root) / name
+def _unfinished(options: Options) -> Path:
+    beside = at_home(options.name)
+    folder = beside.absolute() if beside.is_dir() else checked_root(options.root) / options.name
     read_state(folder)
     return folder
 
@@ -148,13 +142,16 @@ def _report(console: Console, port: Port) -> None:
     fitting = [part for part in port.parts if part.verdict.kind == "fits"]
     console.line(f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
     console.line(f"{len(fitting)} of {plural(len(port.parts), 'part')} fit as they stand")
-    rest = sorted((part for part in port.parts if part not in fitting), key=_order)
+    rest = [part for part in port.parts if part not in fitting]
+    rest.sort(
+        key=lambda one: (one.verdict.applies, bool(one.verdict.proposal), KINDS.index(one.verdict.kind), one.name)
+    )
     if rest:
         console.line("")
         console.table(_HEADINGS, map(_cells, rest))
     console.line("")
     if port.is_finished:
-        console.line(f"finished, and locked: npu-overlays check {port.new.name}", style="green")
+        console.line(f"finished, and locked: npu-overlays check {port.new.argument}", style="green")
         return
     console.problems(port.problems)
     left = [part for part in port.open if not part.verdict.proposal]
@@ -164,7 +161,7 @@ def _report(console: Console, port: Port) -> None:
         _tell_left(console, port, left)
     else:
         console.line(f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
-    console.line(f"next: npu-overlays port {port.new.name} --continue{_accepting(port)}")
+    console.line(f"next: npu-overlays port {port.new.argument} --continue{_accepting(port)}")
 
 
 def _accepting(port: Port) -> str:
@@ -180,11 +177,6 @@ def _tell_left(console: Console, port: Port, left: Iterable[PortedPart]) -> None
     if below:
         tree = port.new.folder / "tree"
         console.line(f"  what takes its place, if anything, goes under {tree}; and --drop '{below[0].name}=WHY'")
-
-
-def _order(part: PortedPart) -> tuple[bool, bool, int, str]:
-    verdict = part.verdict
-    return verdict.applies, bool(verdict.proposal), KINDS.index(verdict.kind), part.name
 
 
 def _cells(part: PortedPart) -> tuple[str, ...]:
@@ -213,8 +205,6 @@ COMMAND = Command(
     name="port",
     summary="make an overlay for another commit or release, and report on each of its parts",
     description=_DESCRIPTION + "".join(f"  {kind:<18} {MEANINGS[kind]}\n" for kind in KINDS) + _EPILOG,
-    arguments=_add_arguments,
-    check=_check,
     options=Options,
     run=_run,
 )

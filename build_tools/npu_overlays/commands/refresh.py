@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.authoring.refresh.layer_files import LayerFile
+from npu_overlays.authoring.refresh.placement import LayerFile
 from npu_overlays.authoring.refresh.refresh import EDITED, RefreshOptions, RefreshResult, bring_up_to_date, refresh
-from npu_overlays.commands.command import Command, Selection, add_json, add_one, folder, one_line
+from npu_overlays.commands.command import Command, OneOverlay, flag, json_option, one_line, option, whole_path
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.selection import find_named, select
 from npu_overlays.errors import listing
@@ -50,37 +49,22 @@ examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for."""
+class Options(OneOverlay):
+    """The overlay, its checkout, and how to bring that back."""
 
-    selection: Selection  # which overlay, and where its upstream is to come from
-    folder: Path  # the checkout
-    why: str  # the reason of all that is new; empty to ask
-    into: str  # the layer that takes what is new; empty for the pin's own folder
-    as_patch: bool  # whether a patch may take the place of the pin's own operations, where they cannot stay
-    dry_run: bool  # whether to write nothing
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_one(parser)
-    parser.add_argument("folder", type=folder, metavar="DIR", help="a work tree made by `npu-overlays checkout`")
-    parser.add_argument("--why", type=one_line, default="", metavar="TEXT", help="the reason for everything new")
-    parser.add_argument(
+    folder: Path = option(type=whole_path, metavar="DIR", help="a work tree made by `npu-overlays checkout`")
+    why: str = option("--why", type=one_line, default="", metavar="TEXT", help="the reason for everything new")
+    into: str = option(
         "--into", default="", metavar="LAYER", help="the layer that takes what is new (default: the pin)"
     )
-    parser.add_argument(
-        "--as-patch",
-        action="store_true",
-        help="if operations of the pin cannot stay, write a patch in their place",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="prove and report, and write nothing")
-    add_json(parser)
+    as_patch: bool = flag("--as-patch", "if operations of the pin cannot stay, write a patch in their place")
+    dry_run: bool = flag("--dry-run", "prove and report, and write nothing")
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
-    (overlay,) = select(options.selection)
-    choice = options.selection.choice
+    (overlay,) = select(options)
+    choice = options.choice
     with about(overlay.name):
         done = refresh(
             subject(overlay, choice),
@@ -90,7 +74,7 @@ def _run(options: Options, console: Console) -> int:
         )
         if done.files and not options.dry_run:
             with undisguised("the overlay was refreshed, and the work tree is as you left it"):
-                now = subject(find_named(options.selection.root, str(overlay.folder)), choice)
+                now = subject(find_named(options.root, str(overlay.folder)), choice)
                 bring_up_to_date(done.checkout, now)
     if options.json:
         console.json(_as_json(done, options))
@@ -139,19 +123,14 @@ def _report(console: Console, done: RefreshResult, options: Options, overlay: Ov
         return
     number = plural(len(done.files), "file")
     console.line(f"{name}: {number} refreshed; the wheel will be what was edited", style="green")
-    console.line(f"  what it depends on upstream:    npu-overlays lock {name}")
+    console.line(f"  what it depends on upstream:    npu-overlays lock {overlay.argument}")
     console.line(f"  the work tree as you left it:   git -C {shlex.quote(str(done.checkout.folder))} show {EDITED}")
     for layer, pins in others_made_of(done.files, overlay):
         console.notice(f"{layer} is what {listing(pins)} is made of, too: npu-overlays lock --all, and check --all")
 
 
 def others_made_of(files: Iterable[LayerFile], overlay: Overlay) -> list[tuple[str, list[str]]]:
-    """Return the layers with changed files that other pins are made of too, each with the names of those pins.
-
-    Args:
-        files: the files that change.
-        overlay: the pin that was refreshed.
-    """
+    """Return the layers with changed files that other pins are made of too, each with the names of those pins."""
     layers = {file.layer.name: file.layer for file in files if file.layer.folder != overlay.folder}
     found = []
     for name, layer in sorted(layers.items()):
@@ -180,7 +159,6 @@ COMMAND = Command(
     name="refresh",
     summary="bring what you edited in a checkout back into its overlay",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
 )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import Command, add_clones, add_json, choice_of, folder
+from npu_overlays.commands.command import Command, choice_of, clones_option, json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.files import write_atomically
-from npu_overlays.overlay.source_choice import Choice
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
@@ -38,27 +36,14 @@ _MOST = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for."""
+    """The wheel, and what to make it of."""
 
-    wheel: Path  # the file to make again
-    root: Path  # the folder of overlays
-    overlay: str  # name or folder of the overlay to make it of; empty for the one that it names
-    choice: Choice  # the clones to take commits from
-    out: Path | None  # a folder for the wheel made here, or None
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("wheel", type=Path, metavar="WHEEL", help="a patched wheel or a companion")
-    parser.add_argument("--overlay", default="", metavar="DIR", help="build it from this, not from the one it names")
-    parser.add_argument("--out", type=folder, metavar="DIR", help="keep the wheel that is built here")
-    add_clones(parser)
-    add_json(parser)
-
-
-def _check(parsed: argparse.Namespace) -> None:
-    """Take commits of the clones that are named; the wheel says which kind of source it is."""
-    parsed.choice = choice_of("auto", dict(parsed.upstream))
+    root: Path
+    wheel: Path = option(type=Path, metavar="WHEEL", help="a patched wheel or a companion")
+    overlay: str = option("--overlay", default="", metavar="DIR", help="build it from this, not from the one it names")
+    out: Path | None = option("--out", type=whole_path, metavar="DIR", help="keep the wheel that is built here")
+    upstream: list[tuple[str, Path]] = clones_option()
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
@@ -66,7 +51,7 @@ def _run(options: Options, console: Console) -> int:
 
     overlay = find_named(options.root, options.overlay) if options.overlay else None
     root = options.root if overlay else checked_root(options.root)
-    found = reproduce(options.wheel, root, options.choice, overlay)
+    found = reproduce(options.wheel, root, choice_of("auto", options.upstream), overlay)
     if options.out:
         write_atomically(options.out / found.name, found.made)
     if options.json:
@@ -108,8 +93,6 @@ COMMAND = Command(
     name="reproduce",
     summary="build a wheel again and compare the bytes",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
-    check=_check,
     options=Options,
     run=_run,
     untried=2,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, add_json
-from npu_overlays.commands.completion import offer, overlays
+from npu_overlays.commands.command import Command, flag, json_option, option, overlays
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.errors import OverlayError, Problem, UsageError
@@ -43,41 +41,39 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for."""
+    """The overlays and layers, and what is new."""
 
-    root: Path  # the folder of overlays
-    overlay: list[str]  # overlays and layers
-    all: bool  # whether every overlay is meant that is not as its last revision
-    why: str  # what is new
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    text = "an overlay, as every command takes it, or a layer"
-    offer(parser.add_argument("overlay", nargs="*", metavar="OVERLAY", help=text), overlays)
-    parser.add_argument("--all", action="store_true", help="every overlay that differs from its last revision")
-    parser.add_argument(
+    root: Path
+    overlay: list[str] = option(
+        nargs="*", metavar="OVERLAY", help="an overlay, as every command takes it, or a layer", offered=overlays
+    )
+    all: bool = flag("--all", "every overlay that differs from its last revision")
+    why: str = option(
         "--why", type=str.strip, required=True, metavar="TEXT", help="what is new, in a sentence for users"
     )
-    add_json(parser)
+    json: bool = json_option()
 
 
-def _check(parsed: argparse.Namespace) -> None:
+def _check(options: Options) -> None:
     """Refuse a call that names no overlay and not all, or both, or gives no reason; raises `UsageError`."""
     problems = []
-    if bool(parsed.overlay) == parsed.all:
-        fix, options = "name overlays or layers, or say --all", () if parsed.all else (("--all", ""),)
+    if bool(options.overlay) == options.all:
+        fix, more = "name overlays or layers, or say --all", () if options.all else (("--all", ""),)
         problems.append(
-            Problem(where="npu-overlays revise", what="which overlays are meant is not clear", fix=fix, options=options)
+            Problem(where="npu-overlays revise", what="which overlays are meant is not clear", fix=fix, options=more)
         )
-    if not parsed.why:
+    if not options.why:
         problems.append(Problem(where="--why", what="is empty", fix="say what is new, in a sentence for users"))
     if problems:
         raise UsageError(problems)
 
 
 def _run(options: Options, console: Console) -> int:
-    wanted = _changed(options.root) if options.all else _named(options)
+    _check(options)
+    if options.all:
+        wanted = [one.overlay for one in _loaded(load_all(checked_root(options.root))) if not _is_revision(one)]
+    else:
+        wanted = _named(options)
     paired = _paired(wanted)
     revised = _revise([*wanted, *(overlay for overlay, _ in paired.values())], options.why)
     if options.json:
@@ -118,11 +114,6 @@ def _meant(root: Path, name: str) -> list[Overlay]:
         what, fix = f"is a layer that no overlay in {root} is made of", "name an overlay"
         raise UsageError(Problem(where=name, what=what, fix=fix))
     return pins
-
-
-def _changed(root: Path) -> list[Overlay]:
-    """Return every overlay that is not as its last revision; raises `OverlayError`."""
-    return [one.overlay for one in _loaded(load_all(checked_root(root))) if not _is_revision(one)]
 
 
 def _loaded(overlays: Sequence[Overlay]) -> list[Loaded]:
@@ -178,8 +169,6 @@ COMMAND = Command(
     name="revise",
     summary="give out the next revision of overlays, with the reason",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
-    check=_check,
     options=Options,
     run=_run,
     tidy=False,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import REPLACE, Command, Selection, add_json, add_selection, folder
+from npu_overlays.commands.command import REPLACE, Command, Selection, flag, json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
 from npu_overlays.interrupts import undisguised
@@ -30,27 +29,21 @@ examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What was asked for."""
+class Options(Selection):
+    """The overlays, and where their sources go."""
 
-    selection: Selection  # which overlays
-    out: Path  # the folder for their sources
-    replace: bool  # whether one may take the place of another of its version with other bytes
-    json: bool  # whether the report is JSON
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_selection(parser)
-    parser.add_argument("--out", type=folder, default="sdists", metavar="DIR", help="where they go (default: sdists)")
-    parser.add_argument("--replace", action="store_true", help=REPLACE)
-    add_json(parser)
+    out: Path = option(
+        "--out", type=whole_path, default="sdists", metavar="DIR", help="where they go (default: sdists)"
+    )
+    replace: bool = flag("--replace", REPLACE)
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
     from npu_overlays.wheels.fork import fork_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     with undisguised(f"nothing was written to {options.out}"):
-        made = fork_all(select(options.selection), options.selection.choice, options.out, anyway=options.replace)
+        made = fork_all(select(options), options.choice, options.out, anyway=options.replace)
     if options.json:
         console.json(list(map(_as_json, made)))
         return 0
@@ -68,7 +61,6 @@ COMMAND = Command(
     name="sdist",
     summary="write source distributions that need only hatchling",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
 )

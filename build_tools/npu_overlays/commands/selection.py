@@ -49,7 +49,7 @@ def select_readable(selection: Selection) -> tuple[list[Overlay], dict[str, Over
 def _with_clones(overlays: list[Overlay], selection: Selection) -> list[Overlay]:
     """Return overlays; raises `ConfigError` where a clone is named that none of them is for."""
     known = {overlay.pin.project for overlay in overlays}
-    for name in selection.clones:
+    for name, _ in selection.upstream:
         if name not in known:
             what, fix = "none of the chosen overlays is for that project", f"one of: {', '.join(sorted(known))}"
             raise ConfigError(Problem(where=f"--upstream {name}", what=what, fix=fix))
@@ -71,7 +71,7 @@ def find_named(root: Path, name: str) -> Overlay:
 
 
 def _by_names(selection: Selection) -> list[Overlay]:
-    names = list(selection.names)
+    names = list(selection.overlay)
     if selection.stack or not names:
         stacks = load_stacks(checked_root(selection.root))
         names += stacks.get(selection.stack or stacks.default)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, add_json, add_overlay
+from npu_overlays.authoring.checkout.units import Unit, target_of, units_of
+from npu_overlays.commands.command import Command, json_option, overlay_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.commands.selection import find_named
 from npu_overlays.contracts.lockfile import stated_forms, stated_version
-from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content, StillAssigned, load_content
-from npu_overlays.overlay.layer_content import file_reason
 from npu_overlays.overlay.operations import Operation
-from npu_overlays.overlay.patches import read_patch
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.revisions import read_revisions
 
+# Behind operations, in their own order.
+_LATER = ("file", "edit", "patch")
 _DESCRIPTION = """\
 Show the pin of an overlay, its revisions, and every operation with its reason,
 file by file; the layer that has it stands in brackets. Upstream's source is not
@@ -33,16 +32,11 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the folder of overlays, one of them, and whether the report is JSON."""
+    """The folder of overlays, and one of them."""
 
     root: Path
-    overlay: str
-    json: bool
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_overlay(parser)
-    add_json(parser)
+    overlay: str = overlay_option()
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
@@ -57,15 +51,13 @@ def _run(options: Options, console: Console) -> int:
 
 def _report(console: Console, content: Content) -> None:
     _head(console, content)
-    rows = list(_rows(content))
-    for path in dict.fromkeys(row.path for row in rows):
+    for path, parts in _by_path(units_of(content)).items():
         console.line("")
         console.line(path)
-        for row in rows:
-            if row.path == path:
-                versions = f", {row.bounds}" if row.bounds else ""
-                console.line(f"  {row.what:<9} {row.symbol}{'  ' if row.symbol else ''}[{row.layer}{versions}]")
-                _reason(console, row.why)
+        for name, unit in parts:
+            versions = f", {unit.bounds}" if unit.bounds else ""
+            console.line(f"  {unit.action:<9} {name}{'  ' if name else ''}[{unit.layer}{versions}]")
+            _reason(console, unit.reason.why)
     if content.dropped:
         console.line("")
         console.line("left out of the layers below")
@@ -92,46 +84,14 @@ def _head(console: Console, content: Content) -> None:
         console.line(f"revision {revision.number}: {' '.join(revision.why.split())}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Row:
-    """One thing that is done to a file: what, on which symbol if any, which layer says so, for which versions, why."""
-
-    path: str
-    what: str
-    symbol: str = ""
-    layer: str
-    bounds: Bounds
-    why: str = ""
-
-
-def _rows(content: Content) -> Iterator[_Row]:
-    for operation in content.operations:
-        path, symbol = _target(operation)
-        yield _Row(
-            path=path,
-            what=operation.action,
-            symbol=symbol,
-            layer=operation.layer,
-            bounds=operation.bounds,
-            why=operation.reason.why,
-        )
-    for file in content.files:
-        why = file_reason(file)
-        yield _Row(path=file.path, what="file", layer=file.layer, bounds=file.bounds, why=why)
-    for edit in content.edits:
-        yield _Row(path=edit.path, what="edit", layer=edit.layer, bounds=edit.bounds, why=edit.edit.why)
-    for file in content.patches:
-        patch = read_patch(file)
-        for path in patch.paths:
-            why = patch.reason.why
-            yield _Row(path=path, what="patch", symbol=file.path, layer=file.layer, bounds=file.bounds, why=why)
-
-
-def _target(operation: Operation) -> tuple[str, str]:
-    """Return where a change is made; of one whose targets are not known, where they are looked for, and the model."""
-    if operation.like and not operation.path:
-        return operation.like.within, f"like {operation.like.model}"
-    return operation.path, operation.symbol
+def _by_path(units: Iterable[Unit]) -> dict[str, list[tuple[str, Unit]]]:
+    """Return what changes each file, operations first and patches last, with the symbol or the patch."""
+    found: dict[str, list[tuple[str, Unit]]] = {}
+    for unit in sorted(units, key=lambda one: _LATER.index(one.action) if one.action in _LATER else -1):
+        for target in unit.targets:
+            path, _, symbol = target.partition(":")
+            found.setdefault(path, []).append((unit.name if unit.action == "patch" else symbol, unit))
+    return found
 
 
 def _pinned(overlay: Overlay) -> str:
@@ -175,7 +135,7 @@ def _assigned(one: StillAssigned) -> dict[str, object]:
 
 
 def _operation(operation: Operation) -> dict[str, str]:
-    path, symbol = _target(operation)
+    path, _, symbol = target_of(operation).partition(":")
     return {
         "operation": operation.action,
         "path": path,
@@ -193,7 +153,6 @@ COMMAND = Command(
     name="show",
     summary="show the pin of an overlay, and every operation with its reason",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
     tidy=False,

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from npu_overlays.commands.command import Command, add_json, folder
+from npu_overlays.commands.command import Command, json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import index_notes
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import undisguised
 from npu_summary.plurals import plural
-
-if TYPE_CHECKING:
-    from npu_overlays.publish.site import BuiltSite, SiteRequest
 
 _DESCRIPTION = """\
 Build a site that any web server can serve and that loads nothing from other
@@ -39,72 +35,68 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for, and whether the report is JSON."""
+    """What the site is made of."""
 
-    request: SiteRequest
-    json: bool
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    text = "wheels and source distributions, for the pages and the index"
-    parser.add_argument("folders", type=folder, nargs="*", metavar="FOLDER", help=text)
-    parser.add_argument("--out", type=folder, default="site", metavar="DIR", help="the site (default: site)")
-    text = "a Sphinx project, such as docs/ of npu-overlays (default: docs)"
-    parser.add_argument("--documents", type=folder, default="docs", metavar="DIR", help=text)
-    text = "the address of the index (default: that of the site)"
-    parser.add_argument("--index-url", default="", metavar="URL", help=text)
-    text = "a report of `npu-overlays drift --html`; may be given several times"
-    parser.add_argument("--drift", type=folder, action="append", default=[], metavar="FILE", help=text)
-    add_json(parser)
-
-
-def _check(parsed: argparse.Namespace) -> None:
-    """Collect what is asked of the site; raises `UsageError` where its address is none."""
-    from npu_overlays.publish.site import SiteRequest  # noqa: PLC0415  # read for the help of all commands
-
-    url = parsed.index_url
-    if url and not (urlsplit(url).scheme in {"http", "https"} and urlsplit(url).netloc and url.isprintable()):
-        fix = "give the whole address: https://pypi.example.com/simple/"
-        raise UsageError(Problem(where="--index-url", what=f"{url!r} is no address of a web server", fix=fix))
-    parsed.request = SiteRequest(
-        folders=tuple(parsed.folders),
-        documents=parsed.documents,
-        out=parsed.out,
-        index_url=f"{url.rstrip('/')}/" if url else "",
-        drift=tuple(parsed.drift),
+    folders: list[Path] = option(
+        type=whole_path,
+        nargs="*",
+        metavar="FOLDER",
+        help="wheels and source distributions, for the pages and the index",
     )
+    out: Path = option("--out", type=whole_path, default="site", metavar="DIR", help="the site (default: site)")
+    documents: Path = option(
+        "--documents",
+        type=whole_path,
+        default="docs",
+        metavar="DIR",
+        help="a Sphinx project, such as docs/ of npu-overlays (default: docs)",
+    )
+    index_url: str = option(
+        "--index-url", default="", metavar="URL", help="the address of the index (default: that of the site)"
+    )
+    drift: list[Path] = option(
+        "--drift",
+        type=whole_path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a report of `npu-overlays drift --html`; may be given several times",
+    )
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
-    from npu_overlays.publish.site import build_site  # noqa: PLC0415  # as above
+    from npu_overlays.publish.site import SiteRequest, build_site  # noqa: PLC0415  # read for the help of all commands
 
-    with undisguised(f"the site in {options.request.out} is unchanged"):
-        built = build_site(options.request)
+    url = options.index_url
+    if url and not (urlsplit(url).scheme in {"http", "https"} and urlsplit(url).netloc and url.isprintable()):
+        fix = "give the whole address: https://pypi.example.com/simple/"
+        raise UsageError(Problem(where="--index-url", what=f"{url!r} is no address of a web server", fix=fix))
+    request = SiteRequest(
+        folders=tuple(options.folders),
+        documents=options.documents,
+        out=options.out,
+        index_url=f"{url.rstrip('/')}/" if url else "",
+        drift=tuple(options.drift),
+    )
+    with undisguised(f"the site in {options.out} is unchanged"):
+        built = build_site(request)
     notes = list(index_notes(built.index)) if built.index else []
     if options.json:
-        console.json({**_as_json(options.request, built), "notes": notes})
+        site = {"site": str(options.out), "wheels": list(built.wheels), "stacks": list(built.stacks)}
+        console.json({**site, "notes": notes})
         return 0
     console.notices(notes)
-    console.line(f"{options.request.out}", style="green")
+    console.line(f"{options.out}", style="green")
     wheels = plural(len(built.wheels), "patched wheel")
     console.line(f"  {wheels}; stacks: {', '.join(built.stacks) or 'none'}")
     return 0
-
-
-def _as_json(request: SiteRequest, built: BuiltSite) -> dict[str, object]:
-    return {
-        "site": str(request.out),
-        "wheels": list(built.wheels),
-        "stacks": list(built.stacks),
-    }
 
 
 COMMAND = Command(
     name="site",
     summary="write a site: documents, what is patched, how to install it, the index",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
-    check=_check,
     options=Options,
     run=_run,
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from npu_overlays.commands.command import Command
+from npu_overlays.commands.command import Command, flag, option
 from npu_overlays.commands.console import Console
 from npu_overlays.files import write_atomically
 
@@ -24,24 +23,22 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for."""
+    """The wheel, and how to print its summary."""
 
-    wheel: Path  # the file
-    style: Literal["text", "yaml", "json"]  # `text`, `yaml` or `json`
-    why: bool  # whether to add the reason of every change
-    all: bool  # whether to list every import in the text
-    diff: bool  # whether to print the diff instead
-    html: Path | None  # the file to write a page to instead, if any
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("wheel", type=Path, metavar="WHEEL")
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--format", dest="style", choices=["text", "yaml", "json"], default="text", help="default: text")
-    parser.add_argument("--why", action="store_true", help="add the reason of every change")
-    parser.add_argument("--all", action="store_true", help="list every import in the text, which counts them otherwise")
-    shown.add_argument("--diff", action="store_true", help="print the diff the wheel carries")
-    shown.add_argument("--html", type=Path, metavar="FILE", help="write reasons and diff as one page for a browser")
+    wheel: Path = option(type=Path, metavar="WHEEL")
+    style: Literal["text", "yaml", "json"] = option(
+        "--format", alternative="optional", choices=["text", "yaml", "json"], default="text", help="default: text"
+    )
+    why: bool = flag("--why", "add the reason of every change")
+    all: bool = flag("--all", "list every import in the text, which counts them otherwise")
+    diff: bool = flag("--diff", "print the diff the wheel carries", alternative="optional")
+    html: Path | None = option(
+        "--html",
+        alternative="optional",
+        type=Path,
+        metavar="FILE",
+        help="write reasons and diff as one page for a browser",
+    )
 
 
 def _run(options: Options, console: Console) -> int:
@@ -59,7 +56,6 @@ COMMAND = Command(
     name="summary",
     summary="print the summary of a wheel, without installing it",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
     tidy=False,

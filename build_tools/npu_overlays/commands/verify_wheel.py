@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import Command, add_json
+from npu_overlays.commands.command import Command, json_option, option
 from npu_overlays.commands.console import Console
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.progress import step
@@ -43,15 +42,10 @@ _NO_STATEMENT = "no statement beside it names these bytes; only its own RECORD s
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the files to check, and whether the report is JSON."""
+    """The files to check, and whether the report is JSON."""
 
-    files: list[Path]
-    json: bool
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a wheel, a statement or constraints")
-    add_json(parser)
+    files: list[Path] = option(type=Path, nargs="+", metavar="FILE", help="a wheel, a statement or constraints")
+    json: bool = json_option()
 
 
 def _run(options: Options, console: Console) -> int:
@@ -106,7 +100,6 @@ COMMAND = Command(
     name="verify-wheel",
     summary="check that wheels are whole and consistent, without installing them",
     description=_DESCRIPTION,
-    arguments=_add_arguments,
     options=Options,
     run=_run,
 )

@@ -85,13 +85,13 @@ def baselines_of(
             try:
                 theirs = lock_of(pin)
             except OverlayError as error:
-                silent[pin.name] = error.problems[0].what
+                silent[pin.name] = _unread(overlay, pin, error.problems[0].what)
                 continue
             dated = Version(theirs.metadata.version)
             known.append((dated, Baseline(name=pin.name, version=dated, lock=theirs)))
         pins[layer.name] = _nearest(known, version, also_later=first)
         unread |= silent if not known else {}
-    return Baselines(pins=pins, notices=tuple(_unread(overlay, name, why) for name, why in unread.items()))
+    return Baselines(pins=pins, notices=tuple(unread.values()))
 
 
 def _nearest(known: list[tuple[Version, Baseline]], version: Version, *, also_later: bool) -> list[Baseline]:
@@ -102,10 +102,10 @@ def _nearest(known: list[tuple[Version, Baseline]], version: Version, *, also_la
     return [one for _, one in found]
 
 
-def _unread(overlay: Overlay, name: str, why: str) -> str:
+def _unread(overlay: Overlay, pin: Overlay, why: str) -> str:
     return (
-        f"{overlay.name}: what {name} was written for is not known ({LOCK_FILE}: {why}), so nothing was "
-        f"compared with it: run `npu-overlays lock {name}`, then `npu-overlays lock {overlay.name}`"
+        f"{overlay.name}: what {pin.name} was written for is not known ({LOCK_FILE}: {why}), so nothing was "
+        f"compared with it: run `npu-overlays lock {pin.argument}`, then `npu-overlays lock {overlay.argument}`"
     )
 
 

@@ -12,7 +12,12 @@ from npu_overlays.overlay.operations import Operation
 
 
 def check_contracts(
-    contracts: Iterable[Contract], actual: Iterable[Contract], operations: Iterable[Operation], *, overlay: str
+    contracts: Iterable[Contract],
+    actual: Iterable[Contract],
+    operations: Iterable[Operation],
+    *,
+    overlay: str,
+    argument: str,
 ) -> list[str]:
     """Compare the locked contracts with the source at hand.
 
@@ -21,6 +26,7 @@ def check_contracts(
         actual: of the same operations on the source at hand.
         operations: the operations, for messages.
         overlay: name of the overlay, for messages.
+        argument: what names it on a command line.
 
     Returns:
         Notices: what changed without harm for the contract.
@@ -31,7 +37,7 @@ def check_contracts(
     locked = {entry.place: entry for entry in contracts}
     now = {entry.place: entry for entry in actual}
     where = _places(operations)
-    again = f"run `npu-overlays lock {overlay}`"
+    again = f"run `npu-overlays lock {argument}`"
     problems = []
     notices = []
     for place, entry in now.items():

@@ -37,8 +37,7 @@ def check_pin(overlay: Overlay, made_for: str) -> None:
     """Raise `ConfigError` where a lock was made for another pin than the overlay's."""
     if made_for != overlay.pin.identity:
         what = f"made for {made_for}, the pin is {overlay.pin.identity}"
-        fix = f"run `npu-overlays lock {overlay.name}`"
-        raise ConfigError(Problem(where=str(overlay.folder / LOCK_FILE), what=what, fix=fix))
+        raise ConfigError(Problem(where=str(overlay.folder / LOCK_FILE), what=what, fix=_again(overlay)))
 
 
 def is_unlocked(overlay: Overlay) -> bool:
@@ -51,7 +50,7 @@ def read_lock(overlay: Overlay) -> bytes:
     file = overlay.folder / LOCK_FILE
     if not file.is_file():
         if (overlay.folder / PORT_FILE).is_file():
-            fix = f"run `npu-overlays port {overlay.name} --continue`, which locks it"
+            fix = f"run `npu-overlays port {overlay.argument} --continue`, which locks it"
             raise ConfigError(Problem(where=str(overlay.folder), what="its port is not finished", fix=fix))
         raise ConfigError(Problem(where=str(file), what="missing", fix=_again(overlay)))
     try:
@@ -61,7 +60,7 @@ def read_lock(overlay: Overlay) -> bytes:
 
 
 def _again(overlay: Overlay) -> str:
-    return f"run `npu-overlays lock {overlay.name}`"
+    return f"run `npu-overlays lock {overlay.argument}`"
 
 
 def loaded(overlay: Overlay, content: bytes, made: Callable[[Mapping[str, Any]], T]) -> T:

@@ -16,7 +16,7 @@ from npu_overlays.model.imports import all_imported
 from npu_overlays.model.module import Module
 from npu_overlays.model.shipped_modules import is_package_file, module_name
 from npu_overlays.model.symbols import Imported
-from npu_overlays.model.syntax import is_name
+from npu_overlays.model.syntax import is_name, nodes_of
 from npu_overlays.model.tokens import significant
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.content import Content
@@ -234,5 +234,5 @@ def _imported(path: str, pin: Pin, *trees: ast.Module) -> Mapping[str, Imported]
     own, package = module_name(pin.place(path)), is_package_file(path)
     found: dict[str, Imported] = {}
     for tree in trees:
-        found.update((one.local, one) for one in all_imported(tree, own, package=package))
+        found.update((one.local, one) for one in all_imported(nodes_of(tree), own, package=package))
     return found

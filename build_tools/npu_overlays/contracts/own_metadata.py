@@ -14,12 +14,13 @@ from packaging.utils import canonicalize_name
 
 from npu_overlays.model import Model
 from npu_overlays.model.shipped_modules import ShippedModules
-from npu_overlays.model.syntax import call_arguments, nodes_of, text_of
+from npu_overlays.model.syntax import call_arguments, text_of
 from npu_overlays.overlay.project import Overlay
 
 _METADATA = re.compile(r"importlib[._]metadata\.(?=\w+(\.from_name)?$)")
 _DISTRIBUTION = ("distribution", "Distribution.from_name")
 _OF_FILES = ("files", "locate_file", "read_text", "entry_points")
+_MENTIONED = re.compile(rb"\b(?:%s)\b" % "|".join(_OF_FILES).encode())
 
 
 def own_metadata_readers(model: Model, project: str) -> list[str]:
@@ -48,11 +49,9 @@ def own_metadata_notices(overlay: Overlay, model: Model) -> list[str]:
 
 def _reads_own_metadata(modules: ShippedModules, path: str, project: str) -> bool:
     content = modules.read(path)
-    mentioned = b"importlib" in content and b"metadata" in content
-    tree = modules.parsed.tree(content) if mentioned else None
-    if tree is None:
-        return False
-    nodes, name = nodes_of(tree), modules.name(path)
+    mentioned = b"importlib" in content and b"metadata" in content and _MENTIONED.search(content)
+    nodes = modules.parsed.nodes(content) if mentioned else []
+    name = modules.name(path)
     imported: dict[str, str] = {}
     for node in nodes:
         for one in modules.imported(name, node):

@@ -89,7 +89,7 @@ class MergedText:
                     continue
                 own = load.name in added or any(load.name == one.name for one in operation.imports)
                 yield from (self._captured if own else self._mangled)(scope, load, operation)
-                if load.name not in added and self._order.runs_on_import(load):
+                if load.name not in added:
                     yield from self._unbound(scope, load, operation)
                 other = builtin.get(load.name)
                 if other and scope.owner(load.name).parent is None:
@@ -153,7 +153,10 @@ class MergedText:
         outer = scope.owner(load.name).parent is None and not hasattr(builtins, load.name)
         known = self.module.scopes.bound(load.name) if outer else []
         own = load.eager or operation.action == "wrapped" or not self._reads_upstream(load.name, operation)
-        if known and own and not load.annotation and self._order.is_early(load, known[0], wary=False):
+        if not known or not own or load.annotation:
+            return
+        runs = self._order.runs_on_import(load) and self._order.is_early(load, known[0], wary=False)
+        if runs or self._order.is_called_early(scope, load, known[0]):
             what = f"`{load.name}` is read while the module is imported, before it is bound"
             later = "take it out of `globals()`, where it may be missing"
             fix = "write it in front of an operation further down" if load.eager else later

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from npu_overlays.model.definitions import FUNCTIONS, blocks, is_typing_only
 from npu_overlays.model.functions import own_nodes
 from npu_overlays.model.lazy_packages import Lazy, lazy_of, looks_lazy
 from npu_overlays.model.scopes import Binding, Scopes
-from npu_overlays.model.syntax import all_of, elements, is_name, nodes_of, targets
+from npu_overlays.model.syntax import elements, is_name, nodes_of, targets
 
 # What can give a module names that its text does not bind, or put another module in its place.
 _DYNAMIC = re.compile(rb"\bglobals\s*\(|\b(?:vars|locals)\s*\(\s*\)|\bexec\s*\(|\bsys\s*\.\s*modules\b|\b__getattr__\b")
@@ -90,40 +91,48 @@ def typing_only(body: Sequence[ast.stmt], *, inside: bool = False) -> Iterator[a
             yield from typing_only(node.body, inside=inside)
 
 
-def local_annotations(tree: ast.Module) -> Iterator[ast.AnnAssign]:
-    """Yield what annotates local variables, which Python never evaluates; a class in a function has none."""
-    for function in nodes_of(tree):
-        if isinstance(function, FUNCTIONS):
-            for node in own_nodes(function):
-                if isinstance(node, ast.AnnAssign):
-                    yield node
+def local_annotations(nodes: Sequence[ast.AST]) -> Iterator[ast.AnnAssign]:
+    """Yield what of a module's nodes annotates local variables; a class in a function has none.
+
+    Python never evaluates it.
+    """
+    lines = sorted(node.lineno for node in nodes if isinstance(node, ast.AnnAssign))
+    for function in nodes:
+        if not isinstance(function, FUNCTIONS):
+            continue
+        if bisect_left(lines, function.lineno) == bisect_right(lines, function.end_lineno or 0):
+            continue  # most have none, and to walk all of them takes long
+        for node in own_nodes(function):
+            if isinstance(node, ast.AnnAssign):
+                yield node
 
 
-def unevaluated(tree: ast.Module) -> set[ast.AST]:
-    """Return every node that only type checkers evaluate.
+def unevaluated(nodes: Sequence[ast.AST]) -> set[ast.AST]:
+    """Return those of a module's nodes that only type checkers evaluate.
 
     They see ``if TYPE_CHECKING:`` wherever it stands, and the annotations of local variables, or with the
     ``__future__`` import all of them.
     """
     kept: set[ast.AST] = set()
-    for branch in all_of(tree, ast.If):
-        for statement in typing_block(branch):
-            kept.update(nodes_of(statement))
-    for node in _annotated(tree):
+    for branch in nodes:
+        if isinstance(branch, ast.If):
+            for statement in typing_block(branch):
+                kept.update(nodes_of(statement))
+    for node in _annotated(nodes):
         for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             if isinstance(annotation, ast.AST):
                 kept.update(nodes_of(annotation))
     return kept
 
 
-def _annotated(tree: ast.Module) -> Sequence[ast.AST]:
+def _annotated(nodes: Sequence[ast.AST]) -> Sequence[ast.AST]:
     """Return the nodes whose annotations Python does not evaluate."""
-    for node in tree.body:
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             for alias in node.names:
                 if alias.name == "annotations":
-                    return nodes_of(tree)
-    return list(local_annotations(tree))
+                    return nodes
+    return list(local_annotations(nodes))
 
 
 def _stays(bindings: list[Binding]) -> bool:

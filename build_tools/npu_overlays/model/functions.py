@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
-from npu_overlays.model.syntax import is_name, last_name, nodes_of
+from npu_overlays.model.syntax import children, is_name, last_name, nodes_of
 
 FunctionKind = Literal["plain function", "generator", "coroutine", "async generator"]
 # What reads the frames below it, and so meets a wrapper: by attribute, by name, or as a keyword argument.
@@ -44,7 +44,12 @@ def a_kind(kind: FunctionKind) -> str:
 
 def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
     """Yield what a function's body holds and runs itself, without the bodies of functions and classes inside it."""
-    pending: list[ast.AST] = list(function.body)
+    return nodes_run(function.body)
+
+
+def nodes_run(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield what statements hold and run themselves, without the bodies of functions and classes inside them."""
+    pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()
         yield node
@@ -58,7 +63,7 @@ def outer_parts(node: ast.AST) -> list[ast.AST]:
         return [*getattr(node, "decorator_list", []), *defaults]
     if isinstance(node, ast.ClassDef):
         return [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
-    return list(ast.iter_child_nodes(node))
+    return children(node)
 
 
 def frame_lookers(node: FunctionNode) -> list[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
+from math import inf
 from typing import cast
 
 from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
-from npu_overlays.model.scopes import Binding, Load
+from npu_overlays.model.scopes import Binding, Load, Scope
+from npu_overlays.model.syntax import called, nodes_of
 
 
 class ImportOrder:
@@ -41,6 +43,7 @@ class ImportOrder:
             binders = self._binders.setdefault(name.partition(".")[0], set())
             # What a class body makes a global and calls says nothing of the other parts of the class.
             binders.update(self._number(binding.node) for binding in bindings if id(binding.node) not in self._early)
+        self._module = module
         self._called_before = cache(self._find_called_before)
 
     def runs_on_import(self, load: Load) -> bool:
@@ -53,6 +56,48 @@ class ImportOrder:
         decorated = wary and reader in self._decorated
         runs = self.runs_on_import(load) or decorated
         return reader < binder and (runs or reader in self._called_before(binder))
+
+    def is_called_early(self, scope: Scope, load: Load, binding: Binding) -> bool:
+        """Return whether a function of the module that reads a name itself is called before that binding."""
+        first_call = self._first_calls.get(self._number(load.at), inf)
+        return first_call < self._number(binding.node) and self._is_functions_own(scope)
+
+    def _is_functions_own(self, scope: Scope) -> bool:
+        """Return whether a scope is that of a function of the module, or of a comprehension in it."""
+        while scope.transparent and scope.parent:
+            scope = scope.parent
+        return scope.parent is self._module.scopes.module
+
+    @cached_property
+    def _calls(self) -> list[tuple[set[str], set[str]]]:
+        """Of each statement the names that it calls while the module is imported, and those that its function calls."""
+        heads: set[int] = set()
+        for node in nodes_of(self._module.tree):
+            if isinstance(node, ast.Call):
+                heads.add(id(node.func))
+            heads.update(id(called(one)) for one in getattr(node, "decorator_list", []))
+        found: list[tuple[set[str], set[str]]] = [(set(), set()) for _ in self._starts]
+        for scope in self._module.scopes.all:
+            own = self._is_functions_own(scope)
+            for load in scope.loads:
+                if id(load.at) in heads and (load.eager or own) and scope.owner(load.name).parent is None:
+                    found[self._number(load.at)][0 if load.eager else 1].add(load.name)
+        return found
+
+    @cached_property
+    def _first_calls(self) -> dict[int, int]:
+        """By a function's statement the first one that calls it, by itself or by other functions above it."""
+        found: dict[int, int] = {}
+        for place, (names, _) in enumerate(self._calls):
+            pending, known = set(names), set[str]()
+            while pending:
+                name = pending.pop()
+                known.add(name)
+                for number in self._binders.get(name, set()):
+                    if number < place and isinstance(self._module.tree.body[number], ast.FunctionDef):
+                        found.setdefault(number, place)
+                        pending |= self._calls[number][1] - known
+        return found
 
     def _number(self, node: ast.AST) -> int:
         """Return which of the module's statements a node stands in."""

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator
 
 from npu_overlays.model.definitions import FUNCTIONS, bound_name
 from npu_overlays.model.symbols import Imported
-from npu_overlays.model.syntax import all_of
 
 _NAMED = (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
 
-def all_imported(tree: ast.AST, module: str, *, package: bool) -> Iterator[Imported]:
-    """Yield the names that imports anywhere in a piece of syntax bind, in functions too; otherwise as `imported`."""
-    for node in all_of(tree, (ast.Import, ast.ImportFrom)):
+def all_imported(nodes: Iterable[ast.AST], module: str, *, package: bool) -> Iterator[Imported]:
+    """Yield the names that the imports among some nodes bind, in functions too; otherwise as `imported`."""
+    for node in nodes:
         yield from imported(node, module, package=package)
 
 

@@ -65,7 +65,10 @@ def lazy_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Lazy:
 
 def looks_lazy(content: bytes) -> bool:
     """Return whether a module's text looks as if it put another in its place, or had names only when asked for them."""
-    return bool(_IN_ITS_PLACE.search(content) or _ON_DEMAND.search(content))
+    # To look for a word first takes a tenth of the time: few modules hold one.
+    if b"__name__" in content and _IN_ITS_PLACE.search(content):
+        return True
+    return b"__getattr__" in content and _ON_DEMAND.search(content) is not None
 
 
 def _imported(node: ast.ImportFrom) -> Iterator[LazyEntry]:

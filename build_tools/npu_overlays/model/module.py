@@ -14,7 +14,7 @@ from npu_overlays.model.definitions import Definition, FunctionNode, branches_of
 from npu_overlays.model.encodings import as_declared, as_utf8, encoding_of
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Binding, Scopes
-from npu_overlays.model.syntax import line_starts, syntax_tree
+from npu_overlays.model.syntax import line_starts, nodes_of, syntax_tree
 from npu_overlays.model.tokens import tokens
 
 _BY_PATCH = "change this file by a patch under patches/"
@@ -117,6 +117,11 @@ class Module:
         for definition in definitions_of(self.tree):
             found.setdefault(definition.name, []).append(definition)
         return found
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Its whole syntax, as `nodes_of` lists it."""
+        return nodes_of(self.tree)
 
     @cached_property
     def scopes(self) -> Scopes:

@@ -9,15 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 from npu_overlays.model.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
 from npu_overlays.model.scopes import Binding, How, Load, Scope, Scopes
-from npu_overlays.model.syntax import is_name
+from npu_overlays.model.syntax import INNER_FIELDS, is_name
 
 # Strings in their brackets are values, not annotations.
 _LITERAL = ("Literal", "Annotated")
 _KEPT = 128
-
-
-# Fields that hold no node, or one without names: contexts and operators.
-_NAMELESS = {"attr", "conversion", "ctx", "id", "kind", "level", "module", "op", "ops", "type_comment"}
 
 
 @lru_cache(maxsize=_KEPT)
@@ -26,16 +22,6 @@ def read_scopes(tree: ast.Module) -> Scopes:
     scopes = Scopes()
     _Reader(scopes).read(tree)
     return scopes
-
-
-class _Fields(dict[type[ast.AST], tuple[str, ...]]):
-    """The fields of each type of node in which there may be names."""
-
-    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        return self.setdefault(kind, tuple(name for name in kind._fields if name not in _NAMELESS))
-
-
-_FIELDS = _Fields()
 
 
 class _Position(NamedTuple):
@@ -92,7 +78,7 @@ class _Walk:
         inner, pending = place, self._pending
         if isinstance(node, ast.stmt) and (place.direct or place.how != "definition"):
             inner = place._replace(direct=False, how="definition")
-        for name in _FIELDS[type(node)]:
+        for name in INNER_FIELDS[type(node)]:
             value = getattr(node, name, None) if name not in but else None
             if isinstance(value, ast.AST):
                 pending.append((value, inner))

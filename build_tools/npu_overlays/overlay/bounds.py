@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from npu_overlays.overlay.sections import letter
+from npu_overlays.sources.pin import version_of
 
 SINCE_UNTIL = ("since", "until")
 
@@ -43,7 +44,7 @@ class Bounds:
 
     def faults(self) -> Iterator[tuple[str, str, str]]:
         """Yield which of the two is wrong, how, and what to do."""
-        found = {name: _version_of(value) for name, value in (("since", self.since), ("until", self.until)) if value}
+        found = {name: version_of(value) for name, value in (("since", self.since), ("until", self.until)) if value}
         for name, version in found.items():
             if version is None:
                 yield name, f"`{getattr(self, name)}` is not a version", f'{name}="0.6.0", say'
@@ -61,10 +62,3 @@ def patch_bounds(content: bytes) -> Bounds:
     """Return what the lines above a patch's diff say: ``Since: 0.6.0``, ``Until: 0.7.0``."""
     stated = _HEADER.findall(letter(content))
     return Bounds(**{name.decode().lower(): text.decode("utf-8", "replace") for name, text in stated})
-
-
-def _version_of(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from packaging.version import InvalidVersion, Version
+from npu_overlays.sources.pin import version_of
 
 Kind = Literal["version", "commit", "symbol", "no symbol"]
 _BEGINS = re.compile(r"(version|commit|symbol|no symbol)\s+(\S.*)", re.DOTALL)
@@ -41,7 +41,7 @@ def condition(text: str) -> Condition | None:
         return None
     kind, rest = found[1], found[2].strip()
     if kind == "version":
-        return Condition(kind="version", value=rest) if _is_version(rest) else None
+        return Condition(kind="version", value=rest) if version_of(rest) else None
     if kind == "commit":
         return Condition(kind="commit", value=rest) if re.fullmatch(r"[0-9a-f]{7,40}", rest) else None
     named = _SYMBOL.fullmatch(rest)
@@ -57,11 +57,3 @@ def fault(text: str) -> tuple[str, str] | None:
     if _BEGINS.fullmatch(text.strip()) and condition(text) is None:
         return f"`{text}` begins as a condition and is none", _WRITTEN
     return None
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True

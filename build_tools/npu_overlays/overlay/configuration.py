@@ -25,7 +25,7 @@ from npu_overlays.overlay.settings import (
     read_packages,
     read_repository,
 )
-from npu_overlays.overlay.tables import Table, load_toml
+from npu_overlays.overlay.tables import Table, read_bytes, toml_of
 from npu_overlays.sources.pin import Archive, Pin
 
 BACKEND = "npu_overlays.backend"
@@ -48,7 +48,8 @@ def load_overlay(folder: Path) -> Overlay:
     """Return the pin in `folder` with its layers; raises `ConfigError` with every mistake of its file, or of theirs."""
     file = folder / CONFIG_FILE
     problems: list[Problem] = []
-    values = load_toml(file)
+    content = read_bytes(file)
+    values = toml_of(content, file)
     if not isinstance(values.get("tool", {}), dict) or "overlay" not in values.get("tool", {}):
         what = "has no [tool.overlay], so it is no overlay"
         raise ConfigError(Problem(where=str(file), what=what, fix=f"an overlay's file has at least:\n\n{MINIMAL}"))
@@ -56,7 +57,8 @@ def load_overlay(folder: Path) -> Overlay:
     own = document.table("tool").table("overlay")
     found = find_layers(folder, own)
     table = Table(inherited(values["tool"]["overlay"], found), where=str(file), key="tool.overlay", problems=problems)
-    overlay = replace(_read_overlay(folder, table, found), own_not_built=own.texts("not-built"))
+    overlay = _read_overlay(folder, table, found)
+    overlay = replace(overlay, own_not_built=own.texts("not-built"), text=content.decode("utf-8"))
     _check_build_settings(document, values)
     if problems:
         raise ConfigError(dict.fromkeys(problems))

@@ -72,13 +72,13 @@ def load_content(overlay: Overlay, version: str, forms: FormTargets | None = NO_
     layers = read_layers(chain, selection.drops_file, forms or NO_FORMS)
     if known is None and (bounded := next(layers.bounded(), None)):
         what = f"is for some versions of {overlay.pin.project} ({bounded[2]}), and which is pinned is not known yet"
-        fix = f"run `npu-overlays lock {overlay.name}`"
+        fix = f"run `npu-overlays lock {overlay.argument}`"
         raise ConfigError([*layers.problems, Problem(where=bounded[1], what=what, fix=fix)])
     operations = selection.kept(layers.operations, lambda one: (one.path, f"{one.path}:{one.symbol}"))
     content = Content(
         overlay=overlay,
         layers=tuple(layer.name for layer in overlay.layers),
-        operations=tuple(_with_anchors(operations)),
+        operations=with_anchors(operations),
         files=tuple(selection.kept(layers.files, lambda file: file.names)),
         patches=tuple(selection.kept(layers.patches, lambda file: file.names)),
         edits=tuple(selection.kept(layers.edits, lambda edit: (edit.path,))),
@@ -171,15 +171,6 @@ class _Selection:
 def needs_version(overlay: Overlay) -> bool:
     """Return whether something that a pin is made of applies to some versions of upstream only."""
     return next(read_layers(overlay.chain).bounded(), None) is not None
-
-
-def _with_anchors(operations: Iterable[Operation]) -> Iterator[Operation]:
-    """Yield operations with their anchors, which are among those of their file that apply."""
-    by_file: dict[str, list[Operation]] = {}
-    for operation in operations:
-        by_file.setdefault(operation.file, []).append(operation)
-    for those in by_file.values():
-        yield from with_anchors(those)
 
 
 def _clashes(content: Content) -> Iterator[Problem]:

@@ -172,7 +172,7 @@ def _files(layers: Iterable[Layer], kind: str, problems: list[Problem]) -> list[
                 continue
             relative = path.relative_to(root).as_posix()
             label = layer.label(f"{kind}/{relative}")
-            if fault := _file_fault(path, root, kind):
+            if fault := _content_fault(path, root, kind):
                 problems.append(Problem(where=label, what=fault[0], fix=fault[1]))
                 continue
             executable = bool(path.stat().st_mode & 0o100)
@@ -186,13 +186,20 @@ def _files(layers: Iterable[Layer], kind: str, problems: list[Problem]) -> list[
     return found
 
 
-def _file_fault(path: Path, root: Path, kind: str) -> tuple[str, str] | None:
-    """Return why a path cannot be a file of a content folder, and what to do; None where it can."""
+def file_fault(path: Path, root: Path) -> tuple[str, str] | None:
+    """Return why a path below `root` cannot be a file that is shipped, and what to do; None where it can."""
     if path.is_symlink() or not path.is_file():
         return "is not a regular file", "put the file itself there"
     if unsafe(path.relative_to(root).as_posix()):
         # A wheel lists its files in lines, and a terminal obeys what it cannot show.
         return "has a name with a backslash, or with characters that cannot be shown", "rename it"
+    return None
+
+
+def _content_fault(path: Path, root: Path, kind: str) -> tuple[str, str] | None:
+    """Return why a path cannot be a file of a content folder, and what to do; None where it can."""
+    if fault := file_fault(path, root):
+        return fault
     if is_left_over(path, root):
         what = "is by its name what an editor or a merge left behind"
         return what, "delete it; if it is meant, give it another name"

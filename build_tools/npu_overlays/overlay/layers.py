@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.pin_faults import is_folder_name
@@ -27,9 +27,6 @@ from npu_overlays.overlay.settings import (
 )
 from npu_overlays.overlay.tables import Table, read_bytes, toml_of
 from npu_overlays.paths import at_home
-
-if TYPE_CHECKING:
-    pass
 
 # In an sdist, the layers lie below this folder, each in one that is numbered.
 BUNDLED_LAYERS = "layers"
@@ -175,6 +172,7 @@ def _layer_of(folder: Path, content: bytes) -> Found:
         drops=read_drops(table),
         files=read_files(table),
         assigned=read_assigned(table),
+        text=content.decode("utf-8"),
     )
     table.refuse_others()
     if problems:

@@ -50,7 +50,7 @@ def read_operations(
         problems += strays
     if problems := problems or list(_idle(parsed, operations)):
         raise MergeError(problems)
-    return tuple(with_anchors(operations))
+    return with_anchors(operations)
 
 
 def _read_operations(parsed: ParsedFile, forms: FormTargets) -> Iterator[Operation | Problem]:

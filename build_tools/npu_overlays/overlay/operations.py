@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -164,15 +164,15 @@ class Operation:
         return int(self.where.rpartition(":")[2])
 
 
-def with_anchors(operations: Sequence[Operation]) -> Iterator[Operation]:
-    """Yield the operations of a file; an addition at module level goes in front of the target of the next operation."""
-    for number, operation in enumerate(operations):
-        if operation.action != "added" or operation.owner:
-            yield operation
-            continue
-        before = ""
-        for other in operations[number + 1 :]:
-            if other.path == operation.path and (other.action != "added" or other.owner):
-                before = other.name.partition(".")[0]
-                break
-        yield replace(operation, before=before)
+def with_anchors(operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    """Return operations; an addition at module level goes in front of the target of the next operation of its file."""
+    found: list[Operation] = []
+    following: dict[tuple[str, str], str] = {}
+    for operation in reversed(operations):
+        place = (operation.file, operation.path)
+        if operation.action == "added" and not operation.owner:
+            found.append(replace(operation, before=following.get(place, "")))
+        else:
+            following[place] = operation.name.partition(".")[0]
+            found.append(operation)
+    return tuple(reversed(found))

@@ -53,6 +53,7 @@ _LINKS = {
 _AS_GIT_DOES = "make it with git diff --src-prefix=a/ --dst-prefix=b/"
 _ACCEPTED = re.compile(rb"^Accept:", re.IGNORECASE | re.MULTILINE)
 _CRLF = re.compile(rb"^(?:diff --git|@@) .*\r$", re.MULTILINE)
+_CONTEXT_DIFF = re.compile(rb"^\*\*\* \S.*\n--- \S.*\n\*{15}", re.MULTILINE)
 _BINARY = re.compile(rb"^Binary files .* differ\r?$", re.MULTILINE)
 
 
@@ -72,9 +73,7 @@ class PatchFile:
 def read_patch(file: OverlayFile) -> PatchFile:
     """Check a patch file and return what it touches; raises `MergeError` with every mistake."""
     if not any(section.header for section in sections(file.content)):
-        coloured = b"\x1b[" in file.content
-        what = "is coloured" if coloured else "holds no `diff --git`"
-        fix = "make it with git diff --no-color" if coloured else "export it with git diff, or delete it"
+        what, fix = unread(file.content, "`diff --git`")
         raise MergeError(Problem(where=file.file, what=what, fix=fix))
     patch, mistakes = parsed_patch(file)
     if not patch.reason.why:
@@ -82,6 +81,15 @@ def read_patch(file: OverlayFile) -> PatchFile:
     if mistakes:
         raise MergeError(one.problem(file) for one in mistakes)
     return patch
+
+
+def unread(content: bytes, lacks: str) -> tuple[str, str]:
+    """Return why a file cannot be read as a patch, and what to do; `lacks` is what it holds none of."""
+    if b"\x1b[" in content:
+        return "is coloured", "make it with git diff --no-color"
+    if _CONTEXT_DIFF.search(content):
+        return "is a context diff", "make it with git diff"
+    return f"holds no {lacks}", "export it with git diff, or delete it"
 
 
 class Mistake(NamedTuple):
@@ -97,12 +105,7 @@ class Mistake(NamedTuple):
 
 
 def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile, list[Mistake]]:
-    """Return a patch of any program, and its mistakes.
-
-    Args:
-        file: the patch.
-        strip: how many folders its names have in front; None where they show it.
-    """
+    """Return a patch of any program, and its mistakes; `strip` is how many folders its names begin with, if known."""
     listed = sections(file.content)
     strips: set[int | None] = {section.strip() for section in listed} if strip is None else {strip}
     counted = next(iter(strips)) if len(strips) == 1 else None
@@ -184,6 +187,8 @@ def _content_mistakes(content: bytes) -> Iterator[Mistake]:
             yield Mistake(line, f"makes or changes a {what}, which a wheel cannot hold", "leave that file out")
     if line := _first(content, _BINARY, start=start):
         yield Mistake(line, "says that a binary file differs, and not how", "make it with git diff --binary")
+    if line := _first(content, _CONTEXT_DIFF):
+        yield Mistake(line, "holds a context diff, which git does not apply", "make it with git diff")
     if content[-1:] != b"\n":
         fix = "see that nothing is lost, and end it with a line end"
         yield Mistake(content.count(b"\n") + 1, "ends in the middle of a line", fix)

@@ -14,9 +14,9 @@ from packaging.utils import (
     parse_sdist_filename,
     parse_wheel_filename,
 )
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
-from npu_overlays.sources.pin import Archive
+from npu_overlays.sources.pin import Archive, version_of
 
 TRANSPORTS = ("https", "http", "ssh", "git", "file")
 _SCP = re.compile(r"([\w.][\w.+-]*@)?[\w.][\w.-]*:[^:].*")
@@ -56,7 +56,8 @@ def _address_fault(url: str, scheme: str) -> str:
 
 def archive_faults(archive: Archive) -> Iterator[tuple[str, str, str]]:
     """Yield the key, the mistake and what to do for each value of an archive that is not what it must be."""
-    name, version = _name(archive.distribution), _version(archive.version)
+    name = _name(archive.distribution)
+    version = None if _odd(archive.version) else version_of(archive.version)
     if archive.distribution and name is None:
         yield "distribution", f"{archive.distribution!r} is not a name of a distribution", "write it as the index does"
     if archive.version and version is None:
@@ -97,11 +98,4 @@ def _name(text: str) -> str | None:
     try:
         return None if _odd(text) else canonicalize_name(text, validate=True)
     except InvalidName:
-        return None
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return None if _odd(text) else Version(text)
-    except InvalidVersion:
         return None

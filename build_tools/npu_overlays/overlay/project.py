@@ -9,6 +9,7 @@ from pathlib import Path
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.tables import place_in
+from npu_overlays.paths import as_argument
 from npu_overlays.sources.pin import Pin
 from npu_overlays.sources.tree import Source, SourceKind
 from npu_summary.versions import local_parts
@@ -78,10 +79,12 @@ class Layer:
     files: tuple[FileSettings, ...] = ()  # what it says of added files of its ``tree/``
     assigned: tuple[Assigned, ...] = ()  # what upstream goes on assigning at run time
 
+    text: str = field(default="", compare=False, repr=False)  # of the file of its settings, as it was read
+
     def where(self, key: str) -> str:
         """Return the place of a setting of its, for messages."""
         file, table = self.settings
-        return place_in(self.folder / file, f"{table}.{key}" if table else key)
+        return place_in(self.folder / file, f"{table}.{key}" if table else key, self.text)
 
     def label(self, path: str) -> str:
         """Return what a file of its is called in messages, wherever the folder lies."""
@@ -110,6 +113,7 @@ class Overlay:
     drops: tuple[Drop, ...] = ()  # what it drops of its layers
     files: tuple[FileSettings, ...] = ()  # what it says of added files that are this pin's own
     assigned: tuple[Assigned, ...] = ()  # what only this pin's upstream goes on assigning at run time
+    text: str = field(default="", compare=False, repr=False)  # of its configuration, as it was read
     # when all of this was read, in nanoseconds since the epoch
     read_at: int = field(default_factory=time.time_ns, compare=False, repr=False)
 
@@ -124,6 +128,7 @@ class Overlay:
             drops=self.drops,
             files=self.files,
             assigned=self.assigned,
+            text=self.text,
         )
         return (*self.layers, own)
 
@@ -131,6 +136,11 @@ class Overlay:
     def name(self) -> str:
         """``<project>@<first seven digits of the commit, or version>``, and the label where there is one."""
         return f"{self.pin.project}@{self.pin.short}{f'-{self.label}' if self.label else ''}"
+
+    @property
+    def argument(self) -> str:
+        """What names it on a command line in the current folder."""
+        return as_argument(self.folder)
 
     @property
     def distribution(self) -> str:
@@ -149,15 +159,11 @@ class Overlay:
         return bundled if bundled.is_dir() else self.folder.parent
 
     def version(self, upstream: str, source: Source, build: str) -> str:
-        """Return the wheel's version: a local version that says what was changed where.
+        """Return the wheel's version, upstream's with a local version that says what was changed where.
 
         An archive can lack files of the commit, so what is made from it has another version: ``a`` and its digest
-        instead of ``g`` and the commit. Of the two, installers prefer the commit's.
-
-        Args:
-            upstream: upstream's version.
-            source: where upstream's bytes come from.
-            build: the number of a revision, or what stands for a development build after it.
+        instead of ``g`` and the commit. Of the two, installers prefer the commit's. `build` is the number of a
+        revision, or what stands for a development build after it.
         """
         bytes_of = f"g{source.commit[:7]}" if source.kind == "git" else f"a{source.sha256[:7]}"
         parts = [self.suffix, build, *filter(None, [self.label]), bytes_of]

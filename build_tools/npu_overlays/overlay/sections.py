@@ -242,8 +242,9 @@ def _sections(content: bytes) -> list[Section]:
             continue
         if line.startswith(b"diff --git "):
             found.append(Section(header=line.removeprefix(b"diff --git ").rstrip(b"\r")))
-        elif _begins_plainly(line, following) and not (found and found[-1].takes_names and found[-1].header):
-            found.append(Section(header=b""))
+        elif line.startswith(b"--- ") and following.startswith(b"+++ "):
+            if not (found and found[-1].takes_names and found[-1].header):
+                found.append(Section(header=b""))  # of another program than git
         elif found and (hunk := _HUNK.match(line)):
             left = [int(hunk.group(name) or 1) for name in ("old", "new")]
             found[-1].hunks.append(_Body(line=int(hunk.group("line")), left=left))
@@ -252,11 +253,6 @@ def _sections(content: bytes) -> list[Section]:
         if found:
             found[-1].lines.append(line)
     return found
-
-
-def _begins_plainly(line: bytes, following: bytes) -> bool:
-    """Return whether a line begins a section that another program than git has written."""
-    return line.startswith(b"--- ") and following.startswith(b"+++ ")
 
 
 def _with_prefix(name: bytes, prefix: bytes) -> bytes:

@@ -17,12 +17,7 @@ from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FOLDER
 
 @dataclass(frozen=True, kw_only=True)
 class Stacks(Catalogue):
-    """The stacks beside a folder of overlays.
-
-    Args:
-        stacks: the default one first.
-        settings: what holds for all of them.
-    """
+    """The stacks beside a folder of overlays, the default one first, and what holds for all of them."""
 
     folder: Path  # where they were read from
 

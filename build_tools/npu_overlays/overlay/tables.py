@@ -32,8 +32,6 @@ _TOKEN = re.compile(
 )
 # "at line 3, column 4" of the parser's messages.
 _AT = re.compile(r"at line (\d+)")
-# The content that each configuration had when it was read: messages name lines of that, and no file is opened again.
-_AS_READ: dict[str, bytes] = {}
 _NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
 
 
@@ -45,15 +43,13 @@ def load_toml(path: Path) -> dict[str, Any]:
 def read_bytes(path: Path) -> bytes:
     """Return the bytes of a file; raises `ConfigError` naming it where it cannot be read."""
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise ConfigError(
             Problem(
                 where=str(path), what=f"cannot be read: {error.strerror}", fix="see that it is there and may be read"
             )
         ) from error
-    _AS_READ[str(path)] = content
-    return content
 
 
 def toml_of(content: bytes, path: Path) -> dict[str, Any]:
@@ -81,10 +77,13 @@ def _parse(content: bytes) -> dict[str, Any]:
     return values
 
 
-def place_in(file: Path | str, key: str) -> str:
-    """Return the place of a key for messages, ``FILE:LINE: KEY``; without the line where the file cannot be read."""
+def place_in(file: Path | str, key: str, text: str = "") -> str:
+    """Return the place of a key for messages, ``FILE:LINE: KEY``; without the line where the file cannot be read.
+
+    `text` is the file's, where that was read before.
+    """
     try:
-        text = (_AS_READ.get(str(file)) or Path(file).read_bytes()).decode("utf-8")
+        text = text or Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return f"{file}: {key}"
     return f"{file}:{line_of_key(text, key)}: {key}"
@@ -160,24 +159,23 @@ class Table:
 
     def problem(self, key: str, what: str, fix: str = "") -> None:
         """Note a mistake at one of this table's keys."""
-        dotted = f"{self._key}.{key}" if self._key else key
-        self.problems.append(Problem(where=place_in(self._where, dotted), what=what, fix=fix))
+        self.problems.append(Problem(where=place_in(self._where, self._dotted(key)), what=what, fix=fix))
+
+    def _dotted(self, key: str) -> str:
+        return f"{self._key}.{key}" if self._key else key
 
     def get(self, key: str, kind: type[T], default: T | None = None, *, hint: str = "") -> T:
         """Return a value of the given type; without `default` the key is required."""
         self._asked.add(key)
         value = self._values.get(key, default)
         if value is None:
-            self.problem(key, "missing", hint or self._addition(key, kind))
+            addition = f"add the table [{self._dotted(key)}]" if kind is dict else f"add {key} = {_NAMES[kind]}"
+            self.problem(key, "missing", hint or addition)
         elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             self.problem(key, f"must be {_NAMES[kind]}, not {value!r}", hint)
         else:
             return value
         return kind() if default is None else default
-
-    def _addition(self, key: str, kind: type) -> str:
-        dotted = f"{self._key}.{key}" if self._key else key
-        return f"add the table [{dotted}]" if kind is dict else f"add {key} = {_NAMES[kind]}"
 
     def positive(self, key: str, default: int | None = None) -> int:
         """Return a whole number from 1 on."""
@@ -217,12 +215,10 @@ class Table:
             if isinstance(values, dict):
                 yield self._child(f"{key}[{number}]", values)
             else:
-                dotted = f"{self._key}.{key}" if self._key else key
-                self.problem(f"{key}[{number}]", "must be a table", f"write [[{dotted}]]")
+                self.problem(f"{key}[{number}]", "must be a table", f"write [[{self._dotted(key)}]]")
 
     def _child(self, key: str, values: Mapping[str, Any]) -> Table:
-        dotted = f"{self._key}.{key}" if self._key else key
-        return Table(values, where=self._where, key=dotted, problems=self.problems)
+        return Table(values, where=self._where, key=self._dotted(key), problems=self.problems)
 
     def refuse_others(self) -> None:
         """Note every key nobody asked for."""

@@ -46,12 +46,7 @@ INPUT_NAMES = {
 
 
 def wheel_inputs(loaded: Loaded, digest: str) -> dict[str, str]:
-    """Return everything a wheel's bytes follow from, apart from the upstream bytes the pin vouches for.
-
-    Args:
-        loaded: the overlay and its partners.
-        digest: over the files it is made of.
-    """
+    """Return all that a wheel's bytes follow from beside the pinned bytes, given the digest of its overlay's files."""
     return {**_own_inputs(loaded, digest), "tool": _tool_digest(), "hatchling": version("hatchling")}
 
 
@@ -92,12 +87,9 @@ def is_revision(loaded: Loaded, digest: str) -> bool:
 
 
 def wheel_version(loaded: Loaded, source: Source, digest: str) -> str:
-    """Return the version of an overlay's wheels; raises `UsageError` where ``SOURCE_DATE_EPOCH`` is no time.
+    """Return the version of the wheels of an overlay whose files have a digest.
 
-    Args:
-        loaded: the overlay and its partners.
-        source: where upstream's bytes come from.
-        digest: over the files it is made of.
+    Raises `UsageError` where ``SOURCE_DATE_EPOCH`` is no time.
     """
     return loaded.overlay.version(loaded.metadata.version, source, build_of(loaded, digest))
 
@@ -120,7 +112,8 @@ def _development(loaded: Loaded, digest: str, dated: int | None) -> str:
     newest = max(loaded.earlier, default="")
     if newest.endswith(f".{own}"):
         return newest  # touched, and the same
-    stamp = _stamp(_changed_at(loaded.overlay))
+    # Nobody can set the time of a change, as opposed to that of writing: copying and moving an old file count, too.
+    stamp = _stamp(max(path.stat().st_ctime_ns for path in _changing(loaded.overlay)) // 1_000_000)
     # What was deleted leaves no date behind, and a clock may have been set back.
     if newest >= stamp:
         stamp = str(int(newest[:_STAMP_DIGITS]) + 1)
@@ -130,14 +123,6 @@ def _development(loaded: Loaded, digest: str, dated: int | None) -> str:
 def _stamp(milliseconds: int) -> str:
     moment = datetime.fromtimestamp(milliseconds // 1000, timezone.utc)
     return f"{moment:%Y%m%d%H%M%S}{milliseconds % 1000:03d}"
-
-
-def _changed_at(overlay: Overlay) -> int:
-    """Return when a file that an overlay is made of changed last, in milliseconds.
-
-    Nobody can set the time of a change, as opposed to that of writing: copying and moving an old file count, too.
-    """
-    return max(path.stat().st_ctime_ns for path in _changing(overlay)) // 1_000_000
 
 
 def _changing(overlay: Overlay) -> Iterator[Path]:

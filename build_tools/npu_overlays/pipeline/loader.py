@@ -61,12 +61,7 @@ class Loaded:
 
 
 class Loader:
-    """Loads overlays that are built together, so that what they share is read once.
-
-    Args:
-        overlays: those at hand already.
-        choice: where upstreams are to come from.
-    """
+    """Loads overlays that are built together, so that what they share is read once."""
 
     def __init__(self, overlays: Sequence[Overlay], choice: Choice) -> None:
         self.choice = choice
@@ -82,6 +77,7 @@ class Loader:
             UsageError: it is an sdist, and another kind of source is asked for than its wheel is made from.
         """
         mine, partners = self._lock(overlay), self.partners(overlay)
+        build = local_parts(sdist_version(overlay)).get("build", "")
         return Loaded(
             overlay=overlay,
             locked=mine,
@@ -91,7 +87,8 @@ class Loader:
             revisions=read_revisions(overlay.folder),
             mode=self.choice.mode_for(overlay),
             clone=self.choice.clone(overlay.pin.project),
-            build=_development_of_sdist(overlay),
+            # The development build that an sdist is of was made elsewhere, and at another time.
+            build=build if "." in build else "",
         )
 
     def metadata(self, overlay: Overlay) -> UpstreamMetadata:
@@ -109,21 +106,14 @@ class Loader:
 
     def partners(self, overlay: Overlay) -> tuple[Overlay, ...]:
         """Return the overlays that a stack pairs one with; raises `ConfigError`."""
-        root = overlay.root
-        return tuple(self._partner(root, name) for name in self._stacks_beside(root).partners(overlay.name))
+        root, found = overlay.root, list[Overlay]()
+        for name in self._stacks_beside(root).partners(overlay.name):
+            if root / name not in self._overlays:
+                self._overlays[root / name] = find_overlay(root, name)
+            found.append(self._overlays[root / name])
+        return tuple(found)
 
     def _stacks_beside(self, root: Path) -> Stacks:
         if root not in self._stacks:
             self._stacks[root] = load_stacks(root)
         return self._stacks[root]
-
-    def _partner(self, root: Path, name: str) -> Overlay:
-        if root / name not in self._overlays:
-            self._overlays[root / name] = find_overlay(root, name)
-        return self._overlays[root / name]
-
-
-def _development_of_sdist(overlay: Overlay) -> str:
-    """Return the development build that an sdist is of: it was made elsewhere, and at another time."""
-    build = local_parts(sdist_version(overlay)).get("build", "")
-    return build if "." in build else ""

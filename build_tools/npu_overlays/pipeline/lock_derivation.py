@@ -104,7 +104,7 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
     carried = drift_notices(content, lock, upstream, before=before)
     # Of files that this source lacks, what was told before is kept.
     notes = sorted({*standing_notices(content, lock, upstream), *(known.told if known and absent else ())})
-    notices = [*warnings(found, content.operations), *carried, *ineffective(applied.patched)]
+    notices = [*warnings(found, content.operations), *carried, *ineffective(content.patches, applied.patched)]
     notices += unprintable_path_notices(overlay.pin, tree, overlay=overlay.name)
     notices += (f"{overlay.name}: {one}" for one in form_notices(before.forms if before else NO_FORMS, forms, model))
     return DerivedLock(content=content, lock=replace(lock, told=tuple(notes)), notices=tuple(notices))

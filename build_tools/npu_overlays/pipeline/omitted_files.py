@@ -59,13 +59,7 @@ def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[Source
 
 
 def _fix(overlay: Overlay, left: list[str], *, whole: bool) -> str:
-    """Return what to do about paths that are left out.
-
-    Args:
-        overlay: the overlay.
-        left: the paths.
-        whole: whether a wheel of upstream's is what is pinned, each file of which can be shipped as it lies there.
-    """
+    """Return what to do about paths that are left out, each of which can be shipped where a whole wheel is pinned."""
     named = f"or, where they may be missing, say so: not-built = {json.dumps(left)}"
     others = [path for path in left if not f"{path}/".startswith(f"{HEADERS}/")]
     shippable = [path for path in others if whole or "." not in path or path.endswith(".py")]

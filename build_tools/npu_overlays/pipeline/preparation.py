@@ -109,12 +109,7 @@ class AppliedInput:
 
 
 def subject(overlay: Overlay, choice: Choice) -> AppliedInput:
-    """Return an overlay, locked or not, and its upstream, for what does not look at contracts; raises `OverlayError`.
-
-    Args:
-        overlay: the overlay.
-        choice: where upstream is to come from.
-    """
+    """Return an overlay, locked or not, and its upstream; contracts are not looked at. Raises `OverlayError`."""
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
     lock = load_lock(overlay) if (overlay.folder / LOCK_FILE).is_file() else None
     tree, archive = _within_commit(overlay, lock, tree) if lock else (tree, None)
@@ -197,7 +192,7 @@ def prepare(loaded: Loaded) -> Prepared:
         record=record,
         notices=(
             *notices,
-            *ineffective(applied.patched),
+            *ineffective(content.patches, applied.patched),
             *unprintable_path_notices(overlay.pin, tree, overlay=overlay.name),
             *own_metadata_notices(overlay, applied.after),
         ),
@@ -215,7 +210,9 @@ def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozen
     actual = [*contracts(content, tree, upstream.classes), *patch_contracts(applied.patched)]
     locked = [one for one in lock.contracts if one.path not in absent]
     try:
-        notices = check_contracts(locked, actual, content.operations, overlay=content.overlay.name)
+        notices = check_contracts(
+            locked, actual, content.operations, overlay=content.overlay.name, argument=content.overlay.argument
+        )
     except MergeError as error:
         raise MergeError(dict.fromkeys([*error.problems, *problems])) from error
     if problems:
@@ -231,7 +228,7 @@ def _within_commit(overlay: Overlay, lock: Lock, tree: SourceTree) -> tuple[Sour
     if record is None:
         where = f"{overlay.folder / 'overlay.lock'}: archives"
         what = f"says nothing of {tree.source.archive}"
-        raise ConfigError(Problem(where=where, what=what, fix=f"run `npu-overlays lock {overlay.name}`"))
+        raise ConfigError(Problem(where=where, what=what, fix=f"run `npu-overlays lock {overlay.argument}`"))
     extra = set(record.extra)
     entries = {path: entry for path, entry in tree.entries.items() if path not in extra}
     return replace(tree, entries=entries), record

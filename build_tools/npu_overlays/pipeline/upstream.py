@@ -32,13 +32,9 @@ _ACTED_UPON = {"requires-dist", "provides-extra", "requires-python"}
 
 
 def acquire(overlay: Overlay, mode: acquisition.Mode, clone: Path | None, *, read: bool = True) -> SourceTree:
-    """Return the pinned upstream tree of an overlay; raises `OverlayError` where its packages cannot be shipped.
+    """Return the pinned upstream tree of an overlay, with what is shipped read at once unless `read` says otherwise.
 
-    Args:
-        overlay: the overlay.
-        mode: which kind of source it is to come from.
-        clone: a clone of the user's to take the commit from, or None.
-        read: whether what is shipped is read at once.
+    Raises `OverlayError` where its packages cannot be shipped.
     """
     tree = acquisition.acquire(overlay.pin, mode=mode, local=clone, progress=step, read=read)
     # First: a package that is a submodule by now holds no files of the commit either.
@@ -93,16 +89,7 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
 
 
 def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTree] = ()) -> None:
-    """Refuse a tree from which no honest wheel can be made.
-
-    Args:
-        overlay: the overlay.
-        tree: what the wheel is made from.
-        releases: the pinned archives that are at hand beside it, for what only they tell.
-
-    Raises:
-        MergeError: with every reason.
-    """
+    """Refuse a tree from which no honest wheel can be made; pinned archives beside it tell more of it."""
     problems: list[Problem] = []
     checks = (
         lambda: check_compiled(overlay, tree),

@@ -16,17 +16,11 @@ from npu_summary.verify.companions import suffix_of
 
 @dataclass(frozen=True, kw_only=True)
 class Yank:
-    """A request to yank a version, or to take that back.
+    """A request to yank a version, or to take that back."""
 
-    Args:
-        project: normalized name.
-        version: all of whose files are meant.
-        reason: why it should not be chosen, which installers show; None takes a yank back.
-    """
-
-    project: str
-    version: Version
-    reason: str | None
+    project: str  # normalized name
+    version: Version  # all of whose files are meant
+    reason: str | None  # why it should not be chosen, which installers show; None takes a yank back
 
     @property
     def name(self) -> str:
@@ -70,11 +64,9 @@ def yanked_versions(page: ProjectPage) -> dict[Version, str]:
 def wheels_without_companion(
     given: Iterable[DistributionFile], versions: Callable[[str], Collection[Version]]
 ) -> Iterator[str]:
-    """Yield a warning for each patched wheel whose companion is not on the index.
+    """Yield a warning for each given wheel whose companion is not on the index.
 
-    Args:
-        given: the files that are given.
-        versions: gives those of a project that the index is to hold, by its name.
+    `versions` gives those of a project that the index is to hold.
     """
     for one in given:
         suffix = f"-{suffix_of(str(one.version))}"

@@ -38,41 +38,25 @@ _NOTHING = {"script": ["echo 'no overlay is touched by this change'"]}
 
 @dataclass(frozen=True, kw_only=True)
 class OverlayFolder:
-    """A folder of overlays and what jobs follow from.
+    """A folder of overlays and what jobs follow from."""
 
-    Args:
-        root: the folder.
-        overlays: all of them, by name.
-        stacks: those beside them.
-        locked: by name of the overlay, upstream's metadata in its lock; none of an overlay that is not locked yet.
-    """
-
-    root: Path
-    overlays: tuple[Overlay, ...]
-    stacks: Stacks
+    root: Path  # the folder
+    overlays: tuple[Overlay, ...]  # all of them, by name
+    stacks: Stacks  # those beside them
+    # by name of the overlay, upstream's metadata in its lock; none of an overlay that is not locked yet
     locked: Mapping[str, UpstreamMetadata]
 
 
 class Cell(TypedDict):
-    """One job.
+    """One job."""
 
-    Keys:
-        name: of the job.
-        overlay: its name, as every command takes it.
-        project: upstream's distribution name.
-        python: the version to build and test with.
-        stack: the stack the overlay is part of, or empty.
-        sources: where upstream's bytes can be had, in the order they are tried: ``git``, ``archive``, or both.
-        artifact: a name for the wheels of this job, of characters every artifact store takes.
-    """
-
-    name: str
-    overlay: str
-    project: str
-    python: str
-    stack: str
-    sources: str
-    artifact: str
+    name: str  # of the job
+    overlay: str  # its name, as every command takes it
+    project: str  # upstream's distribution name
+    python: str  # the version to build and test with
+    stack: str  # the stack the overlay is part of, or empty
+    sources: str  # where upstream's bytes can be had, in the order they are tried: ``git``, ``archive``, or both
+    artifact: str  # a name for the wheels of this job, of characters every artifact store takes
 
 
 class Batch(TypedDict):
@@ -94,12 +78,7 @@ def load_overlay_folder(root: Path) -> OverlayFolder:
 
 
 def cells_of(folder: OverlayFolder, names: Container[str] | None = None) -> list[Cell]:
-    """Return the cells, by name of the overlay and then version of Python.
-
-    Args:
-        folder: the overlays.
-        names: of the overlays that are meant; None for all.
-    """
+    """Return the cells of all overlays, or of those named, by name of the overlay and then version of Python."""
     cells = []
     for overlay in folder.overlays:
         if names is None or overlay.name in names:

@@ -11,11 +11,12 @@ from urllib.parse import quote
 from packaging.metadata import RawMetadata, parse_email
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.publish.simple_pages import FileLink, file_identity
 from npu_overlays.sources.archive_files import ArchiveError, core_metadata
+from npu_overlays.sources.pin import version_of
 
 _SUFFIXES = (".whl", ".tar.gz")
 _CHUNK = 1 << 20
@@ -23,17 +24,11 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class DistributionFile:
-    """A wheel or sdist that was given, by its name alone.
+    """A wheel or sdist that was given, by its name alone."""
 
-    Args:
-        file: where it lies.
-        project: its normalized name.
-        version: the version in its name.
-    """
-
-    file: Path
-    project: str
-    version: Version
+    file: Path  # where it lies
+    project: str  # its normalized name
+    version: Version  # the version in its name
 
     @property
     def name(self) -> str:
@@ -111,11 +106,7 @@ def _mistakes(given: DistributionFile, fields: RawMetadata) -> Iterator[Problem]
     where, again = str(given.file), "build it again, and do not rename it"
     if canonicalize_name(fields.get("name", "")) != given.project:
         yield Problem(where=where, what=f"calls itself {fields.get('name', '')!r} inside", fix=again)
-    try:
-        same_version = Version(fields.get("version", "")) == given.version
-    except InvalidVersion:
-        same_version = False
-    if not same_version:
+    if version_of(fields.get("version", "")) != given.version:
         yield Problem(where=where, what=f"says that its version is {fields.get('version', '')!r} inside", fix=again)
     try:
         SpecifierSet(fields.get("requires_python", ""))

@@ -35,17 +35,12 @@ MetaTag: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class HtmlPage:
-    """The parts of a page.
+    """The parts of a page."""
 
-    Args:
-        anchors: text and attributes of every link, with addresses that a base changes written out.
-        tags: names and values of its meta tags, without the version of the standard.
-        other_text: text outside of links and titles, which no index has.
-    """
-
+    # text and attributes of every link, with addresses that a base changes written out
     anchors: tuple[tuple[str, Mapping[str, str]], ...]
-    tags: tuple[MetaTag, ...]
-    other_text: str
+    tags: tuple[MetaTag, ...]  # names and values of its meta tags, without the version of the standard
+    other_text: str  # text outside of links and titles, which no index has
 
 
 def render(page: ProjectPage) -> bytes:
@@ -59,12 +54,7 @@ def render(page: ProjectPage) -> bytes:
 
 
 def render_root(projects: Mapping[str, Mapping[str, str]], tags: Iterable[MetaTag]) -> bytes:
-    """Return the page that lists all projects.
-
-    Args:
-        projects: by the name of each, the attributes of its link.
-        tags: names and values of further meta tags.
-    """
+    """Return the page that lists all projects, with the attributes of the link of each, and further meta tags."""
     return _rendered("Simple index", [(_VERSION, SIZED), *tags], sorted(projects.items()))
 
 

@@ -15,18 +15,12 @@ from npu_overlays.wheels.constraints import FIX, combined, mistakes, older, pinn
 
 @dataclass(frozen=True, kw_only=True)
 class ConstraintsUpdate:
-    """The constraints file of a stack before and after an update.
+    """The constraints file of a stack before and after an update."""
 
-    Args:
-        name: of the file.
-        before: its text on the index, empty where there is none.
-        after: the text it gets.
-        refused: files given that pin older wheels than the index does, with these pins.
-    """
-
-    name: str
-    before: str
-    after: str
+    name: str  # of the file
+    before: str  # its text on the index, empty where there is none
+    after: str  # the text it gets
+    # files given that pin older wheels than the index does, with these pins
     refused: tuple[tuple[Path, tuple[str, ...]], ...] = ()
 
     @property
@@ -47,17 +41,11 @@ def _without(text: str, other: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class ConstraintsContext:
-    """What constraints on an index depend on.
+    """What constraints on an index depend on."""
 
-    Args:
-        out: the folder of the index.
-        versions: gives those of a project that the index is to hold, by its name.
-        replace: whether older pins may take the place of newer ones.
-    """
-
-    out: Path
-    versions: Callable[[str], Collection[Version]]
-    replace: bool
+    out: Path  # the folder of the index
+    versions: Callable[[str], Collection[Version]]  # gives those of a project that the index is to hold, by its name
+    replace: bool  # whether older pins may take the place of newer ones
 
 
 def update_constraints(

@@ -54,13 +54,7 @@ def has_metadata(link: FileLink, file: Path) -> bool:
 
 
 def is_published(file: Path, listed: FileLink | None, place: Path) -> bool:
-    """Return whether a file has the bytes that the index gave out under its name, as far as that can be known.
-
-    Args:
-        file: what is to be given out.
-        listed: the link of its page for that name.
-        place: where the index has it, if it does.
-    """
+    """Return whether a file has the bytes that the index, as it is listed or lies there, gave out under its name."""
     hashes = _comparable(listed.hashes) if listed else {}
     if place.is_file() and "sha256" not in hashes and (listed is None or listed.is_local):
         hashes = {"sha256": digest(place)}
@@ -107,11 +101,7 @@ def move(folder: Path, out: Path, outdated: Iterable[Path]) -> None:
     """Move everything to its place: files before the pages that list them, and the page of all projects last.
 
     Of a page JSON comes first: HTML does not say all of it, so that the next run could not complete it from that.
-
-    Args:
-        folder: where all of it was made.
-        out: the index.
-        outdated: files of it that would be false then, and are removed first.
+    Outdated files of the index, which would be false then, are removed first.
     """
     with held(f"the index in {out} is up to date"):
         for path in outdated:

@@ -24,42 +24,25 @@ from npu_overlays.publish.stored_pages import RootPage, StoredPage, files_of, re
 
 @dataclass(frozen=True, kw_only=True)
 class IndexRequest:
-    """An update that a user asks for.
+    """An update that a user asks for."""
 
-    Args:
-        folders: of what is to be on the index.
-        out: the folder of the index.
-        yanks: versions to yank, or to take that back.
-        replace: whether files may get other bytes than those that the index gave out under their names.
-    """
-
-    folders: tuple[Path, ...]
-    out: Path
-    yanks: tuple[Yank, ...] = ()
-    replace: bool = False
+    folders: tuple[Path, ...]  # of what is to be on the index
+    out: Path  # the folder of the index
+    yanks: tuple[Yank, ...] = ()  # versions to yank, or to take that back
+    replace: bool = False  # whether files may get other bytes than those that the index gave out under their names
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpdatedIndex:
-    """The result of an update.
+    """The result of an update."""
 
-    Args:
-        projects: normalized names of the projects of all files and yanks.
-        added: names of files that are new, or have new bytes.
-        unchanged: how many files were there already.
-        dropped: names of files that were listed and are not there any more.
-        removed: names of statements whose wheels have other bytes now.
-        constraints: those of every stack that some were given of.
-        warnings: why wheels of ours cannot be installed from it.
-    """
-
-    projects: tuple[str, ...]
-    added: tuple[str, ...]
-    unchanged: int
-    dropped: tuple[str, ...]
-    removed: tuple[str, ...]
-    constraints: tuple[ConstraintsUpdate, ...]
-    warnings: tuple[str, ...]
+    projects: tuple[str, ...]  # normalized names of the projects of all files and yanks
+    added: tuple[str, ...]  # names of files that are new, or have new bytes
+    unchanged: int  # how many files were there already
+    dropped: tuple[str, ...]  # names of files that were listed and are not there any more
+    removed: tuple[str, ...]  # names of statements whose wheels have other bytes now
+    constraints: tuple[ConstraintsUpdate, ...]  # those of every stack that some were given of
+    warnings: tuple[str, ...]  # why wheels of ours cannot be installed from it
 
 
 @dataclass(kw_only=True)
@@ -83,6 +66,7 @@ class _Update:
     projects: dict[str, _Project] = field(default_factory=dict)
     added: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    refused: list[DistributionFile] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     @property
@@ -117,7 +101,7 @@ def _updated(update: _Update) -> UpdatedIndex:
     given = find_distributions(request.folders, update.problems)
     pages = _new_pages(update, given)
     context = ConstraintsContext(
-        out=update.out, versions=lambda name: _versions(update, pages, name), replace=request.replace
+        out=update.out, versions=lambda name: _given_versions(update, pages, name), replace=request.replace
     )
     beside = _given_statements(update, given, pages)
     constraints = update_constraints(request.folders, context, update.problems)
@@ -149,7 +133,11 @@ def _new_pages(update: _Update, given: Sequence[DistributionFile]) -> dict[str, 
     names = {one.project for one in given} | {yank.project for yank in update.request.yanks}
     _open_pages(update, names)
     for one in given:
-        _add(update, one)
+        try:
+            _add(update, one)
+        except OverlayError as error:
+            update.problems += error.problems
+            update.refused.append(one)
     pages = {}
     for name in sorted(names):
         pages[name] = _new_page(update, name)
@@ -170,7 +158,7 @@ def _open_pages(update: _Update, projects: set[str]) -> None:
 
 
 def _add(update: _Update, given: DistributionFile) -> None:
-    """Put a file on the page of its project, unless it is there unchanged."""
+    """Put a file on the page of its project, unless it is there unchanged; raises `OutputError` where it must not."""
     project = update.projects[given.project]
     listed, place = project.listed.get(given.name), project.folder / given.name
     known = listed and listed.is_local and index_files.is_unchanged(given.file, place, project.changed_at)
@@ -178,23 +166,22 @@ def _add(update: _Update, given: DistributionFile) -> None:
         return
     step(f"reading {given.name}")
     staged = update.staging / given.project / given.name
-    with update.collecting_problems():
-        sha256 = index_files.copy(given.file, staged)
-        link, metadata = read_distribution(staged, given, sha256)
-        published = index_files.is_published(staged, listed, place)
-        if not published and not update.request.replace:
-            raise OutputError(_other_bytes(given, update.out))
-        if published and listed and not listed.is_local:
-            staged.unlink()  # the index lists it elsewhere, and goes on doing so
-            return
-        link = _with_marks(link, listed, project, published=published)
-        project.new.append(link)
-        if metadata:
-            staged.with_name(given.name + index_files.METADATA).write_bytes(metadata)
-        # An equal file is written again with its new time, so that the next run need not read it.
-        there = place.is_file() and digest(place) == sha256
-        if not (link == listed and there and index_files.has_metadata(link, place)):
-            update.added.append(given.name)
+    sha256 = index_files.copy(given.file, staged)
+    link, metadata = read_distribution(staged, given, sha256)
+    published = index_files.is_published(staged, listed, place)
+    if not published and not update.request.replace:
+        raise OutputError(_other_bytes(given, update.out))
+    if published and listed and not listed.is_local:
+        staged.unlink()  # the index lists it elsewhere, and goes on doing so
+        return
+    link = _with_marks(link, listed, project, published=published)
+    project.new.append(link)
+    if metadata:
+        staged.with_name(given.name + index_files.METADATA).write_bytes(metadata)
+    # An equal file is written again with its new time, so that the next run need not read it.
+    there = place.is_file() and digest(place) == sha256
+    if not (link == listed and there and index_files.has_metadata(link, place)):
+        update.added.append(given.name)
 
 
 def _with_marks(link: FileLink, listed: FileLink | None, project: _Project, *, published: bool) -> FileLink:
@@ -245,14 +232,20 @@ def _versions(update: _Update, pages: Mapping[str, ProjectPage], name: str) -> C
     return replace(page, links=tuple(available)).versions
 
 
+def _given_versions(update: _Update, pages: Mapping[str, ProjectPage], name: str) -> Collection[Version]:
+    """Return the versions of a project that the index is to hold, and those of given files that it refuses."""
+    refused = [one.version for one in update.refused if one.project == canonicalize_name(name)]
+    return {*_versions(update, pages, name), *refused}
+
+
 def _given_statements(
     update: _Update, given: Sequence[DistributionFile], pages: Mapping[str, ProjectPage]
 ) -> list[tuple[Path, _Project]]:
     """Return the statements that lie beside given wheels, and the projects of these; mistakes are collected."""
-    digests = {}
+    digests, refused = {}, {one.name for one in update.refused}
     for page in pages.values():
         for link in page.links:
-            if "sha256" in link.hashes:
+            if "sha256" in link.hashes and link.filename not in refused:
                 digests[link.filename] = link.hashes["sha256"]
     projects = {one.file: update.projects[one.project] for one in given}
     found = []

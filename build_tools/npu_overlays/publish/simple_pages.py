@@ -36,29 +36,17 @@ def check_api_version(version: object) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class FileLink:
-    """One file of a project.
+    """One file of a project."""
 
-    Args:
-        filename: its name.
-        url: its address, relative to the page or absolute, without a fragment.
-        hashes: hex digests by algorithm.
-        size: in bytes; None where the page does not give it.
-        requires_python: the Pythons it is for, or empty.
-        core_metadata: whether its metadata lies beside it, or the digests of that file.
-        yanked: why installers should pass over it, perhaps empty; None where it is not yanked.
-        more: other keys of the JSON page, which are kept.
-        attributes: other attributes of the HTML page, which are kept.
-    """
-
-    filename: str
-    url: str
-    hashes: Mapping[str, str] = field(default_factory=dict)
-    size: int | None = None
-    requires_python: str = ""
-    core_metadata: bool | Mapping[str, str] = False
-    yanked: str | None = None
-    more: Mapping[str, Any] = field(default_factory=dict)
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    filename: str  # its name
+    url: str  # its address, relative to the page or absolute, without a fragment
+    hashes: Mapping[str, str] = field(default_factory=dict)  # hex digests by algorithm
+    size: int | None = None  # in bytes; None where the page does not give it
+    requires_python: str = ""  # the Pythons it is for, or empty
+    core_metadata: bool | Mapping[str, str] = False  # whether its metadata lies beside it, or the digests of that file
+    yanked: str | None = None  # why installers should pass over it, perhaps empty; None where it is not yanked
+    more: Mapping[str, Any] = field(default_factory=dict)  # other keys of the JSON page, which are kept
+    attributes: Mapping[str, str] = field(default_factory=dict)  # other attributes of the HTML page, which are kept
 
     @property
     def is_local(self) -> bool:
@@ -74,25 +62,15 @@ class FileLink:
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectPage:
-    """All files of a project.
+    """All files of a project."""
 
-    Args:
-        project: its normalized name.
-        links: the files.
-        meta: the ``meta`` of an earlier JSON page.
-        tracks: addresses of the same project on other indexes (PEP 708).
-        alternate_locations: addresses where other files of the project are (PEP 708).
-        more: other keys of the JSON page, which are kept.
-        tags: other tags of the HTML page, names and values, which are kept.
-    """
-
-    project: str
-    links: tuple[FileLink, ...] = ()
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    tracks: tuple[str, ...] = ()
-    alternate_locations: tuple[str, ...] = ()
-    more: Mapping[str, Any] = field(default_factory=dict)
-    tags: tuple[tuple[str, str], ...] = ()
+    project: str  # its normalized name
+    links: tuple[FileLink, ...] = ()  # the files
+    meta: Mapping[str, Any] = field(default_factory=dict)  # the ``meta`` of an earlier JSON page
+    tracks: tuple[str, ...] = ()  # addresses of the same project on other indexes (PEP 708)
+    alternate_locations: tuple[str, ...] = ()  # addresses where other files of the project are (PEP 708)
+    more: Mapping[str, Any] = field(default_factory=dict)  # other keys of the JSON page, which are kept
+    tags: tuple[tuple[str, str], ...] = ()  # other tags of the HTML page, names and values, which are kept
 
     @property
     def ordered(self) -> tuple[FileLink, ...]:

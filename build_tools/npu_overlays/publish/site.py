@@ -34,36 +34,22 @@ _WARNING = re.compile(r"^(?P<where>/[^:\n]+(?::\d+)?):+ *(?:WARNING|ERROR|CRITIC
 
 @dataclass(frozen=True, kw_only=True)
 class SiteRequest:
-    """A site that a user asks for.
+    """A site that a user asks for."""
 
-    Args:
-        folders: of wheels and source distributions.
-        documents: a Sphinx project, as ``docs/`` is.
-        out: the folder of the site.
-        index_url: the address that the index will have; empty where only the pages' reader knows it.
-        drift: reports of `npu-overlays drift`.
-    """
-
-    folders: tuple[Path, ...]
-    documents: Path
-    out: Path
-    index_url: str = ""
-    drift: tuple[Path, ...] = ()
+    folders: tuple[Path, ...]  # of wheels and source distributions
+    documents: Path  # a Sphinx project, as ``docs/`` is
+    out: Path  # the folder of the site
+    index_url: str = ""  # the address that the index will have; empty where only the pages' reader knows it
+    drift: tuple[Path, ...] = ()  # reports of `npu-overlays drift`
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltSite:
-    """A site that was built.
+    """A site that was built."""
 
-    Args:
-        wheels: titles of the patched wheels.
-        stacks: names of those that can be installed.
-        index: the updated index; None where nothing is to be on it.
-    """
-
-    wheels: tuple[str, ...]
-    stacks: tuple[str, ...]
-    index: UpdatedIndex | None
+    wheels: tuple[str, ...]  # titles of the patched wheels
+    stacks: tuple[str, ...]  # names of those that can be installed
+    index: UpdatedIndex | None  # the updated index; None where nothing is to be on it
 
 
 def build_site(request: SiteRequest) -> BuiltSite:

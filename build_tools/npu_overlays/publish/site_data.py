@@ -31,19 +31,12 @@ _DISTINGUISHING = ("cann", "torch", "torch_npu", "vllm", "sglang")  # components
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PatchedWheel:
-    """A patched wheel.
+    """A patched wheel."""
 
-    Args:
-        file: where it lies.
-        name: its distribution, normalized.
-        version: its version.
-        record: the content of its ``changes.json``.
-    """
-
-    file: Path
-    name: str
-    version: Version
-    record: Changes
+    file: Path  # where it lies
+    name: str  # its distribution, normalized
+    version: Version  # its version
+    record: Changes  # the content of its ``changes.json``
 
     @property
     def pin(self) -> str:
@@ -175,13 +168,7 @@ def _parts(stack: Stack) -> Iterator[str]:
 
 
 def commands(asked: str, index: str, constraints: str = "") -> dict[str, str]:
-    """Return the commands of pip and of uv that install from an index.
-
-    Args:
-        asked: what to install, quoted for a shell where needed.
-        index: address of the index.
-        constraints: name of the constraints file on it; empty for none.
-    """
+    """Return the commands of pip and of uv that install something, as a shell takes it, with constraints or without."""
     given = f"-c {index}{constraints} " if constraints else ""
     return {
         "pip": f"pip install {given}--extra-index-url {index} {asked}",

@@ -12,23 +12,13 @@ STATEMENT = ".intoto.json"
 
 
 def is_outdated(statement: Path, digests: Mapping[str, str]) -> bool:
-    """Return whether a statement gives another digest of some file than it has now; another file gives none.
-
-    Args:
-        statement: in the form of in-toto.
-        digests: the sha256 of files, by their names.
-    """
+    """Return whether a statement gives another digest of some file than it has now; another file gives none."""
     subjects = _subjects(statement)
     return subjects is not None and bool(_differing(subjects, digests))
 
 
 def mistakes(statement: Path, digests: Mapping[str, str]) -> list[Problem]:
-    """Return why a statement must not be given out beside the wheel of its name.
-
-    Args:
-        statement: a file with the name of one.
-        digests: the sha256 of files that the index is to have, by their names.
-    """
+    """Return why a statement must not be given out beside the wheel of its name, where files have these digests."""
     subjects, wheel = _subjects(statement), wheel_of(statement).name
     if subjects is None:
         what = "is no statement in the form of in-toto that can be read"

@@ -20,32 +20,21 @@ ParsedT = TypeVar("ParsedT")
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPage:
-    """The page of a project in a folder.
+    """The page of a project in a folder."""
 
-    Args:
-        page: what both forms say together.
-        complete: whether each form says all of it, so that an unchanged page need not be written.
-    """
-
-    page: ProjectPage
-    complete: bool = False
+    page: ProjectPage  # what both forms say together
+    complete: bool = False  # whether each form says all of it, so that an unchanged page need not be written
 
 
 @dataclass(frozen=True, kw_only=True)
 class RootPage:
-    """The page of all projects.
+    """The page of all projects."""
 
-    Args:
-        links: by the name shown, the attributes of the link to its page.
-        projects: by name, further keys of the JSON page.
-        meta: the ``meta`` of the JSON page.
-        tags: names and values of the meta tags of the HTML page.
-    """
-
+    # by the name shown, the attributes of the link to its page
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    projects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    tags: tuple[html_pages.MetaTag, ...] = ()
+    projects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by name, further keys of the JSON page
+    meta: Mapping[str, Any] = field(default_factory=dict)  # the ``meta`` of the JSON page
+    tags: tuple[html_pages.MetaTag, ...] = ()  # names and values of the meta tags of the HTML page
 
     def with_projects(self, names: set[str]) -> RootPage:
         """Return the page with further projects."""

@@ -17,19 +17,12 @@ _OPTION = "--changed-since"
 
 @dataclass(frozen=True, kw_only=True)
 class WorkTreeChange:
-    """The files that differ in a work tree, committed or not.
+    """The files that differ in a work tree, committed or not."""
 
-    Args:
-        top: the top of the work tree.
-        paths: of the files, from there; None where it cannot be known, and any file may differ.
-        before: gives the content of a file then; empty where there was none.
-        note: why the paths cannot be known, else empty.
-    """
-
-    top: Path
-    paths: tuple[str, ...] | None
-    before: Callable[[str], bytes]
-    note: str = ""
+    top: Path  # the top of the work tree
+    paths: tuple[str, ...] | None  # of the files, from there; None where it cannot be known, and any file may differ
+    before: Callable[[str], bytes]  # gives the content of a file then; empty where there was none
+    note: str = ""  # why the paths cannot be known, else empty
 
 
 def change_since(revision: str, folder: Path) -> WorkTreeChange:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 
+from packaging.version import InvalidVersion, Version
+
 # The one folder that stands between a repository's root and its packages without being part of their names.
 _SOURCE_ROOT = "src/"
 
@@ -14,6 +16,14 @@ _SOURCE_ROOT = "src/"
 def clone_variable(project: str) -> str:
     """Return the name of the variable that names a clone of a project: ``VERL_PATH``."""
     return re.sub(r"[^A-Z0-9]", "_", project.upper()) + "_PATH"
+
+
+def version_of(text: str) -> Version | None:
+    """Return the version that a text is; None where it is none."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
 
 
 def home_of(path: str, name: str) -> str:
@@ -58,6 +68,10 @@ class Pin:
     def identity(self) -> str:
         """What is pinned, for locks and messages: the commit, or the digest of the one archive."""
         return self.commit or (f"sha256:{self.archives[0].sha256}" if self.archives else "")
+
+    def import_name(self, path: str) -> str:
+        """Return the dotted name by which a shipped path is imported; empty where the path shows it."""
+        return dict(self.imports).get(path, "").removesuffix(".py").replace("/", ".")
 
     @cached_property
     def homes(self) -> tuple[tuple[str, str], ...]:

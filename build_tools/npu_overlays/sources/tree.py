@@ -13,6 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
+from npu_overlays.files import write_file
+
 SourceKind = Literal["git", "archive"]
 # What a user asks for: one of them, or whichever is available.
 Mode = Literal["auto", "git", "archive"]
@@ -92,9 +94,7 @@ class SourceTree:
     def unpack(self, folder: Path) -> None:
         """Write every file below `folder`, for programs that want to see them there."""
         for path, entry in self.entries.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(self.read(path))
-            (folder / path).chmod(0o755 if entry.executable else 0o644)
+            write_file(folder / path, self.read(path), executable=entry.executable)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +126,11 @@ class PatchedTree:
         kept = self.upstream.entries.keys() - self.changed.keys()
         written = [path for path, content in self.changed.items() if content is not None]
         return sorted([*kept, *written])
+
+    def unpack(self, folder: Path) -> None:
+        """Write every file below `folder`."""
+        for path in self.paths():
+            write_file(folder / path, self.after(path) or b"", executable=self.is_executable(path))
 
     def is_executable(self, path: str) -> bool:
         """Return whether the file is to be installed executable."""

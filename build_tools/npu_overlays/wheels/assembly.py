@@ -107,3 +107,4 @@ class WheelPair:
     version: str  # of both
     record: Changes  # the content of the patched one's `changes.json`
     inputs: tuple[Input, ...]  # the files of the overlay they were made of
+    notices: tuple[str, ...]  # what to know of them, in sentences

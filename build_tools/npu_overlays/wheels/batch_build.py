@@ -150,7 +150,7 @@ def _refuse(overlays: Sequence[Overlay], found: Mapping[Path, BuildOutcome]) -> 
         return
     problems = dict.fromkeys(chain.from_iterable(one.error.problems for one in failed))
     error, wrong = type(failed[0].error)(problems), {one.overlay for one in failed}
-    able = sorted(overlay.name for overlay in overlays if overlay.name not in wrong)
+    able = sorted(overlay.argument for overlay in overlays if overlay.name not in wrong)
     if not able:
         raise error
     what = f"nothing was built: {len(failed)} of {len(overlays)} overlays cannot be"

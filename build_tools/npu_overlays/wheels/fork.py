@@ -73,8 +73,8 @@ def fork_all(overlays: Sequence[Overlay], choice: Choice, out: Path, *, anyway: 
     with writing(out, option="--out"), workspace(out) as folder, temporaries(folder):
         made = [pack_fork(one, folder) for one in prepared]
         problems: list[Problem] = []
-        for one in made:
-            problems += other_bytes((one.sdist, one.companion), out, one.overlay)
+        for one, source in zip(made, prepared, strict=True):
+            problems += other_bytes((one.sdist, one.companion), out, source.content.overlay.argument)
         if problems and not anyway:
             raise OutputError(problems)
         move_into(out, chain.from_iterable((one.sdist, one.companion) for one in made))

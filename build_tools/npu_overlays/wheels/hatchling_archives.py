@@ -97,6 +97,7 @@ def kits(prepared: Prepared) -> WheelPair:
         version=prepared.version,
         record=prepared.record,
         inputs=prepared.content.inputs,
+        notices=prepared.notices,
     )
 
 

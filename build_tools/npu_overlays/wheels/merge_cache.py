@@ -91,7 +91,12 @@ def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> WheelPair | None:
         members = {**{one.sha256: one for one in theirs.values()}, **own}
         wheel, companion = (_kit(one, members) for one in said["wheels"])
         return WheelPair(
-            wheel=wheel, companion=companion, version=said["version"], record=said["record"], inputs=inputs
+            wheel=wheel,
+            companion=companion,
+            version=said["version"],
+            record=said["record"],
+            inputs=inputs,
+            notices=tuple(said["notices"]),
         )
     return None
 
@@ -111,7 +116,7 @@ def _made(loaded: Loaded) -> WheelPair:
     known = {file.member.sha256 for file in made.wheel.files if file.member}
     own: dict[str, DeflatedMember] = {}
     wheels = [_facts(one, known, own) for one in (made.wheel, made.companion)]
-    said = {"version": made.version, "record": made.record, "wheels": wheels}
+    said = {"version": made.version, "record": made.record, "wheels": wheels, "notices": list(made.notices)}
     file = _file(prepared.tree.upstream.source, loaded, key)
     keep(cache_root(), file, packed(said, own))
     forget_older(file)

@@ -74,7 +74,7 @@ def other_bytes(
     Args:
         made: the files, the patched wheel first.
         out: where they are to lie.
-        overlay: the overlay they are of, for messages.
+        overlay: what names the overlay they are of on a command line.
         used: the inputs that decide their bytes, if known.
     """
     wheel = out / made[0].name

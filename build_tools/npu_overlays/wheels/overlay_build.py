@@ -56,16 +56,18 @@ def _written(task: Task, made: WheelPair, folder: Path, began: float) -> BuiltWh
         companion, wheel = made.companion.put_together(folder), made.wheel.put_together(folder)
         digest = write_statement(wheel, companion, made.record, used, made.inputs)
     if not task.replace:
-        problems = [*other_bytes((wheel, companion), out, loaded.name, used)]
+        problems = [*other_bytes((wheel, companion), out, loaded.overlay.argument, used)]
         if problems:
             raise OutputError(problems)
     return BuiltWheels(
         overlay=loaded.name,
+        argument=loaded.overlay.argument,
         wheel=out / wheel.name,
         companion=out / companion.name,
         sha256=digest,
         record=made.record,
         rebuilt=True,
+        notices=made.notices,
         seconds=time.perf_counter() - began,
     )
 
@@ -78,6 +80,7 @@ def fresh_build(loaded: Loaded, out: Path) -> BuiltWheels | None:
             wheel, companion, digest = fresh
             return BuiltWheels(
                 overlay=loaded.name,
+                argument=loaded.overlay.argument,
                 wheel=wheel,
                 companion=companion,
                 sha256=digest,

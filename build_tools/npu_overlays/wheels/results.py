@@ -16,6 +16,7 @@ class BuiltWheels:
     """The files of one overlay."""
 
     overlay: str  # name of the overlay
+    argument: str  # what names it on a command line
     wheel: Path  # the patched distribution
     companion: Path  # the empty distribution under upstream's name that goes with it
     sha256: str  # of the wheel, hex
@@ -24,6 +25,7 @@ class BuiltWheels:
     seconds: float  # how long it took
     # versions of development builds in whose place it has come, and which installers take for newer
     instead_of: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  # what to know of them, in sentences; none of files that were there already
 
     @property
     def development(self) -> bool:

@@ -43,7 +43,7 @@ def begin(subjects: Sequence[Subject]) -> Callable[[], list[list[Candidate]]]:
         for subject in subjects:  # before those that are compiled are waited for
             unchanged = subject.files.keys() - subject.upstream.keys()
             # Of those that Python never checks only the digest that they hold is compared.
-            unchecked = [(*one, False) for one in _files(subject, unchanged) if _checked(one[1])[:1] == (UNCHECKED,)]
+            unchecked = [(*one, False) for one in _files(subject, unchanged) if _head(one[1])[4:8] == _UNCHECKED]
             others.append(stale(unchecked))
         compiled = set(compared())
         return [[*filter(compiled.__contains__, own), *other] for own, other in zip(believed, others, strict=True)]
@@ -82,21 +82,26 @@ def _files(subject: Subject, sources: Collection[str]) -> Iterator[tuple[str, st
 
 def _is_believed(source: str, compiled: str) -> bool:
     """Return whether Python takes a file without looking at the source's content."""
-    checked = _checked(compiled)
+    head = _head(compiled)
     try:
         status = os.stat(source)
     except OSError:
         return False
-    dated = int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF
-    return checked[:1] == (UNCHECKED,) or checked == (0, *dated)
+    dated = (0, int(status.st_mtime), status.st_size)
+    return head[4:8] == _UNCHECKED or head[4:] == b"".join(map(_number, dated))
 
 
-def _checked(compiled: str) -> tuple[int, ...]:
-    """Return how Python checks a bytecode file, by what date and size; nothing where it is none of this Python's."""
+def _head(compiled: str) -> bytes:
+    """Return how a bytecode file begins, which says how Python checks it; nothing where it is none of this Python's."""
     try:
-        header = read_head(compiled, HEADER)
+        head = read_head(compiled, HEADER)
     except OSError:
-        return ()
-    if len(header) < HEADER or header[:4] != importlib.util.MAGIC_NUMBER:
-        return ()
-    return tuple(int.from_bytes(header[at : at + 4], "little") for at in (4, 8, 12))
+        return b""
+    return head if len(head) == HEADER and head[:4] == importlib.util.MAGIC_NUMBER else b""
+
+
+def _number(number: int) -> bytes:
+    return (number & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+_UNCHECKED = _number(UNCHECKED)

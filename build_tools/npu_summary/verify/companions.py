@@ -11,7 +11,7 @@ from ..changes import Pair
 from ..installed import SUFFIX, Place, load, normal_name
 from ..versions import local_parts
 from .distributions import Dist
-from .findings import Finding
+from .findings import Finding, Repair
 from .subjects import Subject
 
 
@@ -25,24 +25,28 @@ def check(subject: Subject) -> Iterator[Finding]:
     name = normal_name(subject.changes["companion"] if subject.changes else subject.place.project)
     found = [one for one in subject.dists if one.key == name]
     beside = {one.info for one in found if one.store.root == found[0].store.root}
-    repairs = (*(subject.freed(found[0]) if found else ()), *subject.installer.companion(name))
     if not found:
         what = f"no {name} {subject.version} (which holds none of its files, by design) is installed"
         cause = f"installed with --no-deps, or {name} was uninstalled; packages that require {name} will not work"
-        yield subject.finding("companion missing", what, cause, repairs=repairs)
+        yield subject.finding("companion missing", what, cause, repairs=subject.installer.companion(name))
     elif len(beside) > 1:
         what = f"{len(beside)} distributions are called {name}: {', '.join(sorted(beside))}"
         cause = twice(subject, "an installer was interrupted, or one did not see what the other had installed")
         removed = subject.installer.remove([one.info for one in found if one.info in beside])
-        yield subject.finding("companion twice", what, cause, repairs=(*removed, *repairs))
+        yield subject.finding("companion twice", what, cause, repairs=(*removed, *_repairs(subject, found[0])))
     elif found[0].version != subject.version or found[0].editable:
         what, cause = _instead(subject, found[0])
-        yield subject.finding("companion replaced", what, cause, repairs=repairs)
+        yield subject.finding("companion replaced", what, cause, repairs=_repairs(subject, found[0]))
     elif damaged := _damaged(found[0]):
         what = f"its metadata, or what is to say that {subject.name} is not there, should it be uninstalled,"
         what += " is not what was installed"
-        repairs = (*subject.installer.remove(found[0].commands), *repairs)
+        repairs = (*subject.installer.remove(found[0].commands), *_repairs(subject, found[0]))
         yield subject.finding("companion damaged", what, "edited, or removed", paths=damaged, repairs=repairs)
+
+
+def _repairs(subject: Subject, found: Dist) -> tuple[Repair, ...]:
+    """Return what puts the companion in the place of what has its name."""
+    return (*subject.freed(found), *subject.installer.companion(found.key))
 
 
 def twice(subject: Subject, otherwise: str) -> str:
@@ -92,11 +96,12 @@ def _pair(subject: Subject, pair: Pair, places: Sequence[Place]) -> Iterator[Fin
     place = next((one for one in places if normal_name(one.distribution) == normal_name(name)), None)
     wanted = (pair["overlay"], pair["revision"])
     made_for = f"{subject.name} was built for {name}=={version}{_overlay(*wanted)}"
-    repairs = subject.installer.other(name, pair["builds"] or [version])
+    builds = pair["builds"] or [version]
     if place is None:
         cause = "installed with --no-deps, or uninstalled since"
         if registered:
             cause = f"{registered.name} {registered.version} is registered, but its files are gone"
+        repairs = subject.installer.other(name, builds)
         yield subject.finding("pair missing", f"{made_for}, which is not installed", cause, repairs=repairs)
         return
     actual, overlay = registered.version if registered else "unknown", ("", 0)
@@ -105,6 +110,7 @@ def _pair(subject: Subject, pair: Pair, places: Sequence[Place]) -> Iterator[Fin
         overlay = (there["overlay"]["name"], there["overlay"]["revision"])
     if actual.partition("+")[0] != version.partition("+")[0] or overlay != wanted:
         what = f"{made_for}; installed is {actual}{_overlay(*overlay)}"
+        repairs = subject.installer.other(name, builds)
         yield subject.finding("pair of another build", what, "one was upgraded without the other", repairs=repairs)
 
 

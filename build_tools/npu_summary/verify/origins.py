@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import PathFinder
@@ -12,6 +13,7 @@ from .findings import Finding
 from .leftovers import pth_files
 from .subjects import Subject
 
+_QUOTED = re.compile(r"""["']([^"']+)["']""")
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..launch import Answer
@@ -142,12 +144,19 @@ def _reasons(root: str, finder: str, path: Sequence[str]) -> Iterator[tuple[str,
     if any(_same(root, entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)):
         yield "PYTHONPATH names the folder it lies in", f"take {root} out of PYTHONPATH"
     for file, lines in pth_files(path):
-        if any(_same(root, line) for line in filter(os.path.isabs, map(str.strip, lines))):
+        if any(_same(root, os.path.join(os.path.dirname(file), text)) for text in _paths(lines)):
             yield f"{file} adds the folder it lies in, as editable installs do", f"remove that line from {file}"
     import site
 
     if _same(root, site.getusersitepackages()):
         yield "a copy installed with --user", "uninstall it, or set PYTHONNOUSERSITE=1"
+
+
+def _paths(lines: Sequence[str]) -> Iterator[str]:
+    """Yield what lines of a .pth file may add to the path: a line itself, or texts in one that Python runs."""
+    for line in lines:
+        is_code = line.startswith(("import ", "import\t"))
+        yield from filter(None, _QUOTED.findall(line) if is_code else [line.strip()])
 
 
 def _current() -> str:

@@ -12,7 +12,7 @@ from ..installed import DATA, MANIFEST, normal_name
 from ..plurals import plural
 from .companions import twice
 from .distributions import Dist, sha256_of
-from .findings import Finding
+from .findings import Finding, Repair
 from .subjects import Subject
 
 _MOVED = "~"  # what pip's name for a folder begins with that it is about to delete
@@ -63,12 +63,12 @@ def _claims(subject: Subject, other: Dist) -> Iterator[Finding]:
 
 def _metadata(subject: Subject, own: Dist) -> Iterator[Finding]:
     """Yield what is wrong with the one metadata folder there is."""
-    first = subject.freed(own)
     if own.version != subject.version:
         what = f"the metadata says {own.version}, the files are of {subject.version}"
         cause = "an upgrade was interrupted, or the files were copied from another build"
-        yield subject.finding("registered as another build", what, cause, first=first)
+        yield subject.finding("registered as another build", what, cause, first=subject.freed(own))
         return
+    first: tuple[Repair, ...] = ()
     unlisted = sorted(set(subject.inside) - own.record.keys())
     if not own.record:
         what = "RECORD is missing or empty; installers cannot remove or replace the files"
@@ -82,7 +82,7 @@ def _metadata(subject: Subject, own: Dist) -> Iterator[Finding]:
         what = "files in the metadata folder are missing or differ from RECORD"
         paths = own.differing(path for path in own.record if path.startswith(f"{own.info}/"))
     if paths:
-        yield subject.finding("metadata damaged", what, _CAUSE, paths=paths, first=first)
+        yield subject.finding("metadata damaged", what, _CAUSE, paths=paths, first=first or subject.freed(own))
 
 
 def check_summary(subject: Subject) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from npu_recipes.commands.parser import Command
 from npu_recipes.console import Console
 from npu_recipes.files import at_home
-from npu_recipes.preparing.data_sets import DATA, prepare
+from npu_recipes.preparation.data_sets import DATA, prepare
 
 _DESCRIPTION = """\
 Prepare data as verl's trainers read it: DIR/train.parquet and DIR/test.parquet.

@@ -16,7 +16,7 @@ from npu_recipes.launch.environment import AUTO, Wishes
 from npu_recipes.launch.machine import ask_doctor, shadows
 from npu_recipes.launch.plan import Places, Plan, chosen_pin, installed_verl, make_plan, model_of
 from npu_recipes.launch.run_folder import RunFolder, begin
-from npu_recipes.preparing.data_sets import prepare
+from npu_recipes.preparation.data_sets import prepare
 
 _DESCRIPTION = """\
 Run a recipe with the installed verl. What follows its name are overrides of

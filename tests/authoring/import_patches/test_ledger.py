@@ -161,7 +161,7 @@ def test_a_commit_that_contradicts_its_folder_is_refused(tmp_path: Path, folder:
         packages=(("src/lib", ""),),
         not_built=(),
         parent=tmp_path,
-        choice=choice_of(None, {}),
+        choice=choice_of(None, ()),
     )
     if not refused:
         assert pin(of_core(folder), ledger, request, tmp_path).request.commit == ID

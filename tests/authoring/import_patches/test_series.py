@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -228,6 +231,30 @@ def test_packages_of_a_wheel_are_found_where_the_patches_have_them(team: Team, t
     shutil.move(team.folder / steps.place, team.folder / "lib/1.2.3")
     (found,) = team.imported("--not-built", "tests")["overlays"]
     assert 'packages = ["src/lib", ' in (Path(found["folder"]) / "pyproject.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+def test_a_compressed_patch_of_a_series_is_unpacked(team: Team, tmp_path: Path, suffix: str) -> None:
+    steps = Steps(team)
+    pack: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+    steps.put("series", f"a.patch{suffix}\n".encode())
+    steps.put(f"a.patch{suffix}", pack[suffix](b"Why: A.\n" + steps.replace(CORE, STOP, b'return "over"')))
+    (found,) = team.imported()["overlays"]
+    assert found["files"] == ["patches/a.patch"]
+    assert team.given(found["overlay"], tmp_path / "given") == steps.shipped()
+
+
+def test_a_patch_that_cannot_be_unpacked_and_context_diffs_are_named(team: Team) -> None:
+    steps = Steps(team)
+    context = f"*** a/{NOTES}\n--- b/{NOTES}\n***************\n*** 1 ****\n! one\n--- 1 ----\n! 1\n".encode()
+    steps.put("series", b"broken.patch.gz\ncontext.patch\nmixed.patch\n")
+    steps.put("broken.patch.gz", gzip.compress(b"Why: A.\n")[:-9])
+    steps.put("context.patch", b"Why: Context.\n" + context)
+    steps.put("mixed.patch", b"Why: Mixed.\n" + steps.replace(CORE, STOP, b'return "over"') + context)
+    refused = team.refused(code=2)
+    assert "broken.patch.gz: cannot be unpacked: Compressed file ended before" in refused
+    assert "context.patch: is a context diff fix: make it with git diff" in refused
+    assert "mixed.patch:15: holds a context diff" in refused
 
 
 def test_options_of_a_series_mean_what_they_mean_to_quilt(team: Team, tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ import tomllib
 from language.overlays import layer, load, write
 from language.pairs import source_tree
 from npu_overlays.authoring.refresh.edited_files import EditedFile
-from npu_overlays.authoring.refresh.layer_files import LayerFile
 from npu_overlays.authoring.refresh.layer_writer import LayerWriter
-from npu_overlays.authoring.refresh.placement import refuse_installed, staged
+from npu_overlays.authoring.refresh.placement import LayerFile, refuse_installed, staged
 from npu_overlays.authoring.refresh.planner import Planner
 from npu_overlays.authoring.writer.layer_settings import with_change, with_new
 from npu_overlays.commands.refresh import others_made_of
@@ -46,8 +45,8 @@ def test_a_substitution_goes_behind_the_others_however_these_are_written(listed:
 
 def test_with_the_last_substitution_goes_the_list() -> None:
     text = with_new("layer.toml", LAYER, EDIT)
-    text, split = with_change("layer.toml", text, EDIT, ("a.yaml",), None)
-    assert (tomllib.loads(text), split) == (tomllib.loads(LAYER), None)
+    text = with_change("layer.toml", text, EDIT, ("a.yaml",), None)
+    assert tomllib.loads(text) == tomllib.loads(LAYER)
 
 
 def test_a_path_that_leaves_a_substitution_keeps_its_versions_and_what_it_accepts() -> None:
@@ -60,9 +59,8 @@ def test_a_path_that_leaves_a_substitution_keeps_its_versions_and_what_it_accept
         bounds=Bounds(since="1.0", until="2.0"),
         accept=(Acceptance(kind="loss", reason="tried"),),
     )
-    text, split = with_change("layer.toml", layer, both, ("a.yaml",), "a: 3")
-    assert split is not None
-    first, second = tomllib.loads(with_new("layer.toml", text, split))["edit"]
+    text = with_change("layer.toml", layer, both, ("a.yaml",), "a: 3")
+    first, second = tomllib.loads(text)["edit"]
     assert first == {"paths": ["b.yaml"], "find": "a: 1", "replace": "a: 2", **said}
     assert second == {"paths": ["a.yaml"], "find": "a: 1", "replace": "a: 3", **said}
 

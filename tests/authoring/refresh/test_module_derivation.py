@@ -310,6 +310,14 @@ def test_an_original_that_is_changed_beside_its_wrapper_is_a_function_of_its_own
     assert known.reason.why == "Twice."
 
 
+def test_an_original_under_the_decorator_that_notes_its_code_is_a_wrapped_one() -> None:
+    upstream = "def noted(f):\n    print(f.__code__)\n    return f\n\n\n@noted\ndef g(x):\n    return x\n"
+    wrapper = "@noted\ndef g(x):\n    return -_upstream_g(x)\n\n\n@noted\ndef _upstream_g(x):\n"
+    found = _of_upstream(upstream, upstream.replace("@noted\ndef g(x):\n", wrapper))
+    assert [(one.symbol, one.wanted.action) for one in found.changes if one.wanted] == [("g", "wrapped")]
+    assert found.before is None
+
+
 HOOKS = """\
 \"\"\"Hooks.\"\"\"
 

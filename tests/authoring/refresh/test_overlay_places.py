@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from language.overlays import HEADER, git_diff, load, write
-from npu_overlays.authoring.refresh.overlay_places import naming_places
+from npu_overlays.authoring.refresh.refresh import naming_places
 from npu_overlays.errors import MergeError, Problem
 from support.environment import Environment
 

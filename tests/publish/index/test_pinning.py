@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,6 +118,14 @@ def test_pins_of_wheels_that_the_index_holds_already_are_taken_alone(shop: Shop)
     (shop.out / "app-npu" / f"app_npu-{FIRST}-py3-none-any.whl").unlink()
     done = shop.index(place)
     assert (done.code, "is neither on the index nor given" in done.err) == (6, True), done.err
+
+
+def test_pins_of_a_wheel_that_is_refused_are_no_mistake(shop: Shop) -> None:
+    place = folder(shop, FIRST)
+    wheel = place / f"app_npu-{FIRST}-py3-none-any.whl"
+    wheel.write_bytes(b"no archive")
+    problems = json.loads(shop.index(place, "--json").err)["problems"]
+    assert [one["where"] for one in problems] == [str(wheel)]
 
 
 def test_damaged_constraints_on_the_index_are_named_and_left(shop: Shop) -> None:

@@ -289,6 +289,16 @@ def test_a_statement_that_is_false_is_not_given_out(shop: Shop) -> None:
     assert shop.files() == files
 
 
+@pytest.mark.parametrize("refused", ["app", "companion"])
+def test_of_a_refused_wheel_only_the_cause_is_reported(shop: Shop, refused: str) -> None:
+    state(shop.wheel("app"), shop.wheel("companion"))
+    shop.indexed()
+    wheel = shop.wheel(refused, content=b"other bytes")
+    state(shop.wheels / "app-1.0-py3-none-any.whl", shop.wheels / "companion-1.0-py3-none-any.whl")
+    problems = json.loads(shop.index(shop.wheels, "--json").err)["problems"]
+    assert [one["where"] for one in problems] == [str(wheel)]
+
+
 @pytest.mark.parametrize("replaced", ["app", "companion"])
 def test_a_statement_of_what_was_replaced_goes_unless_another_is_given(shop: Shop, replaced: str) -> None:
     wheels = {name: shop.wheel(name) for name in ("app", "companion", "other")}

@@ -17,11 +17,6 @@ ROOT = Path(__file__).resolve().parents[3]
 REPORT = "<!DOCTYPE html>\n<html><head><title>Drift of verl &amp; more</title></head><body><h1>Drift</h1></body></html>"
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> Environment:
-    return Environment(folder=tmp_path)
-
-
 @pytest.fixture(scope="session")
 def wheels(shared: Path) -> Path:
     """Return a folder of wheels; it is not to be changed."""

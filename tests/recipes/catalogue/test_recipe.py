@@ -11,7 +11,7 @@ from npu_recipes.catalogue import load, load_pins, names, pin_of_version
 from npu_recipes.catalogue.recipe import read
 from npu_recipes.errors import RecipeError
 from npu_recipes.launch.memory import estimate
-from npu_recipes.preparing.data_sets import DATA
+from npu_recipes.preparation.data_sets import DATA
 
 STACKS = Path(__file__).parents[3] / "stacks"
 TEXT = """\

@@ -48,3 +48,15 @@ def test_wrong_usage_is_2(arguments: list[str]) -> None:
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"usage: npu-recipes")
+
+
+@pytest.mark.parametrize("name", ["rich", "yaml", "numpy"])
+def test_a_package_that_is_missing_is_named(tmp_path: Path, name: str) -> None:
+    program = f"import sys; sys.modules[{name!r}] = None; from npu_recipes.__main__ import run; sys.exit(run())"
+    file = write_console(tmp_path / "run.log", log(range(1, 9)))
+    command = [sys.executable, "-c", program, "compare", str(file), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        f"error: npu-recipes: the module {name} is not installed\n    fix: {sys.executable} -m"
+    )

@@ -1,4 +1,4 @@
-"""Overrides: a recipe's options and the user's, as Hydra reads them. That Hydra does, `checking/quoting.py` asks it."""
+"""Overrides: a recipe's options and the user's, as Hydra reads them. That Hydra does, `checks/quoting.py` asks it."""
 
 from __future__ import annotations
 

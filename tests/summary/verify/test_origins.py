@@ -106,7 +106,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("way", ["finder", "easy-install"])
+@pytest.mark.parametrize("way", ["finder", "easy-install", "inserted"])
 def test_editable_installs_that_come_first(site: Site, clone: Path, environment: Path, way: str) -> None:
     packages = environment / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     for old in packages.iterdir():
@@ -114,12 +114,15 @@ def test_editable_installs_that_come_first(site: Site, clone: Path, environment:
     if way == "finder":
         (packages / "__editable___verl_finder.py").write_text(FINDER.format(clone=str(clone)))
         (packages / "__editable__.verl-0.6.pth").write_text("import __editable___verl_finder as f; f.install()")
-    else:
+    elif way == "easy-install":
         (packages / "easy-install.pth").write_text(EASY_INSTALL.format(clone=clone))
+    else:
+        (packages / "mine.pth").write_text(f"import sys; sys.path.insert(0, '{clone}')\n")
     (packages / "site.pth").write_text(f"{site.folder}\n")
     said = shadowed(site.verify(python=str(environment / "bin/python"), PYTHONPATH=None))
     assert ("an editable install" in said) == (way == "finder")
     assert ("easy-install.pth adds the folder" in said) == (way == "easy-install")
+    assert (f"remove that line from {packages / 'mine.pth'}" in said) == (way == "inserted")
 
 
 def test_metadata_elsewhere_is_named(site: Site, tmp_path: Path) -> None:

@@ -20,10 +20,8 @@ T = TypeVar("T")
 class BisectResult:
     """What was found."""
 
-    # The fewest units with which the command fails, those among them that the others need.
-    units: tuple[Unit, ...]
-    # How often the command was run.
-    runs: int
+    units: tuple[Unit, ...]  # the fewest units with which the command fails, those among them that the others need
+    runs: int  # how often the command was run
     # How it ends with these units, and with the whole overlay.
     ending: RunResult
     whole: RunResult
@@ -46,7 +44,7 @@ def bisect(subject: AppliedInput, command: Sequence[str]) -> BisectResult:
             when it is run again.
     """
     with tempfile.TemporaryDirectory(prefix="npu-overlays-bisect-") as place:
-        trial = Trial(Path(place), subject, command)
+        trial = Trial(Path(place) / "checkout", subject, command)
         everything = range(len(trial.units))
         _check(trial, everything)
         found = trial.with_needed(smallest(everything, lambda part: bool(trial.code(part))))

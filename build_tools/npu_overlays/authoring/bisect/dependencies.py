@@ -78,13 +78,7 @@ def _reads(item: Item, pin: Pin) -> Iterator[_Read]:
 
 
 def _read_by(texts: Sequence[str], place: str, owner: str) -> Iterator[_Read]:
-    """Yield what pieces of code read.
-
-    Args:
-        texts: the pieces; what one imports, all of them name.
-        place: path of the module that they stand in.
-        owner: the class in it that they stand in, or an empty text.
-    """
+    """Yield what pieces of code at a place read, in a class where `owner` names one; what one imports, all name."""
     module, is_package = module_name(place), is_package_file(place)
     nodes: list[ast.AST] = []
     for text in texts:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from npu_overlays.authoring.bisect.dependencies import needed
-from npu_overlays.authoring.bisect.workspace import Workspace
 from npu_overlays.authoring.checkout.units import only, units_of
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.errors import MergeError, Problem, UsageError
 from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
+from npu_overlays.sources.tree import PatchedTree
 
 FOLDER = "NPU_OVERLAYS_CHECKOUT"
 # As `git bisect run` reads exit codes.
@@ -37,10 +39,8 @@ _COUNTS = re.compile(r"\b\d+ (?:failed|passed|errors?)\b")
 class RunResult:
     """How a command ended."""
 
-    # Its exit code; below 0 the signal that ended it.
-    code: int
-    # The end of its output.
-    output: str
+    code: int  # its exit code; below 0 the signal that ended it
+    output: str  # the end of its output
 
     @property
     def shown(self) -> str:
@@ -66,13 +66,7 @@ class RunResult:
 
 
 class Trial:
-    """A folder in which a command is run on parts of an overlay.
-
-    Args:
-        folder: an empty one.
-        subject: the overlay and its upstream.
-        command: the command.
-    """
+    """Runs a command on parts of an overlay, in a folder that is not there yet and has one of its own around it."""
 
     def __init__(self, folder: Path, subject: AppliedInput, command: Sequence[str]) -> None:
         self._folder = folder
@@ -81,7 +75,6 @@ class Trial:
         # All units of the overlay.
         self.units = units_of(subject.content)
         self._needed = needed(self.units, subject.content.overlay.pin)
-        self._workspace = Workspace(folder)
         self._codes: dict[frozenset[int], int | None] = {}
         self._outputs: dict[frozenset[int], str] = {}
         # How often the command was run.
@@ -114,7 +107,7 @@ class Trial:
             applied = apply_overlay(part, self._subject.tree, absent=self._subject.absent)
         except MergeError:
             return None
-        self._workspace.hold(applied.tree)
+        hold(self._folder, applied.tree)
         code, output = self._run()
         self.runs += 1
         self._outputs[chosen] = output
@@ -148,3 +141,11 @@ class Trial:
     def _not_run(self, what: str) -> UsageError:
         fix = "name a command that can, behind --"
         return UsageError(Problem(where=self._command[0], what=f"cannot be run: {what}", fix=fix))
+
+
+def hold(folder: Path, tree: PatchedTree) -> None:
+    """Make a folder hold a tree and nothing else, whatever a command did in it; no link is followed out of it."""
+    # Its end removes what nobody may write, too.
+    with tempfile.TemporaryDirectory(dir=folder.parent) as gone, suppress(FileNotFoundError):
+        folder.rename(Path(gone) / "before")
+    tree.unpack(folder)

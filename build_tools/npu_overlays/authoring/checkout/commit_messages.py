@@ -27,8 +27,7 @@ class Identity:
 
     name: str
     email: str
-    # Upstream's date, counted from 1970.
-    seconds: int
+    seconds: int  # upstream's date, counted from 1970
 
     def __str__(self) -> str:
         return f"{self.name} <{self.email}> {self.seconds} +0000"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from npu_overlays.authoring.checkout.commit_messages import message
 from npu_overlays.authoring.checkout.units import Unit, about, only, units_of
@@ -21,8 +21,7 @@ class OverlayCommit:
     units: tuple[Unit, ...]
     # The files it changes, with their new content; None where it deletes one.
     changes: Mapping[str, bytes | None] = field(repr=False)
-    # Those of them that are executable afterwards.
-    executable: frozenset[str] = frozenset()
+    executable: frozenset[str] = frozenset()  # those of them that are executable afterwards
 
     @property
     def message(self) -> str:
@@ -39,15 +38,9 @@ class CommitSeries:
 
 
 def series(subject: AppliedInput, chosen: Sequence[Unit] | None = None, *, notices: bool = True) -> CommitSeries:
-    """Return one commit for each unit of an overlay, in the order in which a build applies them.
+    """Return one commit for each unit of an overlay, or for the chosen ones, in the order of a build.
 
-    Args:
-        subject: the overlay and its upstream.
-        chosen: the units to apply, instead of all.
-        notices: whether comments mark the changed places, as in a wheel.
-
-    Raises:
-        MergeError: a unit does not fit upstream.
+    `notices` is whether comments mark the changed places, as in a wheel. Raises `MergeError` where a unit does not fit.
     """
     units = units_of(subject.content) if chosen is None else tuple(chosen)
     whole = apply_part(only(subject.content, units), subject.tree, absent=subject.absent, notices=notices)
@@ -64,7 +57,8 @@ def series(subject: AppliedInput, chosen: Sequence[Unit] | None = None, *, notic
         if changes:
             executable = frozenset(filter(after.is_executable, changes))
             commits.append(OverlayCommit(units=tuple(waiting), changes=changes, executable=executable))
-        state = _joined(state, after)
+        executable = (state.executable - after.changed.keys()) | after.executable
+        state = replace(state, changed={**state.changed, **after.changed}, executable=executable)
         waiting = []
     if waiting or any(_differs(path, state, whole) for path in {*state.changed, *whole.changed}):
         raise AssertionError(waiting)  # pragma: no cover  # the last step applies all, as `whole` does
@@ -83,11 +77,6 @@ def _applied(
         return None
     changed = {path: content for path, content in tree.changed.items() if path in paths}
     return PatchedTree(upstream=subject.tree, changed=changed, executable=tree.executable & paths)
-
-
-def _joined(state: PatchedTree, after: PatchedTree) -> PatchedTree:
-    executable = (state.executable - after.changed.keys()) | after.executable
-    return PatchedTree(upstream=state.upstream, changed={**state.changed, **after.changed}, executable=executable)
 
 
 def _differs(path: str, one: PatchedTree, other: PatchedTree) -> bool:

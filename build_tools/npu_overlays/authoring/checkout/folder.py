@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.authoring.checkout.commit_series import CommitSeries, series
-from npu_overlays.authoring.checkout.repository import Repository, write
-from npu_overlays.authoring.checkout.work_tree_state import refuse_unsettled
+from npu_overlays.authoring.checkout.repository import BRANCH, Repository, write
 from npu_overlays.authoring.new_folder import new_folder
 from npu_overlays.errors import OutputError, Problem, UsageError
 from npu_overlays.overlay.content import Content
@@ -40,11 +39,7 @@ class Checkout:
 
 
 def check_out(subject: AppliedInput, folder: Path) -> tuple[Checkout, CommitSeries]:
-    """Make a checkout of an overlay.
-
-    Args:
-        subject: the overlay and its upstream.
-        folder: where; it may be there, as an empty folder.
+    """Make a checkout of an overlay in a folder, which may be there and empty.
 
     Raises:
         UsageError: something is there already.
@@ -98,11 +93,7 @@ def note_next(folder: Path, digest: str) -> None:
 
 
 def find_checkout(folder: Path, content: Content) -> Checkout:
-    """Return the checkout in a folder.
-
-    Args:
-        folder: its work tree.
-        content: of the overlay it is to be of, as that is now.
+    """Return the checkout in a folder, which has to be of an overlay with this content.
 
     Raises:
         UsageError: there is none, it is of another overlay, the overlay was changed since it was made, or its work tree
@@ -110,7 +101,7 @@ def find_checkout(folder: Path, content: Content) -> Checkout:
     """
     overlay = content.overlay.name
     new = shlex.quote(str(another(folder) if folder.exists() else folder))
-    again = f"make one with `npu-overlays checkout {overlay} {new}`"
+    again = f"make one with `npu-overlays checkout {content.overlay.argument} {new}`"
     known = _noted(folder)
     if known.keys() - {_NEXT} != {_NAME, _DIGEST, _BASE, _HEAD}:
         what = "is no checkout of an overlay" if folder.is_dir() else "there is no such folder"
@@ -140,3 +131,49 @@ def _noted(folder: Path) -> Mapping[str, str]:
         key, _, found[key] = entry.partition("\n")
     found.pop("", None)
     return found
+
+
+def _either(command: str) -> tuple[str, str]:
+    return f"a {command} is under way", f"finish it ({{git}} {command} --continue), or give it up (--abort)"
+
+
+# The files that git keeps during an operation, the operation, and how the user ends it.
+_UNDER_WAY = {
+    "rebase-merge": _either("rebase"),
+    "rebase-apply": _either("rebase"),
+    "MERGE_HEAD": _either("merge"),
+    "CHERRY_PICK_HEAD": _either("cherry-pick"),
+    "REVERT_HEAD": _either("revert"),
+    "BISECT_LOG": ("a bisect is under way", "end it ({git} bisect reset)"),
+    "index.lock": (
+        "git is at work there (index.lock)",
+        "let it end; where none of its commands runs any more, delete .git/index.lock",
+    ),
+}
+
+
+def refuse_unsettled(folder: Path, head: str) -> None:
+    """Raise `UsageError` where a work tree is not an edit of what an overlay gives, whose last commit is `head`.
+
+    An operation of git's is under way in it; it is at a commit without some of the overlay's, so that these would seem
+    undone; or another work tree has the branch that a refresh moves.
+    """
+    if problem := next(_unsettled(Repository(folder), head), None):
+        raise UsageError(problem)
+
+
+def _unsettled(repository: Repository, head: str) -> Iterator[Problem]:
+    where = str(repository.folder)
+    git = f"git -C {shlex.quote(where)}"
+    for name, (what, fix) in _UNDER_WAY.items():
+        if (repository.folder / ".git" / name).exists():
+            yield Problem(where=where, what=what, fix=fix.format(git=git))
+    lacking = int(repository.line("rev-list", "--count", f"HEAD..{head}"))
+    if lacking:
+        at = repository.line("rev-parse", "--short", "HEAD")
+        what = f"is at {at}, which lacks {lacking} of the overlay's commits: what they say would be taken out"
+        fix = f"{git} switch {BRANCH}; or where its files are as you want them: {git} reset --soft {head[:12]}"
+        yield Problem(where=where, what=what, fix=fix)
+    for other in repository.holders(BRANCH):
+        what = f"the branch {BRANCH}, which a refresh moves, is checked out in {other} too"
+        yield Problem(where=where, what=what, fix=f"git -C {shlex.quote(other)} switch --detach")

@@ -31,11 +31,7 @@ _LOCAL = {"core.autocrlf": "false", "core.fileMode": "true", "core.symlinks": "t
 
 
 class Repository:
-    """A repository with a work tree, unaffected by the user's git configuration.
-
-    Args:
-        folder: the work tree.
-    """
+    """A repository with a work tree, unaffected by the user's git configuration."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

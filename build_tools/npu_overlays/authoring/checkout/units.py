@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -22,8 +22,7 @@ Item: TypeAlias = Operation | OverlayFile | SourcedEdit
 class Unit:
     """One part of an overlay, as its author wrote it: a shared definition is one unit, whatever its targets."""
 
-    # That of an operation, or ``patch``, ``edit``, ``file``.
-    action: str
+    action: str  # that of an operation, or ``patch``, ``edit``, ``file``
     # What it changes, ``path:Symbol`` or ``path``, and in which files.
     targets: tuple[str, ...]
     paths: tuple[str, ...]
@@ -31,10 +30,8 @@ class Unit:
     file: str
     layer: str
     reason: Reason
-    # To which versions of upstream it applies.
-    bounds: Bounds = ALWAYS
-    # The parts of the content it stands for.
-    items: tuple[Item, ...] = field(repr=False)
+    bounds: Bounds = ALWAYS  # to which versions of upstream it applies
+    items: tuple[Item, ...] = field(repr=False)  # the parts of the content it stands for
 
     @property
     def name(self) -> str:
@@ -74,31 +71,23 @@ def only(content: Content, units: Iterable[Unit]) -> Content:
     for unit in units:
         kept.update(map(id, unit.items))
 
-    def is_kept(item: Item) -> bool:
-        return id(item) in kept
-
-    return dataclasses.replace(
-        content,
-        operations=tuple(filter(is_kept, content.operations)),
-        files=tuple(filter(is_kept, content.files)),
-        patches=tuple(filter(is_kept, content.patches)),
-        edits=tuple(filter(is_kept, content.edits)),
-    )
+    return _filtered(content, lambda item: id(item) in kept)
 
 
 def about(content: Content, paths: frozenset[str]) -> Content:
     """Return content with only what changes these files; a patch of one of them brings all patches with it."""
     patched = any(paths & set(read_patch(file).paths) for file in content.patches)
+    found = _filtered(content, lambda item: item.path in paths)
+    return dataclasses.replace(found, patches=content.patches if patched else ())
 
-    def changes_them(item: Item) -> bool:
-        return item.path in paths
 
+def _filtered(content: Content, keeps: Callable[[Item], bool]) -> Content:
     return dataclasses.replace(
         content,
-        operations=tuple(filter(changes_them, content.operations)),
-        files=tuple(filter(changes_them, content.files)),
-        patches=content.patches if patched else (),
-        edits=tuple(filter(changes_them, content.edits)),
+        operations=tuple(filter(keeps, content.operations)),
+        files=tuple(filter(keeps, content.files)),
+        patches=tuple(filter(keeps, content.patches)),
+        edits=tuple(filter(keeps, content.edits)),
     )
 
 
@@ -146,7 +135,7 @@ def _file(file: OverlayFile) -> Unit:
 def _operation(operations: Sequence[Operation]) -> Unit:
     first = operations[0]
     paths = tuple(dict.fromkeys(one.path for one in operations))
-    targets = [f"{one.path}:{one.symbol}" for one in operations]
+    targets = list(map(target_of, operations))
     return Unit(
         action=first.action,
         targets=(f"{first.path}:*",) if first.emptying else tuple(targets),
@@ -159,13 +148,20 @@ def _operation(operations: Sequence[Operation]) -> Unit:
     )
 
 
+def target_of(operation: Operation) -> str:
+    """Return what a change is made to; of one whose targets are not known, where they are looked for, and the model."""
+    if operation.like and not operation.path:
+        return f"{operation.like.within}:like {operation.like.model}"
+    return f"{operation.path}:{operation.symbol}"
+
+
 def choose(units: Sequence[Unit], names: Iterable[str], *, overlay: str) -> tuple[Unit, ...]:
     """Return the units that a user's names mean, in their own order.
 
     Args:
         units: of an overlay.
         names: targets (``path:Symbol``), symbols, paths or names of patches.
-        overlay: its name, for messages.
+        overlay: what names it on a command line.
 
     Raises:
         UsageError: with every name that means nothing, and every symbol that stands for several operations.

@@ -13,7 +13,7 @@ from npu_overlays.changes.tree_comparison import ChangedFile, compare_file
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merge.patch_application import ambiguities, apply_as_git_does, placed_otherwise
 from npu_overlays.overlay.layer_content import OverlayFile
-from npu_overlays.overlay.patches import PatchFile, parsed_patch, stated_reason
+from npu_overlays.overlay.patches import PatchFile, parsed_patch, stated_reason, unread
 from npu_overlays.overlay.sections import Section, diff_of, parts
 from npu_overlays.process import ProcessError
 from npu_overlays.sources.pin import Pin
@@ -40,10 +40,8 @@ class PatchStep:
     patch: PatchFile
     before: PatchedTree
     after: PatchedTree
-    # Whether hunks of it fit in several places.
-    ambiguous: bool
-    # Whether an overlay cannot hold it as it is, and needs another patch that does the same.
-    remade: bool
+    ambiguous: bool  # whether hunks of it fit in several places
+    remade: bool  # whether an overlay cannot hold it as it is, and needs another patch that does the same
 
     @property
     def file(self) -> OverlayFile:
@@ -69,6 +67,10 @@ class AppliedSeries:
     taken: tuple[PatchStep, ...]
     left_out: tuple[LeftOut, ...]
     empty: tuple[str, ...]
+
+    def changes(self) -> dict[str, tuple[ChangedFile, ...]]:
+        """Return the changes that each patch makes, by its name."""
+        return {one.file.path: tuple(one.changes()) for one in self.taken}
 
 
 def explained(file: OverlayFile, why: str) -> OverlayFile:
@@ -252,9 +254,7 @@ def _is_git_patch(patch: PatchFile) -> bool:
 def _mistakes(file: OverlayFile, strip: int | None) -> Iterator[Problem]:
     """Yield the mistakes that show in a patch alone."""
     if not parts(file.content)[1]:
-        coloured = b"\x1b[" in file.content
-        what = "is coloured" if coloured else "holds no diff"
-        fix = "make it with git diff --no-color" if coloured else "make it with git diff, or delete it"
+        what, fix = unread(file.content, "diff")
         yield Problem(where=file.file, what=what, fix=fix)
         return
     for mistake in parsed_patch(file, strip)[1]:

@@ -26,6 +26,7 @@ from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.contracts.form_targets import found_content
 from npu_overlays.errors import MergeError, OverlayError, Problem, listing
+from npu_overlays.files import write_file
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.overlay.configuration import load_overlay
@@ -38,6 +39,7 @@ from npu_overlays.pipeline.upstream import upstream_metadata
 from npu_overlays.sources.tree import PatchedTree
 
 FormKind = Literal["patches", "operations"]
+KINDS: tuple[FormKind, ...] = ("patches", "operations")
 # Lines that other programs write between a letter and the names of a file.
 _NO_LETTER = re.compile(rb"^(?:Index: .*|=+|diff .*)\n", re.MULTILINE)
 Why = Callable[[str, str], str]
@@ -64,12 +66,7 @@ class ProvenForm:
 
 
 class FormBuilder:
-    """Makes the files of an overlay.
-
-    Args:
-        new: the overlay, which changes nothing yet.
-        taken: the patches, applied one after the other.
-    """
+    """Makes the files of an overlay that changes nothing yet, of patches that were applied one after the other."""
 
     def __init__(self, new: StagedOverlay, taken: Sequence[PatchStep]) -> None:
         self._new = new
@@ -82,9 +79,7 @@ class FormBuilder:
     def files(self, kind: FormKind, why: Why) -> tuple[FormFile, ...]:
         """Return the files of one form; raises `MergeError` where it cannot give the tree.
 
-        Args:
-            kind: which form.
-            why: returns the reason of a change that has none, by action and target.
+        `why` returns the reason of a change that has none, by action and target.
         """
         return tuple(self._patches(why) if kind == "patches" else self._operations(why))
 
@@ -183,10 +178,7 @@ class FormBuilder:
 def write(folder: Path, files: Iterable[FormFile], new: StagedOverlay) -> Content:
     """Write files of an overlay into its folder, and return the content it has then; raises `OverlayError`."""
     for file in files:
-        path = folder / file.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(file.content)
-        path.chmod(0o755 if file.executable else 0o644)
+        write_file(folder / file.path, file.content, executable=file.executable)
     overlay = load_overlay(folder)
     version = upstream_metadata(new.tree).version if needs_version(overlay) else ""
     return written_out(found_content(overlay, version, new.tree), new.tree)
@@ -199,4 +191,4 @@ def _tried(content: Content, new: StagedOverlay, otherwise: tuple[str, ...]) -> 
         reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=content.overlay.name)
     except OverlayError as error:
         return ProvenForm(otherwise=otherwise, unsound=error.problems)
-    return ProvenForm(otherwise=otherwise, notices=tuple(ineffective(applied.patched)))
+    return ProvenForm(otherwise=otherwise, notices=tuple(ineffective(content.patches, applied.patched)))

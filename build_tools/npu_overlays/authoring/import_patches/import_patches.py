@@ -17,7 +17,7 @@ from npu_overlays.authoring.import_patches.applied_patches import (
     named_paths,
     take,
 )
-from npu_overlays.authoring.import_patches.forms import FormBuilder, FormFile, FormKind, ProvenForm, write
+from npu_overlays.authoring.import_patches.forms import KINDS, FormBuilder, FormFile, FormKind, ProvenForm, write
 from npu_overlays.authoring.import_patches.ledger import read_ledger
 from npu_overlays.authoring.import_patches.ledger_comparison import AppliedPatchSet, LedgerComparison, compare
 from npu_overlays.authoring.import_patches.patch_folder import PatchSet, chosen, read_layout
@@ -39,20 +39,13 @@ Explain = Callable[[Sequence[tuple[str, str]]], Mapping[tuple[str, str], str]]
 class ImportOptions:
     """What to import, and how."""
 
-    # The folder of the patches.
-    folder: Path
-    # The hand-written summary, or None.
-    summary: Path | None
-    # The sets that are meant; empty for all.
-    only: tuple[str, ...]
-    # The form in which the patches are kept.
-    kind: FormKind
-    # What the new overlays should be.
-    request: InitRequest
-    # The folder of overlays.
-    root: Path
-    # Whether hunks for files that no wheel has are left out.
-    only_shipped: bool
+    folder: Path  # the folder of the patches
+    summary: Path | None  # the hand-written summary, or None
+    only: tuple[str, ...]  # the sets that are meant; empty for all
+    kind: FormKind  # the form in which the patches are kept
+    request: InitRequest  # what the new overlays should be
+    root: Path  # the folder of overlays
+    only_shipped: bool  # whether hunks for files that no wheel has are left out
     # Returns the reasons of all that has none, by action and target.
     explain: Explain
     dry_run: bool
@@ -63,15 +56,25 @@ class ImportedPatchSet:
     """One set of patches, and the overlay that gives what they give."""
 
     patches: PatchSet
-    overlay: Overlay
-    # Those of the overlay's files that the patches became.
-    files: tuple[FormFile, ...]
-    # Both forms, or why one cannot be had.
-    proven: Mapping[FormKind, ProvenForm | OverlayError]
-    # How many operations of each action, files, edits and patches the form as operations has.
-    counts: Mapping[str, int]
-    # The patches as they were applied, and the paths that were left out.
-    applied: AppliedSeries
+    new: StagedOverlay
+    applied: AppliedSeries  # the patches as they were applied, and the paths that were left out
+    forms: FormBuilder
+    proven: Mapping[FormKind, ProvenForm | OverlayError]  # both forms, or why one cannot be had
+    files: tuple[FormFile, ...] = ()  # those of the overlay's files that the patches became
+
+    @property
+    def overlay(self) -> Overlay:
+        """The overlay, in its place."""
+        return self.new.overlay
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many operations of each action, files, edits and patches it is as operations; none where it cannot be."""
+        return {} if isinstance(self.proven["operations"], OverlayError) else self.forms.counts()
+
+    def label(self, action: str, target: str) -> tuple[str, str]:
+        """Return a change without a reason, with the name of the set before the target."""
+        return action, f"{self.patches.name}/{target}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,23 +110,15 @@ def migrate(asked: ImportOptions) -> ImportResult:
         found.check()
         unexplained: list[tuple[str, str]] = []
         for work in works:
-            unexplained += [_label(work, *one) for one in work.former.unexplained(asked.kind)]
+            unexplained += [work.label(*one) for one in work.forms.unexplained(asked.kind)]
         reasons = asked.explain(unexplained)
         migrated = found.each(works, lambda work: _written(work, asked.kind, reasons))
         found.check()
-    comparison = compare(ledger, [_done(work) for work in works], whole=not asked.only) if ledger else None
+    comparison = None
+    if ledger:
+        done = [AppliedPatchSet(patches=one.patches, changes=one.applied.changes()) for one in works]
+        comparison = compare(ledger, done, whole=not asked.only)
     return ImportResult(migrated=tuple(migrated), passed_over=layout.passed_over, comparison=comparison)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Work:
-    """A set of patches that was applied, and both forms of it that were tried."""
-
-    patches: PatchSet
-    new: StagedOverlay
-    applied: AppliedSeries
-    former: FormBuilder
-    proven: Mapping[FormKind, ProvenForm | OverlayError]
 
 
 @dataclass
@@ -182,54 +177,34 @@ def _refuse_twins(folders: Sequence[Path], fix: str) -> None:
         raise UsageError([Problem(where=folder.name, what=what, fix=fix) for folder in twins])
 
 
-def _tried(new: _New, asked: ImportOptions) -> _Work:
+def _tried(new: _New, asked: ImportOptions) -> ImportedPatchSet:
     """Apply patches, and try both forms; raises `OverlayError` where the form that was asked for cannot be had."""
-    patches, begun_ = new
+    patches, staged = new
     with about(patches.name):
         step("applying the patches")
-        applied = take(patches.patches, begun_.tree, begun_.overlay.pin, only_shipped=asked.only_shipped)
+        applied = take(patches.patches, staged.tree, staged.overlay.pin, only_shipped=asked.only_shipped)
         if not applied.taken:
             what = "changes nothing that is shipped"
             raise MergeError(Problem(where=str(patches.folder), what=what, fix="leave it out with --only"))
         step("comparing with what git makes of it")
-        check_same(applied.taken[-1].after, given_by_git(applied.taken, begun_.tree), str(patches.folder))
-        former = FormBuilder(begun_, applied.taken)
-        kinds: tuple[FormKind, ...] = ("patches", "operations")
-        proven = {one: _proven(former, one) for one in kinds}
+        check_same(applied.taken[-1].after, given_by_git(applied.taken, staged.tree), str(patches.folder))
+        forms = FormBuilder(staged, applied.taken)
+        proven = {kind: _proven(forms, kind) for kind in KINDS}
     outcome = proven[asked.kind]
     if isinstance(outcome, OverlayError):
         raise outcome
-    return _Work(patches=patches, new=begun_, applied=applied, former=former, proven=proven)
+    return ImportedPatchSet(patches=patches, new=staged, applied=applied, forms=forms, proven=proven)
 
 
-def _proven(former: FormBuilder, kind: FormKind) -> ProvenForm | OverlayError:
+def _proven(forms: FormBuilder, kind: FormKind) -> ProvenForm | OverlayError:
     step(f"proving that the same is given as {kind}")
     try:
-        return former.prove(former.files(kind, lambda _action, _target: "Not said yet."))
+        return forms.prove(forms.files(kind, lambda _action, _target: "Not said yet."))
     except OverlayError as error:
         return error
 
 
-def _label(work: _Work, action: str, target: str) -> tuple[str, str]:
-    """Return a change without a reason, with the name of its set before the target."""
-    return action, f"{work.patches.name}/{target}"
-
-
-def _written(work: _Work, kind: FormKind, reasons: Mapping[tuple[str, str], str]) -> ImportedPatchSet:
-    files = work.former.files(kind, lambda action, target: reasons[_label(work, action, target)])
-    write(work.new.stage, files, work.new)
-    usable = not isinstance(work.proven["operations"], OverlayError)
-    return ImportedPatchSet(
-        patches=work.patches,
-        overlay=work.new.overlay,
-        files=files,
-        proven=work.proven,
-        counts=work.former.counts() if usable else {},
-        applied=work.applied,
-    )
-
-
-def _done(work: _Work) -> AppliedPatchSet:
-    return AppliedPatchSet(
-        patches=work.patches, changes={one.file.path: tuple(one.changes()) for one in work.applied.taken}
-    )
+def _written(one: ImportedPatchSet, kind: FormKind, reasons: Mapping[tuple[str, str], str]) -> ImportedPatchSet:
+    files = one.forms.files(kind, lambda action, target: reasons[one.label(action, target)])
+    write(one.new.stage, files, one.new)
+    return replace(one, files=files)

@@ -20,15 +20,12 @@ _MERGE = "tag:yaml.org,2002:merge"
 class ListedChange:
     """One change that is listed."""
 
-    # Qualified name, ``Class.method``.
-    symbol: str
+    symbol: str  # qualified name, ``Class.method``
     # As they are listed: ``class`` for one of ``class_changes``; empty where they are left out.
     kind: str
     action: str
-    # Of the file.
-    line: int
-    # Whether it is a class under which others are listed.
-    groups: bool = False
+    line: int  # of the file
+    groups: bool = False  # whether it is a class under which others are listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +53,8 @@ class Ledger:
     """A summary, as it was written by hand."""
 
     file: Path
-    # The states of projects.
-    versions: tuple[ListedVersion, ...]
-    # The state that the summary says each project is at, with the line.
-    current: tuple[tuple[str, str, int], ...]
+    versions: tuple[ListedVersion, ...]  # the states of projects
+    current: tuple[tuple[str, str, int], ...]  # the state that the summary says each project is at, with the line
 
     def version(self, repo: str, folder: str) -> ListedVersion | None:
         """Return all that is listed of a folder of patches, in however many places; None where it is not listed."""

@@ -32,10 +32,8 @@ class LedgerFinding:
     """One place where a summary is wrong."""
 
     kind: FindingKind
-    # The line of the summary, or the patch that it does not list.
-    where: str
-    # The change that is listed, or is not.
-    what: str
+    where: str  # the line of the summary, or the patch that it does not list
+    what: str  # the change that is listed, or is not
     # What the summary has for it, and what the patches do.
     said: str = ""
     found: str = ""
@@ -70,13 +68,7 @@ class _Actual:
 
 
 def compare(ledger: Ledger, done: Sequence[AppliedPatchSet], *, whole: bool) -> LedgerComparison:
-    """Return where a summary is wrong.
-
-    Args:
-        ledger: the summary.
-        done: the changes that the patches make.
-        whole: whether these are all the patches there are, so that more in the summary is wrong.
-    """
+    """Return where a summary is wrong; where these are all patches there are, more in the summary is wrong."""
     findings: list[LedgerFinding] = []
     right = 0
     for one in done:

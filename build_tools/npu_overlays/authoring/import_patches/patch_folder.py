@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
+import gzip
+import lzma
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import filterfalse
@@ -14,14 +18,15 @@ from packaging.utils import InvalidName, canonicalize_name
 from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.overlay.bounds import patch_bounds
 from npu_overlays.overlay.inputs import is_ignored
-from npu_overlays.overlay.layer_content import OverlayFile
+from npu_overlays.overlay.layer_content import OverlayFile, file_fault
 from npu_overlays.overlay.mails import is_cover, mails
-from npu_overlays.paths import unsafe
 
 PATCHES = "patch"
 SERIES = "series"
 _DEPTH = 3
 _SUFFIXES = (".patch", ".diff")
+# What quilt unpacks.
+_UNPACKED = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress, ".lzma": lzma.decompress}
 _LAYOUT = f"DIR, or {PATCHES}/ in it, holds REPO/REV/NAME.patch, or REPO/REV/{SERIES} that lists patches"
 # What quilt hands on to GNU patch and means something here; fuzz is never used.
 _OPTIONS = re.compile(r"(?:(?:-p|--strip)[ =]?(?P<strip>\d)|(?:-F|--fuzz)[ =]?\d+| )*")
@@ -33,27 +38,21 @@ _CRLF = re.compile(rb"^(?:diff --git|@@) .*\r$", re.MULTILINE)
 class InputPatch:
     """One patch of a folder: a file, or one mail of a file."""
 
-    # Under the name it gets in an overlay.
-    file: OverlayFile
-    # How many folders stand before its paths, as a ``series`` states; None without one.
-    strip: int | None = None
-    # Whether a ``series`` lists it, which may list empty ones.
-    listed: bool = False
+    file: OverlayFile  # under the name it gets in an overlay
+    strip: int | None = None  # how many folders stand before its paths, as a ``series`` states; None without one
+    listed: bool = False  # whether a ``series`` lists it, which may list empty ones
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatchSet:
     """The patches for one state of a project."""
 
-    # Its distribution name, normalised.
-    project: str
+    project: str  # its distribution name, normalised
     # The folder's name for the state.
     revision: str
     folder: Path
-    # In the order of a ``series``, or of their names.
-    patches: tuple[InputPatch, ...]
-    # The names of files that were mended, each with how.
-    mended: tuple[tuple[str, str], ...] = ()
+    patches: tuple[InputPatch, ...]  # in the order of a ``series``, or of their names
+    mended: tuple[tuple[str, str], ...] = ()  # the names of files that were mended, each with how
 
     @property
     def name(self) -> str:
@@ -105,13 +104,18 @@ class _Reader:
         if listed:
             entries = list(self._series(listed[0]))
         else:
-            entries = [(path, None) for path in self.left if path.parent == folder and path.suffix == ".patch"]
+            entries = [(path, None) for path in self.left if path.parent == folder and _plain(path).suffix == ".patch"]
         taken = [entry for entry in entries if self._is_sound(entry[0])]
         named = {*listed[:1], *dict(entries)}
         self.left = [path for path in self.left if path not in named]
         if not entries:
             return None
-        self.problems += _no_names(folder.parent.name)
+        try:
+            canonicalize_name(folder.parent.name, validate=True)
+        except InvalidName:
+            fix = "call the folder of a project's patches as the package index calls the project"
+            where, what = f"{folder.parent.name}/", "is no name of a project"
+            self.problems.append(Problem(where=where, what=what, fix=fix))
         return _patch_set(folder, taken, listed=bool(listed))
 
     def refuse_elsewhere(self) -> None:
@@ -119,7 +123,7 @@ class _Reader:
         for path in self.left:
             parts = path.relative_to(self.root).parts
             has_series = len(parts) >= _DEPTH and any(self.root.joinpath(*parts[:2]).rglob(SERIES))
-            if path.suffix == ".patch" and not has_series:
+            if _plain(path).suffix == ".patch" and not has_series:
                 what = "lies elsewhere than the patches of one state"
                 self.problems.append(Problem(where=str(path), what=what, fix=_LAYOUT))
 
@@ -147,17 +151,15 @@ class _Reader:
             seen.add(name)
 
     def _is_sound(self, path: Path) -> bool:
-        relative = path.relative_to(self.root)
-        if path.is_symlink() or not path.is_file():
-            self.problems.append(
-                Problem(where=str(path), what="is not a regular file", fix="put the file itself there")
-            )
-            return False
-        if unsafe(relative.as_posix()):
-            what = "has a name with a backslash, or with characters that cannot be shown"
-            self.problems.append(Problem(where=str(path), what=what, fix="rename it"))
-            return False
-        return True
+        fault = file_fault(path, self.root)
+        if fault is None:
+            try:
+                _unpacked(path)
+            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+                fault = f"cannot be unpacked: {error}", "unpack it, and list it without that ending"
+        if fault:
+            self.problems.append(Problem(where=str(path), what=fault[0], fix=fault[1]))
+        return fault is None
 
 
 def chosen(sets: Sequence[PatchSet], only: Iterable[str]) -> tuple[PatchSet, ...]:
@@ -177,14 +179,6 @@ def chosen(sets: Sequence[PatchSet], only: Iterable[str]) -> tuple[PatchSet, ...
     return tuple(one for one in sets if not names or one.project in names or one.name in names)
 
 
-def _no_names(name: str) -> Iterator[Problem]:
-    try:
-        canonicalize_name(name, validate=True)
-    except InvalidName:
-        fix = "call the folder of a project's patches as the package index calls the project"
-        yield Problem(where=f"{name}/", what="is no name of a project", fix=fix)
-
-
 def _patch_set(folder: Path, entries: Iterable[tuple[Path, int | None]], *, listed: bool) -> PatchSet:
     mended: list[tuple[str, str]] = []
     found: list[InputPatch] = []
@@ -194,12 +188,13 @@ def _patch_set(folder: Path, entries: Iterable[tuple[Path, int | None]], *, list
             mended.append((path.name, "introduces a series, and was passed over"))
             continue
         several = mails(content)
-        stem = path.name.removesuffix(path.suffix if path.suffix in _SUFFIXES else "")
+        name = _plain(path)
+        stem = name.stem if name.suffix in _SUFFIXES else name.name
         for number, mail, lines in several:
-            name = f"{stem}-{number:0{len(str(several[-1].number))}}" if number else stem
+            label = f"{stem}-{number:0{len(str(several[-1].number))}}" if number else stem
             file = OverlayFile(
                 layer="",
-                path=f"{name}.patch",
+                path=f"{label}.patch",
                 file=f"{path}#{number}" if number else str(path),
                 content=mail,
                 bounds=patch_bounds(mail),
@@ -216,9 +211,18 @@ def _patch_set(folder: Path, entries: Iterable[tuple[Path, int | None]], *, list
     )
 
 
+def _plain(path: Path) -> Path:
+    """Return a path without the ending of a compressed file."""
+    return path.with_suffix("") if path.suffix in _UNPACKED else path
+
+
+def _unpacked(path: Path) -> bytes:
+    return _UNPACKED.get(path.suffix, bytes)(path.read_bytes())
+
+
 def _mended(path: Path, mended: list[tuple[str, str]]) -> bytes:
     """Return the content of a patch in UTF-8, with LF behind every line, and note what was converted."""
-    content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    content = _unpacked(path).removeprefix(codecs.BOM_UTF8)
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         content = content.decode("utf-16", "replace").encode()
         mended.append((path.name, "was in UTF-16, and was converted to UTF-8"))

@@ -7,22 +7,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
 from npu_overlays.authoring.import_patches.ledger import Ledger
 from npu_overlays.authoring.import_patches.patch_folder import PatchSet
 from npu_overlays.authoring.init.base_layers import SUFFIX, BaseLayers
 from npu_overlays.authoring.init.request import InitRequest, faults
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.overlay.overlay_folders import readable
-from npu_overlays.overlay.project import LAYER_FILE, Overlay
+from npu_overlays.overlay.project import LAYER_FILE
 from npu_overlays.progress import step
 from npu_overlays.sources import acquisition
 from npu_overlays.sources.histories import history
-from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.pin import Pin, version_of
 
-_ID = re.compile(r"[0-9a-f]{40}")
-_SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
+_ID = re.compile(r"[0-9a-f]{7,40}")
+_DIGITS = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,39 +79,28 @@ def _request(one: PatchSet, ledger: Ledger | None, asked: InitRequest, root: Pat
         where = f"{ledger.file}:{version.line}"
         raise UsageError(Problem(where=where, what=what, fix="correct the one that is wrong"))
     known = readable(root, one.project)
-    same = next((other for other in known if _is_pinned(other, revision)), None)
+    same = next((one for one in known if _ID.fullmatch(revision) and one.pin.commit.startswith(revision)), None)
     base = same or next(iter(known), None)
+    packages = tuple((path, base.pin.import_name(path)) for path in base.pin.packages) if base else ()
     request = replace(
         asked,
         name=one.project,
         repository=asked.repository or (base.pin.repository if base else ""),
         suffix=asked.suffix or (base.suffix if base else ""),
-        packages=asked.packages or (_packages(base.pin) if base else ()),
+        packages=asked.packages or packages,
         not_built=asked.not_built or (same.not_built if same else ()),
     )
     if same and same.pin.commit:
         return replace(request, commit=same.pin.commit)
-    if _SHORT_ID.fullmatch(revision) and not _ID.fullmatch(revision):
+    if _ID.fullmatch(revision) and len(revision) < _DIGITS:
         return replace(request, commit=_whole(one, revision, request))
     return _by_name(request, revision)
 
 
 def _contradicts(revision: str, folder: str) -> bool:
     """Return whether two names are ids of commits, whole or not, and of different ones."""
-    ids = all(_ID.fullmatch(name) or _SHORT_ID.fullmatch(name) for name in (revision, folder))
-    return ids and not (revision.startswith(folder) or folder.startswith(revision))
-
-
-def _is_pinned(overlay: Overlay, revision: str) -> bool:
-    commit = overlay.pin.commit
-    return bool(commit) and (
-        commit == revision or (bool(_SHORT_ID.fullmatch(revision)) and commit.startswith(revision))
-    )
-
-
-def _packages(known: Pin) -> tuple[tuple[str, str], ...]:
-    imports = dict(known.imports)
-    return tuple((path, imports.get(path, "").removesuffix(".py").replace("/", ".")) for path in known.packages)
+    are_ids = _ID.fullmatch(revision) and _ID.fullmatch(folder)
+    return bool(are_ids) and not (revision.startswith(folder) or folder.startswith(revision))
 
 
 def _whole(one: PatchSet, revision: str, request: InitRequest) -> str:
@@ -130,18 +117,10 @@ def _whole(one: PatchSet, revision: str, request: InitRequest) -> str:
 def _by_name(request: InitRequest, revision: str) -> InitRequest:
     """Return a request for a commit or a tag, or where the name is a version, for a release."""
     bare = revision.removeprefix("v")
-    release = "." in bare and _is_version(bare)
-    if release and (bare == revision or not request.repository):
+    is_release = "." in bare and version_of(bare) is not None
+    if is_release and (bare == revision or not request.repository):
         return replace(request, release=bare, repository="")
     return replace(request, commit=revision)
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True
 
 
 def _faults(one: PatchSet, request: InitRequest) -> Iterator[Problem]:

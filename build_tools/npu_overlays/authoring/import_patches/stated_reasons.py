@@ -21,11 +21,7 @@ def grounds_of(one: PatchStep) -> Grounds:
 
 
 class StatedReasons:
-    """The reasons that patches give for those of their changes that no later patch reverts.
-
-    Args:
-        taken: the patches, in order.
-    """
+    """The reasons that patches give, in their order, for those of their changes that no later patch reverts."""
 
     def __init__(self, taken: Sequence[PatchStep]) -> None:
         self._grounds = {one.file.file: grounds_of(one) for one in taken}

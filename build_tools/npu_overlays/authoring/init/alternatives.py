@@ -29,21 +29,15 @@ _SHOWN = 3
 class Alternatives:
     """The files of a release beside the pinned one."""
 
-    # The file that pip takes here; empty where that is the pinned one, or there is none.
-    preferred: str = ""
-    # The paths that it installs and the pinned one does not.
-    more: tuple[str, ...] = ()
-    # The names of all other files of the release.
-    others: tuple[str, ...] = ()
+    preferred: str = ""  # the file that pip takes here; empty where that is the pinned one, or there is none
+    more: tuple[str, ...] = ()  # the paths that it installs and the pinned one does not
+    others: tuple[str, ...] = ()  # the names of all other files of the release
 
 
 def alternatives(release: Release, files: Collection[str], *, cache: Path) -> Alternatives:
-    """Return the files of a release beside one of them; raises `OverlayError` where pip's choice cannot be had.
+    """Return the files of a release beside the pinned one, which installs `files`.
 
-    Args:
-        release: the release, and the file that is pinned.
-        files: what that file installs.
-        cache: the cache folder.
+    Raises `OverlayError` where the file that pip takes cannot be had.
     """
     archive, preferred = release.archive, release.preferred
     if preferred in ("", archive.file):
@@ -61,7 +55,11 @@ def sentences(found: Alternatives) -> Iterator[str]:
     wheels = [name for name in found.others if name.endswith(".whl") and name != found.preferred]
     if wheels:
         count = "1 other wheel is" if len(wheels) == 1 else f"{len(wheels)} other wheels are"
-        yield f"{count} for {', '.join(_pythons(wheels))} on {', '.join(_platforms(wheels))}"
+        tags = frozenset[Tag]().union(*(parse_wheel_filename(name)[3] for name in wheels))
+        # Those without a GIL are named with a ``t``; which version of a system a wheel is for does not matter here.
+        pythons = sorted({f"{tag.interpreter}{'t' * tag.abi.endswith('t')}" for tag in tags}, key=_natural)
+        platforms = sorted({_VERSION.sub(" ", tag.platform, count=1) for tag in tags})
+        yield f"{count} for {', '.join(pythons)} on {', '.join(platforms)}"
 
 
 def _kinds(paths: Iterable[str]) -> str:
@@ -74,20 +72,6 @@ def _kinds(paths: Iterable[str]) -> str:
             files = "file" if len(some) == 1 else "files"
             texts.append(f"{len(some)} {kind} {files} ({listing(some, _SHOWN)})")
     return " and ".join(texts)
-
-
-def _pythons(wheels: Iterable[str]) -> list[str]:
-    """Return the Pythons that wheels are for, those without a GIL with a ``t``."""
-    return sorted({f"{tag.interpreter}{'t' * tag.abi.endswith('t')}" for tag in _tags(wheels)}, key=_natural)
-
-
-def _platforms(wheels: Iterable[str]) -> list[str]:
-    """Return the platforms that wheels are for, whatever the version of the system."""
-    return sorted({_VERSION.sub(" ", tag.platform, count=1) for tag in _tags(wheels)})
-
-
-def _tags(wheels: Iterable[str]) -> frozenset[Tag]:
-    return frozenset().union(*(parse_wheel_filename(name)[3] for name in wheels))
 
 
 def _natural(name: str) -> tuple[str, int, str]:

@@ -23,13 +23,11 @@ Entry = str | dict[str, str]
 class BaseLayers:
     """The layers of a new overlay."""
 
-    # As a configuration names them; None where it should not name any.
-    entries: tuple[Entry, ...] | None = None
+    entries: tuple[Entry, ...] | None = None  # as a configuration names them; None where it should not name any
     # The keys of their settings, and the repository that these name, or empty.
     settings: frozenset[str] = frozenset()
     repository: str = ""
-    # The overlay whose pin the new one takes over, or None.
-    base: Overlay | None = None
+    base: Overlay | None = None  # the overlay whose pin the new one takes over, or None
 
 
 def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLayers:
@@ -67,7 +65,13 @@ def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLa
     for one in found:
         settings.update(one.values)
         repository = one.values.get("upstream", {}).get("repository", "") or repository
-    named = [_relative(one, parent) if isinstance(one, Path) else {"distribution": one} for one in entries]
+    named: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, Path):
+            # Always with a slash, so that it reads as a path.
+            named.append(Path(os.path.relpath(entry, parent.resolve() / "overlay")).as_posix())
+        else:
+            named.append({"distribution": entry})
     base = bases[0] if bases else None
     return BaseLayers(entries=tuple(named) or None, settings=frozenset(settings), repository=repository, base=base)
 
@@ -109,8 +113,3 @@ def _base(folder: Path, project: str, problems: list[Problem]) -> Overlay | None
         what = f"is an overlay of {overlay.pin.project}, not of {project}"
         problems.append(Problem(where=str(folder), what=what, fix=f"name one of {project}"))
     return overlay
-
-
-def _relative(folder: Path, parent: Path) -> str:
-    """Return a folder's path as an overlay in `parent` names it: always with a slash, so that it reads as a path."""
-    return Path(os.path.relpath(folder, parent.resolve() / "overlay")).as_posix()

@@ -27,8 +27,7 @@ class ExampleOperation:
 def find_example(modules: Iterable[tuple[str, bytes]]) -> ExampleOperation | None:
     """Return a wrapper of a public function that can be applied as it stands, or None where no function can be.
 
-    Args:
-        modules: repository path and bytes of upstream's modules; the first that serves is taken.
+    It is of the first module that serves; modules are pairs of repository path and bytes.
     """
     number = 0
     for path, content in modules:

@@ -32,30 +32,21 @@ class CreatedOverlay:
     """A new overlay."""
 
     overlay: Overlay
-    # The names of its files.
-    files: tuple[str, ...]
-    # Whether the configuration ends with a first change.
-    example: bool
-    # The files of the release beside the pinned one.
-    offer: Alternatives
-    # Modules of upstream's that look for their files in metadata, where the companion has none.
-    asking: tuple[str, ...]
+    files: tuple[str, ...]  # the names of its files
+    example: bool  # whether the configuration ends with a first change
+    offer: Alternatives  # the files of the release beside the pinned one
+    asking: tuple[str, ...]  # modules of upstream's that look for their files in metadata, where the companion has none
 
 
 @dataclass(frozen=True, kw_only=True)
 class StagedOverlay:
     """A new overlay that is not in its place yet."""
 
-    # The folder that will take that place.
-    stage: Path
-    # The overlay as it will be there.
-    overlay: Overlay
-    # Its upstream.
-    tree: SourceTree
-    # The texts of its files so far.
-    files: Mapping[str, str]
-    # The files of the release beside the pinned one.
-    offer: Alternatives
+    stage: Path  # the folder that will take that place
+    overlay: Overlay  # the overlay as it will be there
+    tree: SourceTree  # its upstream
+    files: Mapping[str, str]  # the texts of its files so far
+    offer: Alternatives  # the files of the release beside the pinned one
 
 
 @contextmanager
@@ -73,7 +64,12 @@ def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[Staged
     label = f"-{request.label}" if request.label else ""
     name = f"{request.project}@{start.pin.short}{label}"
     folder = request.folder or request.parent / name
-    if problems := [*presence(folder, request.elsewhere), *_misnamed(folder, name)]:
+    problems = list(presence(folder, request.elsewhere))
+    if "@" in folder.name and folder.name != name:
+        what, fix = f"is called after a pin, and what is pinned is {name}", f"call it {name}, or a name without @"
+        options = ((str(folder), str(folder.with_name(name))),)
+        problems.append(Problem(where=str(folder), what=what, fix=fix, options=options))
+    if problems:
         raise UsageError(problems)
     with new_folder(folder, fix=ELSEWHERE) as stage:
         write_files(stage, {CONFIG_FILE: configuration(start)})
@@ -88,14 +84,6 @@ def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[Staged
         write_files(stage, files)
         overlay = replace(load_overlay(stage), folder=folder)
         yield StagedOverlay(stage=stage, overlay=overlay, tree=tree, files=files, offer=start.offer)
-
-
-def _misnamed(folder: Path, name: str) -> Iterator[Problem]:
-    """Yield a problem where a folder is named after another pin than that of the overlay, whose name is given."""
-    if "@" in folder.name and folder.name != name:
-        what, fix = f"is called after a pin, and what is pinned is {name}", f"call it {name}, or a name without @"
-        options = ((str(folder), str(folder.with_name(name))),)
-        yield Problem(where=str(folder), what=what, fix=fix, options=options)
 
 
 def write_overlay(request: InitRequest, layered: BaseLayers) -> CreatedOverlay:

@@ -81,12 +81,7 @@ def _with_packages(
 ) -> Pin:
     """Return a pin with the packages of the request, else none where the layers name them, else those found.
 
-    Args:
-        request: what was asked for.
-        layered: the layers.
-        pin: the pin.
-        found: paths, and the name by which each is imported where the path does not show it.
-        files: all paths, for messages.
+    `found` has the import name of each path, empty where the path shows it; `files` are all paths, for messages.
     """
     asked = request.packages
     if not asked and "packages" not in layered.settings:

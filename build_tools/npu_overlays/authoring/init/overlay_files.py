@@ -37,20 +37,13 @@ _IGNORED = "wheels/\n__pycache__/\n.npu-overlays-*\n"
 class InitialSettings:
     """What the configuration of a new overlay says."""
 
-    # Without packages where the layers name these.
-    pin: Pin
-    # As a configuration names them; None to leave them out.
-    layers: tuple[str | Mapping[str, str], ...] | None = None
-    # Empty where the layers have it.
-    suffix: str = ""
-    # Tells overlays on one pin apart; empty for none.
-    label: str = ""
-    # Upstream's licence files; None where the layers name them.
-    license_files: tuple[str, ...] | None = None
-    # What upstream compiles or installs elsewhere, and the wheel may lack.
-    not_built: tuple[str, ...] = ()
-    # The files of the release beside the pinned one.
-    offer: Alternatives = field(default_factory=Alternatives)
+    pin: Pin  # without packages where the layers name these
+    layers: tuple[str | Mapping[str, str], ...] | None = None  # as a configuration names them; None to leave them out
+    suffix: str = ""  # empty where the layers have it
+    label: str = ""  # tells overlays on one pin apart; empty for none
+    license_files: tuple[str, ...] | None = None  # upstream's licence files; None where the layers name them
+    not_built: tuple[str, ...] = ()  # what upstream compiles or installs elsewhere, and the wheel may lack
+    offer: Alternatives = field(default_factory=Alternatives)  # the files of the release beside the pinned one
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
@@ -86,12 +79,7 @@ def comment(name: str, example: ExampleOperation) -> str:
 
 
 def readme(overlay: Overlay, found: Alternatives = _NOTHING) -> str:
-    """Return the text of a ``README.md``.
-
-    Args:
-        overlay: the overlay.
-        found: the files of the release beside the pinned one, where these are known.
-    """
+    """Return the text of a ``README.md``; `found` are the files of the release beside the pinned one, if known."""
     pin, folder = overlay.pin, overlay.folder.name
     upstream = f"commit {pin.commit} of {pin.repository}" if pin.commit else f"{pin.project} {pin.archives[0].version}"
     below = " and ".join(layer.name for layer in overlay.layers)
@@ -115,12 +103,10 @@ def _layers(layers: Iterable[str | Mapping[str, str]]) -> str:
 
 
 def _packages(pin: Pin) -> str:
-    imports = dict(pin.imports)
     entries: list[str] = []
     for path in pin.packages:
-        is_renamed = path in imports
-        name = imports[path].replace("/", ".") if is_renamed else ""
-        entries.append(_inline({"path": path, "import": name}) if is_renamed else json.dumps(path))
+        name = pin.import_name(path)
+        entries.append(_inline({"path": path, "import": name}) if name else json.dumps(path))
     return f"[{', '.join(entries)}]"
 
 

@@ -122,11 +122,7 @@ def check_name(project: str, files: Mapping[str, bytes]) -> None:
 
 
 def stated_name(files: Mapping[str, bytes]) -> tuple[str, str]:
-    """Return the file that names the project of a source tree, and the name; empty where none does.
-
-    Args:
-        files: by repository path.
-    """
+    """Return the file that names the project of a source tree, and the name; empty where none does."""
     for file, reader in _READERS.items():
         if file in files and (name := reader(files[file].decode("utf-8", "replace"))):
             return file, name

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.utils import InvalidName, canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from npu_overlays.errors import Problem
 from npu_overlays.overlay.pin_faults import url_fault
@@ -16,7 +15,7 @@ from npu_overlays.overlay.settings import check_words
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import at_home, unsafe
-from npu_overlays.sources.pin import clone_variable
+from npu_overlays.sources.pin import clone_variable, version_of
 
 ELSEWHERE = "name another folder, behind PROJECT"
 _FILE = re.compile(r"[^/\\\s]+(\.whl|\.tar\.gz|\.zip)")
@@ -30,34 +29,25 @@ _TAG = re.compile(r"(?![-./])(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)|[./]$))[^\x00-\x2
 class InitRequest:
     """What a new overlay should be."""
 
-    # Upstream's distribution name, as it was typed.
-    name: str
-    # The version of the release to pin; empty for the newest.
-    release: str = ""
-    # The name of the release's file to pin; empty for the best.
-    archive: str = ""
+    name: str  # upstream's distribution name, as it was typed
+    release: str = ""  # the version of the release to pin; empty for the newest
+    archive: str = ""  # the name of the release's file to pin; empty for the best
     # The commit to pin instead, by its id or by a tag, and where git has it.
     commit: str = ""
     repository: str = ""
-    # What the wheel's name adds to upstream's; empty where the layers have it.
-    suffix: str = ""
-    # Tells overlays on one pin apart.
-    label: str = ""
-    # Layers, or an overlay whose pin and layers it takes over.
-    layers: tuple[str, ...] = ()
+    suffix: str = ""  # what the wheel's name adds to upstream's; empty where the layers have it
+    label: str = ""  # tells overlays on one pin apart
+    layers: tuple[str, ...] = ()  # layers, or an overlay whose pin and layers it takes over
     # The paths that are shipped, each with its import name where the path does not show it; empty to find out.
     packages: tuple[tuple[str, str], ...] = ()
-    # What of upstream is not built, or left out.
-    not_built: tuple[str, ...] = ()
+    not_built: tuple[str, ...] = ()  # what of upstream is not built, or left out
     # Paths in the repository that will be changed, which show where packages of a release are there.
     named: tuple[str, ...] = ()
     # The folder to write into, and the folder to write; None for one that is named after the pin.
     parent: Path
     folder: Path | None = None
-    # Where upstream should come from.
-    choice: Choice
-    # How the user chooses another place, if the folder exists already.
-    elsewhere: str = ELSEWHERE
+    choice: Choice  # where upstream should come from
+    elsewhere: str = ELSEWHERE  # how the user chooses another place, if the folder exists already
 
     @property
     def project(self) -> str:
@@ -119,12 +109,9 @@ def _pin_faults(request: InitRequest) -> Iterator[Problem]:
     if request.commit and request.release:
         fix = "leave one of them out: a release is pinned by its archive, a commit by its id"
         yield Problem(where="--commit, --release", what="are both given", fix=fix)
-    if request.release:
-        try:
-            Version(request.release)
-        except InvalidVersion:
-            what, options = f"`{request.release}` is not a version", (("--release", "25.3.0"),)
-            yield Problem(where="--release", what=what, fix="write it as the package index does", options=options)
+    if request.release and version_of(request.release) is None:
+        what, options = f"`{request.release}` is not a version", (("--release", "25.3.0"),)
+        yield Problem(where="--release", what=what, fix="write it as the package index does", options=options)
     if request.commit and not request.tag and not _COMMIT.fullmatch(request.commit):
         fix = "write all 40 hex digits, lower case (git rev-parse gives them), or the name of a tag"
         what = "a full commit id" if _DIGITS.fullmatch(request.commit) else "a commit id or a name that a tag can have"

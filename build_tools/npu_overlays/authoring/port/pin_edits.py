@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from npu_overlays.authoring.port.decisions import DecidedPart
 from npu_overlays.authoring.port.retarget import Retarget
-from npu_overlays.authoring.writer.layer_settings import with_change, with_new, without_file
+from npu_overlays.authoring.writer.layer_settings import with_change, without_file
 from npu_overlays.authoring.writer.merge_module_text import Written, rewritten, top_names
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.model.module import Module
@@ -81,8 +81,7 @@ def _configuration(text: str, own: Sequence[DecidedPart], overlay: Overlay) -> s
         edit, find, replacement = remaining.get(id(sourced.edit), sourced.edit), "", None
         if one.lead:
             find, replacement = one.lead + sourced.edit.find, one.lead + sourced.edit.replace
-        text, split = with_change(CONFIG_FILE, text, edit, (sourced.path,), replacement, find=find)
-        text = with_new(CONFIG_FILE, text, split) if split else text
+        text = with_change(CONFIG_FILE, text, edit, (sourced.path,), replacement, find=find)
         paths = tuple(path for path in edit.paths if path != sourced.path)
         remaining[id(sourced.edit)] = replace(edit, paths=paths)
     for file in overlay.files:

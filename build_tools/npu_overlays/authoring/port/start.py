@@ -11,6 +11,7 @@ from npu_overlays.errors import Problem, SourceError, UsageError
 from npu_overlays.overlay.inputs import PORT_FILE
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
+from npu_overlays.paths import as_argument
 from npu_overlays.pipeline.lock_derivation import FetchedMetadata
 from npu_overlays.pipeline.upstream import absent, released_version, upstream_metadata
 from npu_overlays.progress import step
@@ -49,7 +50,7 @@ def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
         raise UsageError(Problem(where="--to", what=what, fix="name another revision"))
     folder = place(old, pin)
     if (folder / PORT_FILE).is_file():
-        fix = f"npu-overlays port {folder.name} --continue, or --abort"
+        fix = f"npu-overlays port {as_argument(folder)} --continue, or --abort"
         raise UsageError(Problem(where=str(folder), what="a port to that is under way", fix=fix))
     if folder.exists():
         what = "there is an overlay for that already"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from npu_overlays.authoring.refresh.equivalence import same_program
+from npu_overlays.authoring.refresh.equivalence import plain_imports, same_program
 from npu_overlays.authoring.refresh.patch_underlay import underlays
-from npu_overlays.authoring.refresh.rebound_imports import rebound
 from npu_overlays.changes.reconciliation import reconcile
 from npu_overlays.changes.tree_comparison import compare_file, compare_trees
 from npu_overlays.errors import MergeError
@@ -48,10 +48,8 @@ class DerivedModule:
     """What gives a wanted module."""
 
     changes: tuple[OperationChange, ...]
-    # What a patch has to make of upstream's file first; None where it needs no patch.
-    before: bytes | None
-    # The module that operations and patch give, without notices.
-    result: bytes
+    before: bytes | None  # what a patch has to make of upstream's file first; None where it needs no patch
+    result: bytes  # the module that operations and patch give, without notices
     # Operations that go although part of them is wanted: the patch contains that, too.
     given_up: tuple[Operation, ...] = ()
 
@@ -74,16 +72,14 @@ class Attempt:
     """Changes of a module's operations that may give the wanted module."""
 
     subject: EditedModule
-    # With the imports that operations have now.
-    changes: tuple[OperationChange, ...]
+    changes: tuple[OperationChange, ...]  # with the imports that operations have now
     # The imports that the wanted module exchanges, and for which.
     exchanged: Mapping[ImportedName, ImportedName] = field(default_factory=dict)
 
     def result(self, known: Set[str]) -> DerivedModule | None:
         """Return what gives the wanted module, with a patch below where it needs one; None where nothing does.
 
-        Args:
-            known: what upstream's module defines, by qualified name.
+        `known` are the qualified names that upstream's module defines.
         """
         subject = self.subject
         before = applied(subject.operations, self.changes)
@@ -164,3 +160,22 @@ def _is_declared(path: str, before: bytes, merged: MergedModule) -> bool:
     except MergeError:
         return False
     return True
+
+
+def exchanged_imports(now: ast.Module, wanted: ast.Module) -> Mapping[ImportedName, ImportedName]:
+    """Return the imports whose name another import binds in the wanted module, and that other one."""
+    before, after = frozenset(plain_imports(now)), frozenset(plain_imports(wanted))
+    gone, new = before - after, after - before
+    found: dict[ImportedName, ImportedName] = {}
+    for one in gone:
+        others = [other for other in new if other.name == one.name]
+        twins = [other for other in gone if other.name == one.name]
+        if len(twins) == len(others) == 1:
+            found[one] = others[0]
+    return found
+
+
+def rebound(operation: Operation, exchanged: Mapping[ImportedName, ImportedName]) -> Operation:
+    """Return an operation with imports exchanged; itself where it has none of them."""
+    imports = tuple(exchanged.get(one, one) for one in operation.imports)
+    return operation if imports == operation.imports else replace(operation, imports=imports)

@@ -25,21 +25,13 @@ class EditedFile:
 
 
 def edited_files(checkout: Checkout, overlay: Overlay, tree: PatchedTree) -> tuple[EditedFile, ...]:
-    """Return what differs between a work tree and what its overlay gives.
+    """Return what differs between a work tree and the tree that its overlay gives.
 
-    Files that upstream's .gitignore names are passed over, unless they were added to the index.
-
-    Args:
-        checkout: the work tree.
-        overlay: its overlay.
-        tree: what that gives.
-
-    Raises:
-        MergeError: files were changed to something that no wheel can hold.
+    Files that upstream's .gitignore names are passed over, unless they were added to the index. Raises `MergeError`
+    where files were changed to something that no wheel can hold.
     """
     found = tuple(_differing(checkout.folder, tree))
-    problems = [*_links(checkout.folder, found), *_unshipped(found, overlay), *_modes(found, tree)]
-    if problems:
+    if problems := list(_mistakes(checkout.folder, found, overlay, tree)):
         raise MergeError(problems)
     return found
 
@@ -77,21 +69,15 @@ def _differing(folder: Path, tree: PatchedTree) -> Iterator[EditedFile]:
             yield EditedFile(path=path, content=repository.git("cat-file", "blob", blob), executable=executable)
 
 
-def _links(folder: Path, found: tuple[EditedFile, ...]) -> Iterator[Problem]:
+def _mistakes(folder: Path, found: tuple[EditedFile, ...], overlay: Overlay, tree: PatchedTree) -> Iterator[Problem]:
+    """Yield what no wheel can hold of what was edited."""
     for one in found:
         if (folder / one.path).is_symlink():
             yield Problem(where=one.path, what="is a symbolic link, which a wheel cannot hold", fix="put a file there")
-
-
-def _unshipped(found: tuple[EditedFile, ...], overlay: Overlay) -> Iterator[Problem]:
-    outside = [one.path for one in found if not overlay.pin.place(one.path)]
-    if outside:
+    if outside := [one.path for one in found if not overlay.pin.place(one.path)]:
         what = f"lie in none of the overlay's packages and would not be shipped: {listing(outside)}"
         fix = "git restore them, or delete what is new (git clean), or name it in .git/info/exclude"
         yield Problem(where=overlay.name, what=what, fix=fix)
-
-
-def _modes(found: tuple[EditedFile, ...], tree: PatchedTree) -> Iterator[Problem]:
     for one in found:
         if one.path in tree.upstream and one.content is not None and one.executable != tree.is_executable(one.path):
             what = "was made executable, or is so no more, which no overlay can say of a file of upstream's"

@@ -85,25 +85,17 @@ def plain_imports(tree: ast.Module) -> Iterator[ImportedName]:
 class _Item:
     """A statement, or one name that an import of a module binds."""
 
-    # Its code, as a canonical text.
-    text: str
-    # The same, with an outline for the body of a class; None for an import of a module.
-    code: object
+    text: str  # its code, as a canonical text
+    code: object  # the same, with an outline for the body of a class; None for an import of a module
     # Whether it may stand anywhere, except before or after those it must follow or precede.
     free: bool
     binds: frozenset[str]
-    # The names it reads when it runs, not only when it is called.
-    reads: frozenset[str] = frozenset()
-    # Those of them that it may change.
-    touches: frozenset[str] = frozenset()
-    # Whether it runs a module that may depend on what was done before; Python's own do not.
-    loads: bool = False
-    # Whether other modules may find something different once it has run.
-    acts: bool = False
-    # Whether it is a value of a class that may depend on the order of its values.
-    field: bool = False
-    # Whether it asks which names there are.
-    lists: bool = False
+    reads: frozenset[str] = frozenset()  # the names it reads when it runs, not only when it is called
+    touches: frozenset[str] = frozenset()  # those of them that it may change
+    loads: bool = False  # whether it runs a module that may depend on what was done before; Python's own do not
+    acts: bool = False  # whether other modules may find something different once it has run
+    field: bool = False  # whether it is a value of a class that may depend on the order of its values
+    lists: bool = False  # whether it asks which names there are
 
     def has_order_with(self, other: _Item) -> bool:
         """Return whether it matters which of the two stands first."""
@@ -117,11 +109,8 @@ class _Item:
 def _outline(nodes: Iterable[ast.stmt], known: Set[str], parent: str = "", *, fields: bool = False) -> _Outline:
     """Return the statements of a body as a value that is equal for bodies of one meaning.
 
-    Args:
-        nodes: the statements.
-        known: what upstream's module defines, by qualified name.
-        parent: the qualified name of the class they stand in, with a dot behind it.
-        fields: whether that class may depend on the order of its values.
+    `parent` is the qualified name of the class around them, with a dot behind it; `fields` is whether that class may
+    depend on the order of its values.
     """
     items: list[_Item] = []
     for node in nodes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from npu_overlays.authoring.refresh.attempt import OperationChange
-from npu_overlays.authoring.refresh.layer_files import LayerFile, LayerFiles
 from npu_overlays.authoring.refresh.patch_text import free_name, new_patch, patch_between, with_section
+from npu_overlays.authoring.refresh.placement import LayerFile, LayerFiles
 from npu_overlays.authoring.refresh.plan import AddedFileChange, EditChange, PatchChange, RefreshPlan
 from npu_overlays.authoring.refresh.reasons import handed_on
 from npu_overlays.authoring.refresh.shared_definitions import by_place, shared
@@ -178,16 +179,10 @@ class LayerWriter:
         remaining: dict[tuple[str, TextEdit], TextEdit] = {}
         for (layer, edit, put_in), some in paths.items():
             now = remaining.get((layer, edit), edit)
-            self._known_edit(layer, now, some, put_in)
+            changed = partial(with_change, edit=now, paths=some, replacement=put_in)
+            self._settings(self._layers[layer], changed)
             rest = tuple(path for path in now.paths if path not in some)
             remaining[layer, edit] = dataclasses.replace(now, paths=rest)
-
-    def _known_edit(self, layer: str, edit: TextEdit, paths: tuple[str, ...], put_in: str | None) -> None:
-        def changed(name: str, text: str) -> str:
-            result, split = with_change(name, text, edit, paths, put_in)
-            return with_new(name, result, split) if split else result
-
-        self._settings(self._layers[layer], changed)
 
     def _settings(self, layer: Layer, change: Callable[[str, str], str]) -> None:
         name = layer.settings[0]

@@ -12,6 +12,7 @@ from npu_overlays.authoring.refresh.attempt import (
     EditedModule,
     OperationChange,
     applied,
+    exchanged_imports,
     merged,
     removal,
 )
@@ -19,7 +20,6 @@ from npu_overlays.authoring.refresh.differences import code, differing, text
 from npu_overlays.authoring.refresh.equivalence import plain_imports, same_program
 from npu_overlays.authoring.refresh.moved_operations import new_in, still_wanted
 from npu_overlays.authoring.refresh.proposals import SymbolStates, new_operation, only
-from npu_overlays.authoring.refresh.rebound_imports import exchanged_imports
 from npu_overlays.errors import MergeError
 from npu_overlays.merge.module_deletion import does_nothing, each_deletion
 from npu_overlays.model.module import Module
@@ -77,10 +77,7 @@ def _renamed(
 def _without_some(attempts: Sequence[Attempt], known: Set[str], wanted: Set[str]) -> DerivedModule:
     """Return a patch in the place of operations, of as few as possible.
 
-    Args:
-        attempts: at the module with all of them.
-        known: what upstream's module defines, by qualified name.
-        wanted: symbols of operations whose code is wanted elsewhere in the module; these go.
+    The operations on `wanted` symbols go: their code is wanted elsewhere in the module.
     """
     subject = attempts[0].subject
     gone = {one.symbol: one for one in subject.operations}

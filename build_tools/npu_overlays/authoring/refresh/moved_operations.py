@@ -66,12 +66,9 @@ def new_in(now: Module, wanted: Module) -> list[NewDefinition]:
 
 
 def left_for_others(gone: Sequence[Operation], files: Sequence[EditedFile], now: PatchedTree) -> Iterator[Problem]:
-    """Yield a problem for each file to which the code of operations was moved that would go.
+    """Yield a problem for each edited file to which the code of operations was moved that would go.
 
-    Args:
-        gone: the operations that the overlay would not have any more.
-        files: the edited files.
-        now: what the overlay gives, without notices.
+    `now` is what the overlay gives, without notices.
     """
     modules: dict[str, Module] = {}
     for one in files:

@@ -25,12 +25,8 @@ _OPTIONS = ("--no-renames", "--full-index", "--binary", "--no-color")
 def patch_between(tree: PatchedTree, after: Mapping[str, tuple[bytes | None, bool]]) -> bytes:
     """Return the patch that gives files of a tree new content, with enough context to fit in one place only.
 
-    Args:
-        tree: the tree.
-        after: by path the content, None for no file, and whether it is executable.
-
-    Raises:
-        MergeError: there is no such patch.
+    `after` has by path the content, None for no file, and whether it is executable. Raises `MergeError` where no patch
+    does it.
     """
     before = {path: (tree.after(path), tree.is_executable(path)) for path in after}
     for lines in _CONTEXT:
@@ -68,13 +64,7 @@ def _tree(root: Path, files: Mapping[str, tuple[bytes | None, bool]]) -> str:
 
 
 def with_section(file: OverlayFile, path: str, diff: bytes) -> bytes | None:
-    """Return a patch file with its section for one path exchanged; None where nothing is left.
-
-    Args:
-        file: the patch.
-        path: a path that it changes.
-        diff: the new section; empty for none.
-    """
+    """Return a patch file with its section for one path exchanged, or taken out; None where nothing is left."""
     strip = read_patch(file).strip
     head = letter(file.content)
     _, *parts = _HEADER.split(file.content[len(head) :])

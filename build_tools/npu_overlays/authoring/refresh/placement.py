@@ -7,16 +7,44 @@ import sysconfig
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from npu_overlays.authoring.refresh.layer_files import LayerFile
 from npu_overlays.errors import OverlayError, Problem, UsageError
-from npu_overlays.files import scratch, writing
+from npu_overlays.files import scratch, write_file, writing
 from npu_overlays.interrupts import held
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, Layer, Overlay
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerFile:
+    """A file of a layer, with its new content."""
+
+    layer: Layer
+    path: str
+    # None where the file goes.
+    content: bytes | None
+    executable: bool = False
+
+
+@dataclass(kw_only=True)
+class LayerFiles:
+    """The files of layers, with the changes made so far."""
+
+    changed: dict[tuple[str, str], LayerFile] = field(default_factory=dict)
+
+    def read(self, layer: Layer, path: str) -> bytes | None:
+        """Return the content of a file; None where there is none."""
+        if known := self.changed.get((layer.name, path)):
+            return known.content
+        file = layer.folder / path
+        return file.read_bytes() if file.is_file() else None
+
+    def write(self, layer: Layer, path: str, content: bytes | None, *, executable: bool = False) -> None:
+        """Give a file new content; None deletes it."""
+        self.changed[layer.name, path] = LayerFile(layer=layer, path=path, content=content, executable=executable)
 
 
 def refuse_installed(files: Sequence[LayerFile]) -> None:
@@ -34,13 +62,9 @@ def refuse_installed(files: Sequence[LayerFile]) -> None:
 
 @contextmanager
 def staged(overlay: Overlay, files: Sequence[LayerFile]) -> Iterator[Overlay]:
-    """Give an overlay with changed files, read from a copy that is arranged as an sdist is.
+    """Give an overlay with changed files of its layers, read from a copy that is arranged as an sdist is.
 
     Errors that the block raises name the layers themselves: the copy is gone by then.
-
-    Args:
-        overlay: the overlay as it is.
-        files: the changed files of its layers.
     """
     with tempfile.TemporaryDirectory(prefix="npu-overlays-refresh-") as place:
         folders = _copied(Path(place), overlay)
@@ -89,9 +113,7 @@ def _write_file(folder: Path, file: LayerFile) -> None:
         path.unlink(missing_ok=True)
         _without_empty_folders(path.parent, folder)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(file.content)
-    path.chmod(0o755 if file.executable else 0o644)
+    write_file(path, file.content, executable=file.executable)
 
 
 def put_in_place(files: Sequence[LayerFile]) -> None:
@@ -112,8 +134,7 @@ def _beside(stack: ExitStack, file: LayerFile) -> Path:
     with writing(file.layer.folder):
         path = stack.enter_context(scratch(file.layer.folder)) / "file"
         if file.content is not None:
-            path.write_bytes(file.content)
-            path.chmod(0o755 if file.executable else 0o644)
+            write_file(path, file.content, executable=file.executable)
     return path
 
 

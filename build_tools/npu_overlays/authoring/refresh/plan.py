@@ -30,10 +30,8 @@ class PatchChange:
     """A file of upstream's that a patch has to change."""
 
     path: str
-    # What the patch leaves; None where it deletes the file.
-    after: bytes | None
-    # The patch that changes the file so far, if any.
-    known: OverlayFile | None
+    after: bytes | None  # what the patch leaves; None where it deletes the file
+    known: OverlayFile | None  # the patch that changes the file so far, if any
     # Operations that it replaces, and whose reasons it takes over; it is a new patch then.
     instead: tuple[Operation, ...] = ()
 
@@ -46,8 +44,7 @@ class EditChange:
     # The one there was; None for a new one.
     known: SourcedEdit | None
     find: str
-    # What it puts in; None for one that goes.
-    replace: str | None
+    replace: str | None  # what it puts in; None for one that goes
 
 
 @dataclass(kw_only=True)

@@ -43,7 +43,7 @@ class Planner:
         self._as_patch = as_patch
         content = subject.content
         # Upstream with the overlay's patches alone, and all that it gives without notices.
-        self._patched = self._part(dataclasses.replace(content, operations=(), edits=(), files=()))
+        self.patched = self._part(dataclasses.replace(content, operations=(), edits=(), files=()))
         self._plain = self._part(content, notices=False)
 
     def _part(self, content: Content, *, notices: bool = True) -> PatchedTree:
@@ -65,7 +65,7 @@ class Planner:
     def _file(self, plan: RefreshPlan, one: EditedFile) -> None:
         content = self._subject.content
         added = next((file for file in content.files if file.path == one.path), None)
-        upstreams = self._patched.after(one.path)
+        upstreams = self.patched.after(one.path)
         operations = tuple(each for each in content.operations if each.path == one.path)
         if added or (upstreams is None and one.path not in self._subject.tree):
             plan.files.append(AddedFileChange(known=added, wanted=one))
@@ -77,7 +77,7 @@ class Planner:
 
     def _module(self, plan: RefreshPlan, path: str, wanted: bytes, operations: tuple[Operation, ...]) -> None:
         marked, now = self._marked.after(path) or b"", self._plain.after(path) or b""
-        before = self._patched.after(path) or b""
+        before = self.patched.after(path) or b""
         Module(path, wanted)  # raises where it is no Python
         bare = without_notices(wanted, marked, now)
         if bare == now:
@@ -127,7 +127,7 @@ class Planner:
         content = self._subject.content
         text = EditedText(
             path=one.path,
-            before=self._patched.after(one.path),
+            before=self.patched.after(one.path),
             edits=tuple(edit for edit in content.edits if edit.path == one.path),
             now=self._marked.after(one.path),
             wanted=one.content,
@@ -176,10 +176,7 @@ def _is_text(content: bytes) -> bool:
 def without_notices(edited: bytes, marked: bytes, plain: bytes) -> bytes:
     """Return a text without the comments that a merge puts in to mark its changes, wherever they stand now.
 
-    Args:
-        edited: the module as it was edited.
-        marked: the merged module.
-        plain: the same, merged without these comments.
+    `marked` and `plain` are the module merged with and without these comments.
     """
     # The longest first.
     blocks = sorted(set(_notices(marked.splitlines(), plain.splitlines())), key=len, reverse=True)

@@ -29,10 +29,8 @@ class SymbolStates:
     # The module before any operation, and as it is wanted, without notices.
     upstream: Module
     wanted: Module
-    # The operation on it so far, if any.
-    known: Operation | None
-    # The imports of the wanted module, by the name that each binds.
-    imports: Mapping[str, ImportedName]
+    known: Operation | None  # the operation on it so far, if any
+    imports: Mapping[str, ImportedName]  # the imports of the wanted module, by the name that each binds
 
     def proposals(self) -> Iterator[Operation]:
         """Yield operations that could give the wanted text; whether they do has to be tried."""
@@ -125,7 +123,8 @@ def _is_kept(upstream: Module, original: Definition, wanted: Module, private: De
     for first, last, text in without_docstring(upstream, node):
         texts.append(upstream.content[start:first] + text.encode() + upstream.content[last:end])
     leaf, own = node.name.encode(), kept.name.encode()
-    return wanted.whole_text(kept).replace(own, leaf, 1) in texts
+    first, last = wanted.span(kept)  # without the decorators that note the code of both
+    return wanted.content[first:last].replace(own, leaf, 1) in texts
 
 
 def text_of(module: Module, definition: Definition) -> str:

@@ -11,13 +11,7 @@ from npu_overlays.overlay.operations import Grounds, Operation, Reason, joined_r
 
 
 def joined(parts: Sequence[Grounds], bounds: Bounds, drop_when: str) -> Grounds:
-    """Return the reasons and acceptances of several changes as those of one, each text once.
-
-    Args:
-        parts: those of each change.
-        bounds: the versions for which the one change is that takes their place.
-        drop_when: when that can go.
-    """
+    """Return the reasons and acceptances of several changes as those of one with these bounds, each text once."""
     why = joined_reasons(one.reason.why for one in parts)
     forwarded = " ".join(dict.fromkeys(one.reason.forwarded for one in parts if one.reason.forwarded))
     accepted: list[Acceptance] = []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.authoring.checkout.commit_series import series
@@ -12,22 +14,22 @@ from npu_overlays.authoring.checkout.folder import Checkout, digest_of, find_che
 from npu_overlays.authoring.checkout.repository import Repository
 from npu_overlays.authoring.refresh.edited_files import EditedFile, edited_files, nested, passed_over
 from npu_overlays.authoring.refresh.equivalence import unlike
-from npu_overlays.authoring.refresh.layer_files import LayerFile
 from npu_overlays.authoring.refresh.layer_writer import LayerWriter, layer_named
-from npu_overlays.authoring.refresh.overlay_places import naming_places
-from npu_overlays.authoring.refresh.placement import put_in_place, refuse_installed, staged
+from npu_overlays.authoring.refresh.placement import LayerFile, put_in_place, refuse_installed, staged
 from npu_overlays.authoring.refresh.plan import RefreshPlan
 from npu_overlays.authoring.refresh.planner import Planner
 from npu_overlays.changes.reconciliation import declarations, reconcile
 from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.contracts.form_targets import found_content
-from npu_overlays.errors import MergeError, OutputError, Problem
+from npu_overlays.errors import MergeError, OutputError, Problem, listing
 from npu_overlays.interrupts import held
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.overlay.content import Content, load_content, models_of
-from npu_overlays.overlay.operations import Grounds, Reason
+from npu_overlays.overlay.layer_content import SourcedEdit
+from npu_overlays.overlay.operations import Grounds, Operation, Reason
+from npu_overlays.overlay.patches import line_of, read_patch
 from npu_overlays.overlay.project import Layer, Overlay
 from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
@@ -46,8 +48,7 @@ class RefreshResult:
     # The changed files of the overlay's layers.
     files: tuple[LayerFile, ...]
     checkout: Checkout
-    # Files there that would be shipped if upstream's .gitignore did not name them.
-    passed_over: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()  # files there that would be shipped if upstream's .gitignore did not name them
     # Folders there whose files would be shipped if they were not repositories of their own.
     nested: tuple[str, ...] = ()
 
@@ -56,8 +57,7 @@ class RefreshResult:
 class RefreshOptions:
     """How to refresh."""
 
-    # The name of the layer that takes what is new; empty for the pin's own folder.
-    into: str
+    into: str  # the name of the layer that takes what is new; empty for the pin's own folder
     # Whether a patch may replace the pin's own operations, where they cannot stay.
     as_patch: bool
     dry_run: bool
@@ -89,7 +89,8 @@ def _refreshed(
     marked = apply_part(subject.content, subject.tree, absent=subject.absent)
     edited = edited_files(checkout, subject.content.overlay, marked)
     step(f"deriving what gives {plural(len(edited), 'file')}")
-    plan = Planner(subject, marked, as_patch=options.as_patch).plan(edited)
+    planner = Planner(subject, marked, as_patch=options.as_patch)
+    plan = planner.plan(edited)
     done = RefreshResult(
         plan=plan,
         files=(),
@@ -100,11 +101,8 @@ def _refreshed(
     if not plan:
         return done
     reasons = explain(list(plan.unexplained()))
-    patches = dataclasses.replace(subject.content, operations=(), edits=(), files=())
-    patched = apply_part(patches, subject.tree, absent=subject.absent)
-    files = LayerWriter(subject, layer, lambda *new: Grounds(reason=Reason(why=reasons.get(new, "")))).write(
-        plan, patched
-    )
+    writer = LayerWriter(subject, layer, lambda *new: Grounds(reason=Reason(why=reasons.get(new, ""))))
+    files = writer.write(plan, planner.patched)
     refuse_installed(files)
     step("proving that this gives what was edited")
     digest = _proven(subject, files, edited, marked)
@@ -140,15 +138,7 @@ def _content(overlay: Overlay, subject: AppliedInput) -> Content:
 
 
 def bring_up_to_date(checkout: Checkout, subject: AppliedInput) -> Checkout:
-    """Make a checkout that of the overlay as it is now.
-
-    Args:
-        checkout: the work tree, whose files are what the overlay gives now.
-        subject: the overlay as it is now.
-
-    Raises:
-        OutputError: git cannot do it.
-    """
+    """Make a checkout that of the overlay as it is now, which gives its files; raises `OutputError`."""
     repository = Repository(checkout.folder)
     try:
         head = repository.commit(subject, checkout.base, series(subject).commits)
@@ -160,3 +150,33 @@ def bring_up_to_date(checkout: Checkout, subject: AppliedInput) -> Checkout:
         done = "the overlay was refreshed, and the work tree is as you left it: the next refresh goes on from there"
         raise OutputError(dataclasses.replace(one, fix=f"{one.fix}; {done}") for one in error.problems) from error
     return found
+
+
+@contextmanager
+def naming_places(content: Content) -> Iterator[None]:
+    """Make problems with files of a work tree name the places of the overlay that change them."""
+    try:
+        yield
+    except MergeError as error:
+        raise MergeError([_named(content, one) for one in error.problems]) from error
+
+
+def _named(content: Content, problem: Problem) -> Problem:
+    places = list(dict.fromkeys(_places(content, re.sub(r":\d+$", "", problem.where))))
+    if not places or any(place in str(problem) for place in places):
+        return problem
+    return replace(problem, what=f"{problem.what}; the overlay changes it in {listing(places)}")
+
+
+def _places(content: Content, path: str) -> Iterator[str]:
+    """Yield the files and lines of an overlay that change a file."""
+    changes: tuple[Operation | SourcedEdit, ...] = (*content.operations, *content.edits)
+    for one in changes:
+        if one.path == path:
+            yield one.where
+    for file in content.files:
+        if file.path == path:
+            yield file.file
+    for patch in content.patches:
+        if path in read_patch(patch).paths:
+            yield patch.at(line_of(patch.content, path))

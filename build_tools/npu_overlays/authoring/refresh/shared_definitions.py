@@ -26,15 +26,16 @@ def shared(
 ) -> tuple[Written, list[Operation]]:
     """Return the change of an operation's statement, and for targets that leave a shared one, their own operations.
 
-    Args:
-        operations: all of the overlay's.
-        known: an operation of that statement.
-        group: the changes of its operations, one for each target that changes.
+    `operations` are all of the overlay's, and `group` the changes of those of that statement.
     """
     everywhere = [one for one in operations if (one.layer, one.where) == (known.layer, known.where)]
     wanted = [_called(one.wanted, known.shared) if one.wanted else None for one in group]
-    alike = len(group) == len(everywhere) and len({_substance(one) for one in wanted}) == 1
-    if not known.shared or (alike and _means_the_same_anywhere(wanted[0])):
+    texts = {(one.action, one.text, one.annotation, one.edits, one.imports) if one else None for one in wanted}
+    alike = len(group) == len(everywhere) and len(texts) == 1
+    # A relative import is another one in every target.
+    imports = wanted[0].imports if wanted[0] else ()
+    means_the_same = not any(one.statement.startswith("from .") for one in imports)
+    if not known.shared or (alike and means_the_same):
         return Written(known=known, wanted=wanted[0]), []
     if known.like:
         names = ", ".join(f"{one.known.path}:{one.known.symbol}" for one in group if one.known)
@@ -53,12 +54,3 @@ def _called(one: Operation, name: str) -> Operation:
     if not name or not one.text or one.kind == "attribute":
         return one
     return dataclasses.replace(one, text=renamed(one.text, name))
-
-
-def _means_the_same_anywhere(one: Operation | None) -> bool:
-    """Return whether a definition can be shared: a relative import is another one in every target."""
-    return one is None or not any(imported.statement.startswith("from .") for imported in one.imports)
-
-
-def _substance(one: Operation | None) -> object:
-    return (one.action, one.text, one.annotation, one.edits, one.imports) if one else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
-from npu_overlays.authoring.refresh.replaced_ranges import ReplacedRange, replaced_ranges
-from npu_overlays.authoring.refresh.undone_edits import UndoneEdits, made, undone
+from npu_overlays.authoring.refresh.replaced_ranges import ReplacedRange, common, replaced_ranges
 from npu_overlays.merge.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.layer_content import SourcedEdit
 from npu_overlays.overlay.project import TextEdit
@@ -21,15 +22,12 @@ class EditedText:
     """A file that is not Python."""
 
     path: str
-    # Its bytes before any substitution; None where there is no such file.
-    before: bytes | None
+    before: bytes | None  # its bytes before any substitution; None where there is no such file
     # The substitutions, in the order in which they are made, and what they give.
     edits: tuple[SourcedEdit, ...]
     now: bytes | None
-    # What is wanted; None where the file should go.
-    wanted: bytes | None
-    # Whether a patch changes it already.
-    patched: bool
+    wanted: bytes | None  # what is wanted; None where the file should go
+    patched: bool  # whether a patch changes it already
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +36,7 @@ class DerivedText:
 
     # The substitutions that change, with what they should put in; None for those that go.
     changed: tuple[tuple[SourcedEdit, str | None], ...] = ()
-    # New ones, behind all others: what each finds, and what it puts in.
-    new: tuple[tuple[str, str], ...] = ()
+    new: tuple[tuple[str, str], ...] = ()  # new ones, behind all others: what each finds, and what it puts in
     # What a patch has to make of upstream's file first; empty where it needs no patch.
     below: tuple[bytes | None, ...] = ()
 
@@ -89,15 +86,11 @@ def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     for hunk in changed:
         pair = _unique(now.decode(), old, new, hunk)
-        if pair is None or not all(map(_is_printable, pair)):
+        if pair is None or not re.sub(r"[\n\t]", "", "".join(pair)).isprintable():
             return ()
         found.append(pair)
     edits = [TextEdit(paths=(), find=find, replace=text, count=1, why="") for find, text in found]
     return tuple(found) if made(edits, now) == wanted and not _repeats_keys(path, edits, now) else ()
-
-
-def _is_printable(text: str) -> bool:
-    return text.replace("\n", "").replace("\t", "").isprintable()
 
 
 def _repeats_keys(path: str, edits: Sequence[TextEdit], now: bytes) -> bool:
@@ -127,3 +120,105 @@ def _unique(text: str, old: Sequence[str], new: Sequence[str], hunk: ReplacedRan
         else:
             return None
     return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoneEdits:
+    """What substitutions have to be to give a text."""
+
+    put_in: tuple[str, ...]  # what each of them has to put in, in their order
+    below: bytes  # the text in which they have to be made
+
+
+def made(edits: Iterable[TextEdit], content: bytes) -> bytes | None:
+    """Return what substitutions make of a text; None where one does not find its text as often as it should."""
+    for one in edits:
+        if content.count(one.find.encode()) != one.count:
+            return None
+        content = content.replace(one.find.encode(), one.replace.encode())
+    return content
+
+
+def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdits | None:
+    """Return what gives a text, found from the last substitution to the first; whether it does is to be tried.
+
+    Args:
+        before: the text in which they are made.
+        edits: the substitutions, in the order in which they are made.
+        wanted: what is to come out.
+
+    Returns:
+        It; None where a change reaches over the border of what one puts in, or they put in what is not alike.
+    """
+    states = [before]
+    for one in edits:
+        states.append(states[-1].replace(one.find.encode(), one.replace.encode()))
+    put_in: list[str] = []
+    for one, (state, now) in zip(reversed(edits), reversed([*pairwise(states)]), strict=True):
+        spans = _spans(state, one, now, wanted)
+        found = {wanted[start:end] for start, end in spans}
+        if len(found) != 1:
+            return None
+        try:
+            put_in.insert(0, found.pop().decode())
+        except UnicodeDecodeError:
+            return None
+        for start, end in reversed(spans):
+            wanted = wanted[:start] + one.find.encode() + wanted[end:]
+    return UndoneEdits(put_in=tuple(put_in), below=wanted)
+
+
+def _spans(state: bytes, one: TextEdit, now: bytes, wanted: bytes) -> list[tuple[int, int]]:
+    """Return where in the wanted text a substitution's replacements are; none where the border of one was edited."""
+    parts, length = state.split(one.find.encode()), len(one.replace.encode())
+    head, tail = parts[0], parts[-1]
+    if one.count == 1 and len(wanted) >= len(head + tail) and wanted.startswith(head) and wanted.endswith(tail):
+        return [(len(head), len(wanted) - len(tail))]
+    changed = list(_changed(now, wanted))
+    found: list[tuple[int, int]] = []
+    for border in accumulate(len(part) + length for part in parts[:-1]):
+        start, end = _place(changed, border - length, last=False), _place(changed, border, last=True)
+        if start is None or end is None:
+            return []
+        found.append((start, end))
+    return found
+
+
+def _place(changed: Iterable[ReplacedRange], border: int, *, last: bool) -> int | None:
+    """Return where a border of a replacement is in the wanted text; None where it is inside a hunk.
+
+    Text that was added right at a border belongs to the replacement.
+    """
+    shift = 0
+    for first, behind, _, end in changed:
+        if border < first or (border == first and (first < behind or not last)):
+            break
+        if border < behind:
+            return None
+        shift = end - behind
+    return border + shift
+
+
+def _changed(now: bytes, wanted: bytes) -> Iterator[ReplacedRange]:
+    """Yield what differs between two texts; where as many lines replace others, each line by itself."""
+    old, new = now.splitlines(keepends=True), wanted.splitlines(keepends=True)
+    at, to = [0, *accumulate(map(len, old))], [0, *accumulate(map(len, new))]
+    for first, behind, start, end in replaced_ranges(old, new):
+        if behind - first == end - start:
+            for number in range(behind - first):
+                line, other = first + number, start + number
+                for hunk in replaced_ranges(old[line], new[other]):
+                    yield _moved(hunk, at[line], to[other])
+        else:
+            block = _trimmed(now[at[first] : at[behind]], wanted[to[start] : to[end]])
+            yield _moved(block, at[first], to[start])
+
+
+def _trimmed(old: bytes, new: bytes) -> ReplacedRange:
+    head = common(old, new)
+    tail = common(old[head:][::-1], new[head:][::-1])
+    return ReplacedRange(head, len(old) - tail, head, len(new) - tail)
+
+
+def _moved(hunk: ReplacedRange, at: int, to: int) -> ReplacedRange:
+    return ReplacedRange(hunk.first + at, hunk.behind + at, hunk.start + to, hunk.end + to)

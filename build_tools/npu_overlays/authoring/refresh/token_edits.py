@@ -22,11 +22,7 @@ _BESIDE = (2, 4, 1, 0)
 def substitutions(before: str, after: str) -> Iterator[tuple[Edit, ...]]:
     """Yield edits that lead from one text of a definition to the other, the narrowest first; none if they are large.
 
-    Whether they do has to be tried: comments that no find holds stay.
-
-    Args:
-        before: whole lines, as upstream has them.
-        after: whole lines, as they are wanted.
+    Both are whole lines. Whether they do has to be tried: comments that no find holds stay.
     """
     try:
         passage = Passage("", before.encode())

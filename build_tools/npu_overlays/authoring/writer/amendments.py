@@ -7,30 +7,25 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeAlias
 
-from npu_overlays.authoring.writer.argument_comments import comments
 from npu_overlays.authoring.writer.marker_imports import Markers
 from npu_overlays.authoring.writer.statements import edit_text, literal, statement, uses, where
 from npu_overlays.model.code_blocks import reindent, renamed
 from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
 from npu_overlays.model.splices import Splice
+from npu_overlays.model.tokens import tokens
 from npu_overlays.overlay.operations import Edit, Operation
 
 _STEP = "    "
 
 
 def amended(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> list[Splice]:
-    """Return what makes a statement say something else.
-
-    Args:
-        text: the merge module.
-        node: the statement.
-        known: what it says.
-        wanted: what it is to say.
-    """
+    """Return what makes a statement of a merge module say what is wanted, and not what is known."""
     found: list[Splice] = []
     for part in _parts(text, node, known, wanted):
         if part is None:
@@ -105,8 +100,7 @@ def _anew(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> 
     behind = text.line_end(last or node.lineno)
     beside = comments(text, mark, known, wanted, behind=behind)
     marker = markers.name(wanted.action)
-    arguments = _arguments(text, mark)
-    arguments.pop("where", None)
+    arguments = {one.arg: _dedented(text.text(one.value)) for one in mark.keywords if one.arg not in (None, "where")}
     # Of a decorator that said it beside the marker, an edit leaves nothing.
     arguments |= {"where": leading} if (leading := where(wanted)) else {}
     new = statement(wanted, arguments, beside, marker=marker, shared=known.shared, stub=stub)
@@ -122,13 +116,54 @@ def _stub(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> 
     return renamed(stub, known.shared or wanted.leaf)
 
 
-def _arguments(text: Module, mark: ast.Call) -> dict[str, str]:
-    """Return the arguments of a marker that have names, as they are written."""
-    return {one.arg: _dedented(text.text(one.value)) for one in mark.keywords if one.arg}
-
-
 def _dedented(value: str) -> str:
     """Return a value of several lines in parentheses, so that it can stand anywhere."""
     if "\n" not in value or value.startswith(("(", "[", "{")):
         return re.sub(r"\n[ \t]+", f"\n{_STEP}", value) if not re.search("\"{3}|'{3}", value) else value
     return f"(\n{_STEP}" + re.sub(r"\n[ \t]+", f"\n{_STEP}", value) + "\n)"
+
+
+_Argument: TypeAlias = ast.expr | ast.keyword
+
+
+def comments(text: Module, mark: ast.Call, known: Operation, wanted: Operation, *, behind: int) -> dict[str, list[str]]:
+    """Return the comments that are lost where an operation is written anew.
+
+    Args:
+        text: the merge module.
+        mark: the operation's marker.
+        known: what it says.
+        wanted: what it is to say.
+        behind: the byte behind what is written anew.
+
+    Returns:
+        Those beside each argument, by its name, or by its text where it has none; by an empty text those beside none.
+    """
+    texts: dict[_Argument, str] = {one: one.arg or "" for one in mark.keywords}
+    texts |= dict.fromkeys(mark.args, wanted.text)
+    edits: dict[_Argument, str] = dict(zip(mark.args, map(edit_text, known.edits), strict=False))
+    texts |= edits
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for argument, lines in _beside(text, mark, behind):
+        if lines:
+            found[texts[argument] if argument else ""] += lines
+    for argument in (*edits, *(one for one in mark.keywords if one.arg == "uses")):
+        found[texts[argument]] += _comments(text.text(argument))
+    return found
+
+
+def _beside(text: Module, mark: ast.Call, behind: int) -> Iterator[tuple[_Argument | None, list[str]]]:
+    """Yield the comments above each argument, and right behind it; for None those that stand beside none."""
+    arguments: list[_Argument] = sorted((*mark.args, *mark.keywords), key=text.span)
+    end = text.span(mark)[1]
+    places = [*((*text.span(one), one) for one in arguments), (end, end, None), (behind, behind, None)]
+    at, before = text.offset(mark.lineno), None
+    for start, next_at, argument in places:
+        first, _, rest = text.content[at:start].decode().partition("\n")
+        yield before, _comments(first)
+        yield argument, _comments(rest)
+        at, before = next_at, argument
+
+
+def _comments(source: str) -> list[str]:
+    return [one.text for one in tokens(source) if one.kind == "comment"]

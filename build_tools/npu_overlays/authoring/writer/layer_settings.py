@@ -1,55 +1,48 @@
-"""Layer settings: a pin's ``pyproject.toml`` or a layer's ``layer.toml`` → the file with changed substitutions."""
+"""Layer settings: a pin's ``pyproject.toml`` or a layer's ``layer.toml`` → the file that says something else."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import tomli_w
 import tomlkit
-from tomlkit.items import AoT
+from tomlkit.items import AoT, Array, Table
 
 from npu_overlays.overlay.bounds import SINCE_UNTIL
-from npu_overlays.overlay.project import LAYER_FILE, FileSettings, TextEdit
+from npu_overlays.overlay.project import LAYER_FILE, FileSettings, Overlay, TextEdit
+from npu_overlays.sources.pin import Pin
 
 
 def with_new(name: str, content: str, edit: TextEdit) -> str:
     """Return a settings file with a substitution behind all others."""
-    document = tomlkit.parse(content)
-    table = _holder(name, document)
-    listed = table.setdefault("edit", tomlkit.aot())
-    entry = tomlkit.table() if isinstance(listed, AoT) else tomlkit.inline_table()
-    entry["paths"] = list(edit.paths)
-    entry["find"] = _text(edit.find)
-    entry["replace"] = _text(edit.replace)
-    if edit.count != 1:
-        entry["count"] = edit.count
-    entry["why"] = edit.why
-    entry.update(_beside(edit))
-    listed.append(entry)
-    return _dumped(document)
+    values = {"paths": list(edit.paths), "find": _text(edit.find), "replace": _text(edit.replace)}
+    values |= {"count": edit.count} if edit.count != 1 else {}
+    return _with_table(name, content, "edit", {**values, "why": edit.why}, edit)
 
 
 def with_file(name: str, content: str, settings: FileSettings) -> str:
     """Return a settings file that says of an added file for which versions it is, and what it accepts."""
+    return _with_table(name, content, "file", {"path": settings.path}, settings)
+
+
+def _with_table(name: str, content: str, key: str, values: dict[str, Any], said: TextEdit | FileSettings) -> str:
+    """Return a settings file with a table more, which says bounds and acceptances where there are any."""
     document = tomlkit.parse(content)
-    listed = _holder(name, document).setdefault("file", tomlkit.aot())
+    listed = _holder(name, document).setdefault(key, tomlkit.aot())
     entry = tomlkit.table() if isinstance(listed, AoT) else tomlkit.inline_table()
-    entry.update({"path": settings.path, **_beside(settings)})
+    beside = {one: getattr(said.bounds, one) for one in SINCE_UNTIL} | {"accept": list(map(str, said.accept))}
+    entry.update(values)
+    entry.update({one: value for one, value in beside.items() if value})
     listed.append(entry)
-    return _dumped(document)
-
-
-def _beside(said: TextEdit | FileSettings) -> dict[str, Any]:
-    """Return the bounds and acceptances of a change as settings have them, without empty ones."""
-    values: dict[str, Any] = {key: getattr(said.bounds, key) for key in SINCE_UNTIL}
-    values["accept"] = list(map(str, said.accept))
-    return {key: value for key, value in values.items() if value}
+    return tomlkit.dumps(document)
 
 
 def with_change(  # noqa: PLR0913  # which substitution of which files, and what it is to look for and to put in
     name: str, content: str, edit: TextEdit, paths: Sequence[str], replacement: str | None, *, find: str = ""
-) -> tuple[str, TextEdit | None]:
-    """Return a settings file with a substitution changed for some of its paths.
+) -> str:
+    """Return a settings file with a substitution changed for some of its paths, which get one of their own then.
 
     Args:
         name: of the file.
@@ -58,32 +51,29 @@ def with_change(  # noqa: PLR0913  # which substitution of which files, and what
         paths: some or all of its paths.
         replacement: what it is to put in there; None to leave those alone.
         find: what it is to look for there; empty to keep what it looks for.
-
-    Returns:
-        The text, and where other paths share the substitution, the one that is then to be put in for these.
     """
     document = tomlkit.parse(content)
     holder = _holder(name, document)
     listed = holder["edit"]
-    for number, entry in enumerate(listed):
-        if entry["find"] == edit.find and entry["replace"] == edit.replace and list(entry["paths"]) == list(edit.paths):
-            if not set(edit.paths) <= set(paths):
-                for path in paths:
-                    del entry["paths"][list(entry["paths"]).index(path)]
-                new = TextEdit(
-                    paths=tuple(paths), find=find or edit.find, replace=replacement or "",
-                    count=edit.count, why=edit.why, bounds=edit.bounds, accept=edit.accept,
-                )  # fmt: skip
-                return _dumped(document), None if replacement is None else new
-            if replacement is None:
-                del listed[number]
-                if not listed:
-                    del holder["edit"]
-            else:
-                entry["find"] = _text(find) if find else entry["find"]
-                entry["replace"] = _text(replacement)
-            return _dumped(document), None
-    raise AssertionError(edit)  # pragma: no cover  # it was read from this file
+    number, entry = next((number, one) for number, one in enumerate(listed) if _says(one, edit))
+    if not set(edit.paths) <= set(paths):
+        for path in paths:
+            del entry["paths"][list(entry["paths"]).index(path)]
+        if replacement is not None:
+            own = replace(edit, paths=tuple(paths), find=find or edit.find, replace=replacement)
+            return with_new(name, tomlkit.dumps(document), own)
+    elif replacement is not None:
+        entry["find"] = _text(find) if find else entry["find"]
+        entry["replace"] = _text(replacement)
+    else:
+        del listed[number]
+        if not listed:
+            del holder["edit"]
+    return tomlkit.dumps(document)
+
+
+def _says(entry: Any, edit: TextEdit) -> bool:  # tomlkit's table
+    return (entry["find"], entry["replace"], list(entry["paths"])) == (edit.find, edit.replace, list(edit.paths))
 
 
 def without_file(name: str, content: str, path: str) -> str:
@@ -95,7 +85,7 @@ def without_file(name: str, content: str, path: str) -> str:
         del listed[number]
     if not listed:
         del holder["file"]
-    return _dumped(document)
+    return tomlkit.dumps(document)
 
 
 def _holder(name: str, document: Any) -> Any:  # tomlkit's containers
@@ -110,5 +100,63 @@ def _text(value: str) -> Any:  # tomlkit's string
     return item if value.startswith("\n") else tomlkit.value(item.as_string().replace('"""', '"""\n', 1))
 
 
-def _dumped(document: Any) -> str:  # tomlkit's document
+def with_pin(text: str, old: Overlay, wanted: Overlay) -> str:
+    """Return an overlay's configuration with the new pin, and with what it ships where that is not the same."""
+    document = tomlkit.parse(text)
+    table: Any = document["tool"]["overlay"]  # tomlkit's containers
+    pin, upstream = wanted.pin, table["upstream"]
+    own = {"commit": pin.commit, "tag": pin.tag, "archive": _archives(pin, upstream)}
+    for key, value in own.items():
+        if value:
+            upstream[key] = value
+        elif key in upstream:
+            del upstream[key]
+    table.pop("revision", None)
+    # Tomlkit puts new keys into the gaps of deleted and dotted ones; parsed anew, they come last.
+    document = tomlkit.parse(tomlkit.dumps(document))
+    table = document["tool"]["overlay"]
+    if pin.packages != old.pin.packages:
+        named = {path: pin.import_name(path) for path in pin.packages}
+        table["packages"] = _array({"path": path, "import": name} if name else path for path, name in named.items())
+    if wanted.license_files != old.license_files:
+        table["license-files"] = list(wanted.license_files)
     return tomlkit.dumps(document)
+
+
+def _archives(pin: Pin, upstream: Any) -> Any:  # tomlkit's containers
+    """Return a pin's archives as tables below the header of ``upstream``, or as an array where it has no header.
+
+    Tomlkit names tables below dotted keys, ``upstream.repository = …``, as if these stood at the top of the file.
+    """
+    archives = list(map(vars, pin.archives))
+    has_header = isinstance(upstream, Table) and (upstream.display_name or isinstance(upstream.get("archive"), AoT))
+    return archives if has_header else _array(archives)
+
+
+def _array(entries: Iterable[Any]) -> Array:
+    """Return entries as an array, with its tables inline."""
+    array = tomlkit.array()
+    for entry in entries:
+        if isinstance(entry, Mapping):
+            inline = tomlkit.inline_table()
+            inline.update(entry)
+            array.append(inline)
+        else:
+            array.append(entry)
+    return array
+
+
+def with_entries(text: str, key: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return a configuration with tables added to a list, in the form in which that list is written."""
+    if not entries:
+        return text
+    document = tomlkit.parse(text)
+    table: Any = document["tool"]["overlay"]  # tomlkit's containers
+    if key in table and not isinstance(table[key], AoT):
+        table[key].extend(_array(entries))
+        return tomlkit.dumps(document)
+    # One table after the other: short ones would be written inline, below a header that is there already.
+    tables = [f"{text.rstrip()}\n"]
+    for entry in entries:
+        tables.append(f"[[tool.overlay.{key}]]\n{tomli_w.dumps(entry, multiline_strings=True)}")
+    return "\n".join(tables)

@@ -17,11 +17,7 @@ from npu_overlays.overlay.parser.vocabulary import MARKERS, MARKERS_MODULE
 
 
 class Markers:
-    """The markers of a merge module, by the names that it has for them.
-
-    Args:
-        tree: the module; what it does not import has its own name.
-    """
+    """The markers of a merge module, by the names that it has for them; what it does not import has its own."""
 
     def __init__(self, tree: ast.Module) -> None:
         given: dict[str, str] = {}
@@ -64,7 +60,10 @@ def with_imports(text: Module, wanted: Iterable[Operation]) -> bytes:
     bound = bound_imports(text.tree)
     missing: dict[str, ImportedName] = {}
     for operation in wanted:
-        missing |= {one.name: one for one in operation.imports if not _is_bound(one, bound)}
+        for one in operation.imports:
+            known = bound.get(one.name)
+            if not (known and (known == one or (known.binds_package and one.binds_package))):
+                missing[one.name] = one
     used = _used(text)
     unbound = [name for name in MARKERS if name in used and name not in bound]
     splices: list[Splice] = []
@@ -76,11 +75,6 @@ def with_imports(text: Module, wanted: Iterable[Operation]) -> bytes:
         at = text.offset(_markers(nodes).lineno) if _markers(nodes) else 0
         splices.append(Splice(start=at, end=at, text=_in_groups(lines), where=""))
     return splice(text.content, splices, newline=text.newline)
-
-
-def _is_bound(one: ImportedName, bound: Mapping[str, ImportedName]) -> bool:
-    known = bound.get(one.name)
-    return known is not None and (known == one or (known.binds_package and one.binds_package))
 
 
 def _alone(node: ast.Import | ast.ImportFrom) -> str:

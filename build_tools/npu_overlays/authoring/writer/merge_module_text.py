@@ -25,16 +25,11 @@ _GONE = "pass  # gone"
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """An operation that stands in a file, and what is to stand there instead.
+    """An operation that stands in a file, and what is to stand there instead."""
 
-    Args:
-        known: the operation that stands there.
-        wanted: what it is to be; None for what goes.
-        targets: of a shared definition, the targets that stay as they are, where others go; None for all.
-    """
-
-    known: Operation
-    wanted: Operation | None
+    known: Operation  # the operation that stands there
+    wanted: Operation | None  # what it is to be; None for what goes
+    # of a shared definition, the targets that stay as they are, where others go; None for all
     targets: tuple[str, ...] | None = None
 
 

@@ -15,6 +15,7 @@ from npu_overlays.merge.results import Applied, PatchedFile
 from npu_overlays.merge.settings_text import ENDINGS, keyed_lines
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, plain
+from npu_overlays.model.syntax import nodes_of
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.layer_content import OverlayFile, file_reason
@@ -84,7 +85,7 @@ class _ChangedModules:
         """Return what a shipped module imports."""
         if path not in self._imports:
             module = self.parsed(path, self._after(path))
-            self._imports[path] = imports_of(module.tree) if module else {}
+            self._imports[path] = imports_of(module.nodes) if module else {}
         return self._imports[path]
 
 
@@ -138,7 +139,7 @@ def _of_file(file: OverlayFile, code: CodePiece | None) -> CodeChange:
         path=file.path,
         added=difference([], code.tree.body)[0] if code else (),
         lines=() if code else _changed_lines(file.path, b"", file.content),
-        imports=imports_of(code.tree) if code else {},
+        imports=imports_of(nodes_of(code.tree)) if code else {},
         places=code.where if code else None,
     )
 
@@ -173,7 +174,7 @@ def _of_patched(one: PatchedFile, ends: tuple[bytes | None, bytes | None], modul
         added=added,
         removed=removed,
         lines=lines,
-        imports=imports_of(parsed[1].tree) if parsed[1] else {},
+        imports=imports_of(parsed[1].nodes) if parsed[1] else {},
     )
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TypeAlias
 
 from npu_overlays.checks.risk_lint.statement_diff import CodeStatement, as_text
 from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.functions import nodes_run
 from npu_overlays.model.imports import all_imported
 from npu_overlays.model.syntax import elements, is_name, last_name, text_of
 
@@ -72,9 +73,9 @@ def kinds_of_path(path: str) -> Iterator[str]:
         yield from kinds_of_name(part)
 
 
-def imports_of(tree: ast.AST) -> Imports:
-    """Return the full name of what each absolute import of a module brings, by the name that it binds."""
-    return {one.local: one.full for one in all_imported(tree, "", package=False) if one.module}
+def imports_of(nodes: Iterable[ast.AST]) -> Imports:
+    """Return the full name of what each absolute import among a module's nodes brings, by the name that it binds."""
+    return {one.local: one.full for one in all_imported(nodes, "", package=False) if one.module}
 
 
 def risk_signs(statement: CodeStatement, imports: Imports) -> Iterator[tuple[str, str]]:
@@ -132,31 +133,21 @@ def _kinds_of_call(call: ast.Call, names: tuple[str, ...]) -> Iterator[str]:
 def _swallows(node: ast.AST) -> bool:
     """Return whether a statement loses an error that it meets: it neither raises it again nor uses it."""
     if isinstance(node, ast.Try):
-        return any(isinstance(one, (ast.Return, ast.Break, ast.Continue)) for one in _own_nodes(node.finalbody))
+        return any(isinstance(one, (ast.Return, ast.Break, ast.Continue)) for one in nodes_run(node.finalbody))
     if not isinstance(node, ast.ExceptHandler):
         return False
     if node.type is not None and _BROAD.isdisjoint(map(last_name, elements(node.type))):
         return False
-    for one in _own_nodes(node.body):
+    for one in nodes_run(node.body):
         if isinstance(one, ast.Raise) or (isinstance(one, ast.Call) and last_name(one.func) in _ENDING):
             return False
     return not _uses_error(node)
 
 
-def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Yield what stands in statements, but not in functions inside them."""
-    pending: list[ast.AST] = [*body]
-    while pending:
-        node = pending.pop()
-        yield node
-        if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
-            pending += ast.iter_child_nodes(node)
-
-
 def _uses_error(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler uses the error for more than logging it or naming it alone."""
     passed_over: set[ast.AST] = set()
-    for node in _own_nodes(handler.body):
+    for node in nodes_run(handler.body):
         logs = isinstance(node, ast.Call) and last_name(node.func) in _LOGGING
         if logs or _does_nothing(node):
             passed_over.update(ast.walk(node))

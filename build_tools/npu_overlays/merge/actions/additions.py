@@ -11,7 +11,7 @@ from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, selector, with_selector
 from npu_overlays.model.splices import Splice
-from npu_overlays.model.syntax import called, is_name
+from npu_overlays.model.syntax import called, is_name, last_name
 from npu_overlays.overlay.operations import Operation
 
 _STEP = "    "
@@ -56,7 +56,7 @@ def _is_record(module: Module, owner: str) -> bool:
     """Return whether what decorates a class gives it ``__eq__`` and ``__hash__``."""
     for known in module.definitions.get(owner, []):
         for decorator in getattr(known.node, "decorator_list", []):
-            if ast.unparse(called(decorator)).rpartition(".")[2] in _RECORDS:
+            if last_name(called(decorator)) in _RECORDS:
                 return True
     return False
 
@@ -90,9 +90,13 @@ def _member(site: Site) -> list[Splice]:
     owner = find(site.module, site.operation, symbol=with_selector(parent, leading)).node
     if not isinstance(owner, ast.ClassDef):
         raise site.error(f"`{parent}` is not a class upstream", "add the name at module level")
-    if site.closed_kind(parent) == "Protocol":
+    kind = site.closed_kind(parent)
+    if kind == "Protocol":
         what = f"`{parent}` is a Protocol: whatever it holds, its implementations must have"
         raise site.error(what, "add it to those")
+    if kind == "TypedDict" and not site.operation.annotation:
+        what = f"`{parent}` is a TypedDict, whose objects are plain dicts: none would have `{name}`"
+        raise site.error(what, "add a function at module level")
     gap = "" if site.operation.kind == "attribute" else "\n"
     replacement = site.companions.replacement(parent)
     if not replacement and not site.module.begins_line(owner.body[0]):

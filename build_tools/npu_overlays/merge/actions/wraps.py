@@ -9,6 +9,7 @@ from itertools import chain, starmap
 from npu_overlays.merge.actions.upstream_calls import Wrapper, entered, misuses
 from npu_overlays.merge.sites import Site
 from npu_overlays.merge.upstream.early_calls import body, called_early, calling_decorator, is_stub
+from npu_overlays.merge.upstream.introspection import callers_seen, registers_code
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.code_blocks import lines_of, reindent, value_text
@@ -82,6 +83,9 @@ def splices(site: Site) -> list[Splice]:
     gap = "\n" if definition.parent else "\n\n"
     declared, above = _declaration(site, definition, private)
     gap += declared
+    for decorator in node.decorator_list:
+        if registers_code(site.classes, site.module.path, decorator):  # which is to know the original too
+            gap += f"{indentation}@{ast.unparse(decorator)}\n"
     taken = () if _docstring(wrapper.node) else without_docstring(site.module, node)
     return [
         *above,
@@ -128,6 +132,8 @@ def _check_place(site: Site, definition: Definition, private: str) -> None:
     if decorator := calling_decorator(site.module, definition):
         what = f"upstream's decorator `{decorator}` calls {site.named} at once, where no wrapper can work yet"
         raise site.error(what, _INSTEAD)
+    if callers_seen(site.module, definition):
+        raise site.error(f"{site.named} looks at its caller's frame, which would be the wrapper's", _INSTEAD)
     if not definition.parent:
         return
     kind = site.closed_kind(definition.parent)

@@ -43,7 +43,13 @@ def called_early(module: Module, definition: Definition) -> bool:
 
 
 def running_early(module: Module) -> Iterator[ast.stmt]:
-    """Yield the definitions in classes that the class body itself may call: functions, globals among them, classes."""
+    """Yield the definitions that run where they stand.
+
+    Those are functions that a decorator calls at once, and what a class body may call of what is defined in it.
+    """
+    for definition in chain.from_iterable(module.definitions.values()):
+        if calling_decorator(module, definition):
+            yield definition.node
     for parent, scopes in module.scopes.classes.items():
         kept: set[str] = set()
         is_called: dict[str, bool] = dict.fromkeys(_EARLY, False)

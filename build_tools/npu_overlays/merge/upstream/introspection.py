@@ -7,24 +7,29 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
 
 from npu_overlays.merge.upstream.early_calls import called_early
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.model.fingerprint import brief
-from npu_overlays.model.functions import frame_lookers
+from npu_overlays.model.functions import first_parameter, frame_lookers, own_nodes
 from npu_overlays.model.instance_attributes import family
 from npu_overlays.model.module import Module
 from npu_overlays.model.signatures import parameters
-from npu_overlays.model.syntax import all_of, called, last_name
+from npu_overlays.model.syntax import all_of, call_arguments, called, children, is_name, last_name
 
+# What gives one frame, the function's own or one that an argument counts up to, and what gives those of all callers.
+_FRAME = frozenset({"_getframe", "_getframemodulename", "currentframe"})
+_FRAMES = frozenset({"extract_stack", "findCaller", "getouterframes", "inspect.stack", "walk_stack"})
+_GIVING_FRAMES = re.compile("|".join(map(re.escape, sorted(_FRAME | _FRAMES))).encode())
 _HARMLESS_METACLASSES = frozenset({"ABCMeta", "EnumMeta", "EnumType"})
 # What these give is a list of names, or of members; of a namespace one can also ask for a single name.
 _LISTING = frozenset({"dir", "getmembers", "getmembers_static"})
 _NAMESPACES = frozenset({"vars", "globals", "locals"})
-# Without one of these words a module lists nothing: most hold none, and are not walked.
-_MENTIONED = re.compile("|".join(map(r"\b{}\b".format, sorted({*_LISTING, *_NAMESPACES, "__dict__"}))).encode())
+# Without one of these words a text lists nothing: most hold none, and are not walked.
+_MENTIONED = re.compile(rb"\b(?:%s)\b" % "|".join(sorted({*_LISTING, *_NAMESPACES, "__dict__"})).encode())
 _WALKING = frozenset({"list", "dict", "sorted", "set", "tuple", "frozenset", "iter", "enumerate", "filter", "map"})
 _WHOLE = frozenset({"items", "keys", "values", "copy"})
 _COMPILING = frozenset({"jit", "njit", "script", "cfunc", "vectorize", "guvectorize"})
@@ -52,6 +57,74 @@ def onlookers(classes: ClassGraph, path: str, definition: Definition) -> list[st
     if called_early(module, definition):  # whose original is a global of the module
         found += _listing(classes, module, Symbol(path, ""))
     return [*found, *_fresh_defaults(node)]
+
+
+def registers_code(classes: ClassGraph, path: str, decorator: ast.expr) -> bool:
+    """Return whether a decorator of the tree notes the code of a function and gives back the function itself.
+
+    Args:
+        classes: those of the tree.
+        path: of the module in which the decorator is written.
+        decorator: an expression; one that calls something is none.
+    """
+    for target in classes.resolver.resolve(path, decorator):
+        known = classes.definitions(target) if isinstance(target, Symbol) else []
+        for one in known:
+            if not isinstance(one.node, FUNCTIONS):
+                continue
+            nodes, own = list(own_nodes(one.node)), first_parameter(one.node)
+            read = any(
+                isinstance(node, ast.Attribute) and node.attr == "__code__" and is_name(node.value, own)
+                for node in nodes
+            )
+            returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+            if read and returned and all(is_name(value, own) for value in returned):
+                return True
+    return False
+
+
+def callers_seen(module: Module, function: Definition) -> float:
+    """Return how many callers up a function looks at frames, itself or by functions of its module that it calls.
+
+    Returns:
+        0 where it looks at no caller, infinity where the text does not show at how many.
+    """
+    seen: float = 0
+    pending = [(function, 0)] if _GIVING_FRAMES.search(module.content) else []
+    known = {function.name}
+    for one, calls_between in pending:
+        if not isinstance(one.node, FUNCTIONS):
+            continue
+        calls = [node for node in own_nodes(one.node) if isinstance(node, ast.Call)]
+        seen = max(seen, _callers_seen_by_itself(one.node, calls) - calls_between)
+        own = first_parameter(one.node) if one.parent else ""
+        for call in calls:
+            symbol = last_name(call.func)
+            if isinstance(call.func, ast.Attribute):
+                symbol = f"{one.parent}.{symbol}" if is_name(call.func.value, own) else ""
+            if symbol not in known:
+                known.add(symbol)
+                pending += [(helper, calls_between + 1) for helper in module.definitions.get(symbol, [])]
+    return seen
+
+
+def _callers_seen_by_itself(function: FunctionNode, calls: Iterable[ast.Call]) -> float:
+    """Return how many callers up a function looks by calls of its own and by `f_back` of what they give."""
+    steps: float = 0
+    for node in own_nodes(function):
+        steps += isinstance(node, ast.Attribute) and node.attr == "f_back"
+        if isinstance(node, (ast.For, ast.While)) and any(one.attr == "f_back" for one in all_of(node, ast.Attribute)):
+            steps = inf
+    seen: float = 0
+    for call in calls:
+        if not _FRAMES.isdisjoint({last_name(call.func), ast.unparse(call.func)}):
+            return inf
+        if last_name(call.func) in _FRAME:
+            depth = next(iter(call_arguments(call)), ast.Constant(0))
+            if not isinstance(depth, ast.Constant) or not isinstance(depth.value, int):
+                return inf
+            seen = max(seen, depth.value + steps)
+    return seen
 
 
 def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
@@ -85,9 +158,7 @@ def _listing(classes: ClassGraph, module: Module, owner: Symbol) -> list[str]:
 
 def _of_module(module: Module) -> Iterator[str]:
     """Yield what lists the names of the module itself."""
-    if not _mentions(module):
-        return
-    for one in _listings(module.tree):
+    for one in _listings(module, module.tree):
         of_itself = one.asked is not None and "__name__" in ast.unparse(one.asked)
         if one.name == "globals" or of_itself or (one.asked is None and not one.deferred):
             yield brief(one.node)
@@ -97,32 +168,30 @@ def _of_class(classes: ClassGraph, module: Module, owner: Symbol) -> Iterator[st
     """Yield what lists the members of a class: in itself, its bases, its heirs, its decorators, or by its name."""
     heirs = [one for one in classes.classes(owner.path) if owner in classes.line(one)[1:]]
     for one, node in chain.from_iterable(family(classes, each) for each in (owner, *heirs)):
-        if not _mentions(classes.module(one.path)):
-            continue
+        home = classes.module(one.path)
         for method in node.body:
-            if isinstance(method, FUNCTIONS):
-                yield from _member_listings(method, {"cls", *_first(method)})
-    if not _mentions(module):
-        return
+            if home and isinstance(method, FUNCTIONS) and _mentions(home, method):
+                yield from _member_listings(home, method, {"cls", *_first(method)})
     decorators = chain.from_iterable(getattr(one.node, "decorator_list", []) for one in classes.definitions(owner))
     for decorator in decorators:
         for known in module.definitions.get(last_name(called(decorator)), []):
             inside: list[FunctionNode] = all_of(known.node, FUNCTIONS)
-            yield from _member_listings(known.node, set(chain.from_iterable(map(_first, inside))))
-    yield from _member_listings(module.tree, {owner.name})
+            yield from _member_listings(module, known.node, set(chain.from_iterable(map(_first, inside))))
+    yield from _member_listings(module, module.tree, {owner.name})
 
 
-def _mentions(module: Module | None) -> bool:
-    return module is not None and _MENTIONED.search(module.content) is not None
+def _mentions(module: Module, statement: ast.stmt) -> bool:
+    """Return whether the text of a statement may list something."""
+    return _MENTIONED.search(module.whole_text(statement)) is not None
 
 
 def _first(method: FunctionNode) -> list[str]:
     return [one.arg for one in (*method.args.posonlyargs, *method.args.args)][:1]
 
 
-def _member_listings(tree: ast.AST, names: Iterable[str]) -> Iterator[str]:
-    """Yield what lists the members of one of some classes, or of an object's class."""
-    for one in _listings(tree):
+def _member_listings(module: Module, tree: ast.AST, names: Iterable[str]) -> Iterator[str]:
+    """Yield what in a part of a module lists the members of one of some classes, or of an object's class."""
+    for one in _listings(module, tree):
         asked = ast.unparse(one.asked) if one.asked else ""
         of_object = asked == "self" and one.name not in _LISTING  # which holds nothing of its class
         if asked.removesuffix(".__class__").removeprefix("type(").removesuffix(")") in names and not of_object:
@@ -139,7 +208,7 @@ class _Listing:
     deferred: bool
 
 
-def _listings(tree: ast.AST) -> Iterator[_Listing]:
+def _listings(module: Module, tree: ast.AST) -> Iterator[_Listing]:
     pending: list[tuple[ast.AST, ast.AST, bool]] = [(tree, tree, False)]
     while pending:
         node, outer, deferred = pending.pop()
@@ -151,7 +220,9 @@ def _listings(tree: ast.AST) -> Iterator[_Listing]:
         elif isinstance(node, ast.Attribute) and node.attr == "__dict__" and _walks(outer, node):
             yield _Listing(node=node, name="vars", asked=node.value, deferred=deferred)
         inner = deferred or isinstance(node, (*FUNCTIONS, ast.Lambda))
-        pending += [(child, node, inner) for child in ast.iter_child_nodes(node)]
+        for child in children(node):
+            if not isinstance(child, (*FUNCTIONS, ast.ClassDef)) or _mentions(module, child):
+                pending.append((child, node, inner))
 
 
 def _walks(outer: ast.AST, namespace: ast.expr) -> bool:

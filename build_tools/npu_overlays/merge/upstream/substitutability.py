@@ -10,8 +10,9 @@ from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, stored_names
 from npu_overlays.model.fingerprint import brief, dump
 from npu_overlays.model.functions import a_kind, function_kind
+from npu_overlays.model.selectors import accessor
 from npu_overlays.model.signatures import replacement_mismatch, signature_text
-from npu_overlays.model.syntax import called, is_name
+from npu_overlays.model.syntax import called
 
 # How callers get at a function, by its decorator.
 _BOUND = {
@@ -74,12 +75,12 @@ def unlike(
     if left:
         yield f"leaves out {' '.join(f'@{brief(one)}' for one in left)}"
     members, others = _methods(own), _others(own)
-    for (name, accessor), one in _methods(theirs).items():
-        here = members.get((name, accessor))
+    for (name, accessed), one in _methods(theirs).items():
+        here = members.get((name, accessed))
         if here is None and name in others and _bound(one) != "a property":
             yield f"has a `{name}` that is {others[name]}, upstream's is {_bound(one)}"
-        elif here is None and accessor and (name, "") in members:
-            yield f"has a `{name}` that leaves out @{name}.{accessor}"
+        elif here is None and accessed and (name, "") in members:
+            yield f"has a `{name}` that leaves out {accessed}"
         elif wrong := misfit(here, one) if here else None:
             yield f"has a `{name}` that {wrong[0]}"
         elif here:
@@ -108,15 +109,7 @@ def _others(node: ast.stmt) -> dict[str, str]:
 
 def _methods(node: ast.stmt) -> dict[tuple[str, str], FunctionNode]:
     """Return the methods of a class by name and, for a property, by accessor; of several definitions the last."""
-    return {(one.name, _accessor(one)): one for one in body(node) if isinstance(one, FUNCTIONS)}
-
-
-def _accessor(node: FunctionNode) -> str:
-    """Return ``setter`` for what stands under ``@name.setter``, and so on."""
-    for one in node.decorator_list:
-        if isinstance(one, ast.Attribute) and is_name(one.value, node.name):
-            return one.attr
-    return ""
+    return {(one.name, accessor(one)): one for one in body(node) if isinstance(one, FUNCTIONS)}
 
 
 def _stated(node: ast.stmt) -> list[ast.expr]:

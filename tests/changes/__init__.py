@@ -1,0 +1,1 @@
+"""Two trees compared, and what they show held against what the overlay declares."""

@@ -1,0 +1,1 @@
+"""Checks of a patched tree: what each refuses, and what it lets be."""

@@ -1,0 +1,1 @@
+"""What operations depend on upstream, kept in the lock and compared with another pin."""

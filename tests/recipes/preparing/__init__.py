@@ -1,1 +1,0 @@
-"""Tests of npu_recipes.preparing."""
