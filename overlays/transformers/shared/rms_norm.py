@@ -3,47 +3,17 @@
 import torch
 from transformers.integrations.npu_kernels import can_use_rms_norm, npu_offset_rms_norm, npu_rms_norm
 
-from npu_overlays.markers import upstream, wrapped
+from npu_overlays.markers import like, upstream, wrapped
 
 
 @wrapped(
-    targets=[
+    targets=like(
         "src/transformers/models/llama/modeling_llama.py:LlamaRMSNorm.forward",
-        # Before 5 also the norm of Qwen2-VL and Qwen2.5-VL, which import it.
-        "src/transformers/models/qwen2/modeling_qwen2.py:Qwen2RMSNorm.forward",
-        "src/transformers/models/qwen3/modeling_qwen3.py:Qwen3RMSNorm.forward",
-        "src/transformers/models/qwen3_moe/modeling_qwen3_moe.py:Qwen3MoeRMSNorm.forward",
-    ],
+        within="src/transformers/models/*/modeling_*.py",
+    ),
     why="On NPU one fused operator instead of six; elsewhere unchanged.",
     drop_when="transformers' kernels integration serves RMSNorm on NPU without the hub",
-)
-def forward(self, hidden_states):
-    if can_use_rms_norm(hidden_states, self.weight):
-        return npu_rms_norm(hidden_states, self.weight, self.variance_epsilon)
-    return upstream(self, hidden_states)
-
-
-@wrapped(
-    targets=[
-        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:Qwen3VLTextRMSNorm.forward",
-        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeTextRMSNorm.forward",
-    ],
-    why="On NPU one fused operator instead of six; elsewhere unchanged.",
-    since="4.57",
-)
-def forward(self, hidden_states):
-    if can_use_rms_norm(hidden_states, self.weight):
-        return npu_rms_norm(hidden_states, self.weight, self.variance_epsilon)
-    return upstream(self, hidden_states)
-
-
-@wrapped(
-    targets=[
-        "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLRMSNorm.forward",
-        "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLRMSNorm.forward",
-    ],
-    why="On NPU one fused operator instead of six; elsewhere unchanged.",
-    since="5",
+    accept=("seed: SeedOss is a model.",),
 )
 def forward(self, hidden_states):
     if can_use_rms_norm(hidden_states, self.weight):

@@ -2,17 +2,16 @@
 
 from transformers.integrations.npu_kernels import can_use_rotary, npu_rotary, on_npu
 
-from npu_overlays.markers import edited, upstream, wrapped
+from npu_overlays.markers import edited, like, upstream, wrapped
 
 
 @wrapped(
-    targets=[
+    targets=like(
         "src/transformers/models/llama/modeling_llama.py:apply_rotary_pos_emb",
-        "src/transformers/models/qwen2/modeling_qwen2.py:apply_rotary_pos_emb",
-        "src/transformers/models/qwen3/modeling_qwen3.py:apply_rotary_pos_emb",
-        "src/transformers/models/qwen3_moe/modeling_qwen3_moe.py:apply_rotary_pos_emb",
-    ],
+        within="src/transformers/models/*/modeling_*.py",
+    ),
     why="On NPU one fused operator instead of five, for queries and for keys; elsewhere unchanged.",
+    accept=("seed: SeedOss is a model.",),
     until="5",
 )
 def apply_rotary_pos_emb(q, k, cos, sin, position_ids=None, unsqueeze_dim=1):
@@ -24,32 +23,12 @@ def apply_rotary_pos_emb(q, k, cos, sin, position_ids=None, unsqueeze_dim=1):
 
 
 @wrapped(
-    targets=[
-        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:apply_rotary_pos_emb",
-        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:apply_rotary_pos_emb",
-    ],
-    why="On NPU one fused operator instead of five, for queries and for keys; elsewhere unchanged.",
-    since="4.57",
-    until="5",
-)
-def apply_rotary_pos_emb(q, k, cos, sin, position_ids=None, unsqueeze_dim=1):
-    if on_npu(q):
-        tables = (cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim))
-        if can_use_rotary(q, *tables) and can_use_rotary(k, *tables):
-            return npu_rotary(q, *tables), npu_rotary(k, *tables)
-    return upstream(q, k, cos, sin, position_ids, unsqueeze_dim)
-
-
-@wrapped(
-    targets=[
+    targets=like(
         "src/transformers/models/llama/modeling_llama.py:apply_rotary_pos_emb",
-        "src/transformers/models/qwen2/modeling_qwen2.py:apply_rotary_pos_emb",
-        "src/transformers/models/qwen3/modeling_qwen3.py:apply_rotary_pos_emb",
-        "src/transformers/models/qwen3_moe/modeling_qwen3_moe.py:apply_rotary_pos_emb",
-        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:apply_rotary_pos_emb",
-        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:apply_rotary_pos_emb",
-    ],
+        within="src/transformers/models/*/modeling_*.py",
+    ),
     why="On NPU one fused operator instead of five, for queries and for keys; elsewhere unchanged.",
+    accept=("seed: SeedOss is a model.",),
     since="5",
 )
 def apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=1):
