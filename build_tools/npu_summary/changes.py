@@ -38,6 +38,7 @@ class Change(Reason):
     line: int | None
     where: NotRequired[str]
     affects: NotRequired[str]
+    form: NotRequired[str]
     also: NotRequired[list[Reason]]
 
 

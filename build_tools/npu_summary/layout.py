@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from .changes import Change, Changes, ClassChange, FileChange
-    from .outline import Field
+    from .outline import Field, FormTarget
 
 # The counts of `=` and the missing space before the last of them are what users' scripts look for.
 _TOP = "=" * 32 + " {}Patch Summary " + "=" * 34
@@ -19,6 +19,7 @@ _BOTTOM = "=" * 29 + " {}Patch Summary End" + "=" * 34
 _GAP = " " * 9
 _ITEM = " " * 10
 _BELOW = " " * 14
+_WIDTH = 98  # of the lines that list where the definitions of a form are
 
 
 def render(distributions: Iterable[Changes], *, why: bool = False, every: bool = False) -> str:
@@ -46,7 +47,14 @@ def _distribution(changes: Changes, *, why: bool, every: bool) -> Iterator[str]:
     yield from _totals(changes["files"])
     yield ""
     fields = outline.fields(changes["files"]) if why else ()
-    for number, file in enumerate(changes["files"], 1):
+    files = changes["files"]
+    if not every:
+        forms, files = outline.fold_forms(files)
+        for number, (model, targets) in enumerate(sorted(forms.items()), 1):
+            yield f"Patch Form{number}: {_module(model.replace('.py:', '.'))}"
+            yield from _form(targets, fields)
+            yield ""
+    for number, file in enumerate(files, 1):
         yield f"Patch File{number}: {_module(file['path'])}"
         shown = outline.outline(file)
         yield from _file(shown if every else outline.fold_imports(shown), fields)
@@ -82,6 +90,21 @@ def _totals(files: list[FileChange]) -> Iterator[str]:
     for area, counts in rows.items():
         cells = "".join(f"{counts.get(column, '-'):>10}" for column in columns)
         yield f"   {printable(area):<{width}}{cells}"
+
+
+def _form(targets: list[FormTarget], fields: tuple[Field, ...]) -> Iterator[str]:
+    """Yield how many definitions of a form were changed, how and where."""
+    files = {file["path"] for file, _ in targets}
+    yield f"   {len(targets)} definitions of this form in {plural(len(files), 'file')} (--all lists them), in"
+    line = "     "
+    for folder in sorted({path.rpartition("/")[0].rpartition("/")[2] or path for path in files}):
+        if len(line) + len(folder) > _WIDTH:
+            yield line
+            line = "     "
+        line += f" {printable(folder)}"
+    yield line
+    _, change = targets[0]
+    yield from _items([change], fields, None)
 
 
 def _file(file: FileChange, fields: tuple[Field, ...]) -> Iterator[str]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Field = Literal["why", "forwarded", "drop_when", "overlay"]
     Reasons = list[tuple[Field, str]]
+    FormTarget = tuple[FileChange, Change]
 
 # The kind of the line that stands for all imports of a class or module.
 IMPORTS = "imports"
@@ -44,6 +45,36 @@ def fold_imports(file: FileChange) -> FileChange:
     """Return a file with one entry in the place of the imports of its module, and of each of its classes."""
     classes: list[ClassChange] = [{**entry, "changes": _folded(entry["changes"])} for entry in file["class_changes"]]
     return {**file, "module_changes": _folded(file["module_changes"]), "class_changes": classes}
+
+
+def fold_forms(files: list[FileChange]) -> tuple[dict[str, list[FormTarget]], list[FileChange]]:
+    """Return the changes of each form that has several, by its model, and the files with what is left of them.
+
+    A file of which nothing but imports is left is left out.
+    """
+    found: dict[str, list[FormTarget]] = {}
+    for file in files:
+        for change in file["module_changes"]:
+            found.setdefault(change.get("form", ""), []).append((file, change))
+        for entry in file["class_changes"]:
+            for change in entry["changes"]:
+                found.setdefault(change.get("form", ""), []).append((file, change))
+    forms = {model: targets for model, targets in found.items() if model and len(targets) > 1}
+    return forms, [rest for file in files if (rest := _without(file, forms)) is not None]
+
+
+def _without(file: FileChange, forms: dict[str, list[FormTarget]]) -> FileChange | None:
+    """Return a file less the changes of some forms; None where nothing but imports is left."""
+    classes: list[ClassChange] = []
+    for entry in file["class_changes"]:
+        kept = [change for change in entry["changes"] if change.get("form", "") not in forms]
+        if kept or not entry["changes"]:
+            classes.append({**entry, "changes": kept})
+    module = [change for change in file["module_changes"] if change.get("form", "") not in forms]
+    is_same = len(module) == len(file["module_changes"]) and classes == file["class_changes"]
+    if is_same or classes or any(change["kind"] != "import" for change in module):
+        return {**file, "class_changes": classes, "module_changes": module}
+    return None
 
 
 def _folded(changes: list[Change]) -> list[Change]:

@@ -78,6 +78,41 @@ def test_imports_are_one_line_unless_all_is_asked_for() -> None:
     assert "--all" not in render(sample, every=True)
 
 
+def test_definitions_of_one_form_are_one_entry_unless_all_is_asked_for() -> None:
+    form = {"operation": "wrapped", "form": "src/verl/a/norm.py:ANorm.forward"}
+    files = []
+    for name in ("a", "b"):
+        norm = klass("Norm", [change("replaced", "method", "forward", **form)])
+        files.append(file(f"src/verl/{name}/norm.py", [norm], [change("added", "import", "fused")]))
+    files.append(file("src/verl/c.py", [], [change("replaced", "method", "f", operation="wrapped")]))
+    sample = typed(distribution("verl", files))
+    assert body(render(sample)) == (
+        "Patch Form1: src.verl.a.norm.ANorm.forward\n"
+        "   2 definitions of this form in 2 files (--all lists them), in\n"
+        "      a b\n"
+        "          - replaced         method         forward         wrapped\n"
+        "\n"
+        "Patch File1: src.verl.c.py\n   Module Changes:\n"
+        "          - replaced         method         f         wrapped\n"
+    )
+    assert "Patch Form" not in render(sample, every=True)
+    assert render(sample, every=True).count("Patch class: ") == 2
+
+
+def test_a_file_keeps_what_is_of_no_form() -> None:
+    form = {"operation": "wrapped", "form": "verl/a.py:f"}
+    kept = [change("replaced", "method", "f", **form), change("replaced", "method", "g", operation="edited")]
+    alone = [change("replaced", "method", "h", operation="wrapped", form="verl/other.py:h")]
+    files = [file("verl/a.py", [], kept), file("verl/b.py", [], kept[:1]), file("verl/c.py", [], alone)]
+    text = render(typed(distribution("verl", files)))
+    assert (
+        "Patch File1: verl.a.py\n   Module Changes:\n          - replaced         method         g         edited"
+        in text
+    )
+    assert "verl.b.py" not in text
+    assert "Patch File2: verl.c.py" in text  # a form of one is no form
+
+
 def test_wrapped_and_edited_are_replaced_and_say_so_behind_the_name() -> None:
     changes = [
         change("replaced", "method", "f", operation="edited"),

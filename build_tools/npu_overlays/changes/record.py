@@ -162,6 +162,8 @@ def _change(explained: Explained, name: str) -> Change:
     }
     if change.kind in _NAMED and (texts := selector(name)):
         made["where"] = "; ".join(texts)
+    if explained.declared.form:
+        made["form"] = explained.declared.form
     if explained.also:
         made["also"] = list(map(_reason, explained.also))
     return made

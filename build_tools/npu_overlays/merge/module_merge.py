@@ -213,6 +213,7 @@ def _declaration(operation: Operation, before: Module, after: Module, classes: C
         layer=operation.layer,
         private=wraps.private_name(classes, module, known) if known and operation.action == "wrapped" else "",
         where=operation.where,
+        form=operation.like.model if operation.like else "",
     )
 
 

@@ -32,6 +32,7 @@ class Declared:
     layer: str  # the layer that says so, or the pin's name for what is its own
     private: str = ""  # for a wrapped symbol, the qualified name under which the original is kept
     where: str = ""  # the file and line that says so, for messages
+    form: str = ""  # of a target that was found by its form, the model, ``path:symbol``
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,10 +31,12 @@ def overview(number: int, changes: Changes) -> str:
     touched = Counter({f"{number}-{n}": outline.count(file) for n, file in enumerate(files, 1)})
     paths = {f"{number}-{n}": file["path"] for n, file in enumerate(files, 1)}
     most = [(tag("a", escape(paths[name]), href=f"#{name}"), n) for name, n in touched.most_common(_TOP)]
+    forms, _ = outline.fold_forms(files)
     parts = [
         _part("Where", _table(outline.totals(files))),
         _part("Why", _ranking([(escape(why), n) for why, n in reasons.most_common(_TOP)])),
         _part("Most changed files", _ranking(most)),
+        _part("Changed by form", _ranking([(_model(model), len(targets)) for model, targets in sorted(forms.items())])),
         _part("Layers", _ranking([(escape(name), n) for name, n in layers.most_common()]) if len(layers) > 1 else ""),
     ]
     return tag("section", "".join(parts), class_="overview")
@@ -45,6 +47,12 @@ def _without_imports(changes: Changes) -> Iterator[Change]:
         for change in outline.entries(file):
             if change["kind"] != "import":
                 yield change
+
+
+def _model(model: str) -> str:
+    """Return a form's model, without the path that says the same as its name."""
+    path, _, symbol = model.rpartition(":")
+    return f"{escape(symbol)} of {escape(path.rpartition('/')[2])}"
 
 
 def _part(title: str, content: str) -> str:
