@@ -50,7 +50,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity mutate schemas golden sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue follow follow-requests clean
+.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity families mutate schemas golden sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue follow follow-requests clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1 /p' Makefile | while read -r target text; do printf '  make %-17s %s\n' "$$target" "$$text"; done
@@ -103,6 +103,9 @@ rivals: $(VENV)/installed-bench  ## measure other ways to the same installed whe
 
 parity: $(VENV)/installed-test  ## run tiny models of every pin of transformers beside upstream's code, on CPU and emulated NPU, write docs/parity.md; PARITY="--overlay NAME" for one
 	PYTHONPATH=lab:bench $(RUN)/python -m parity $(PARITY)
+
+families: $(VENV)/installed-test  ## run a tiny model of every family of transformers, write docs/families.md; FAMILIES="--overlay NAME"
+	PYTHONPATH=lab $(RUN)/python -m parity.families $(FAMILIES)
 
 mutate: $(VENV)/installed-test  ## change the overlays' own code in small wrong ways, and see that tests catch each
 	PYTHONPATH=lab $(RUN)/python -m mutations $(MUTATE)

@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+# The NPU's own operators by what they take the place of, in the order to name them.
+FUSED = {
+    "npu_rms_norm": "RMSNorm",
+    "npu_swiglu": "SwiGLU",
+    "npu_rotary_mul": "rotary",
+    "npu_grouped_matmul": "experts",
+    "npu_moe_token_permute": "experts",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Half:
