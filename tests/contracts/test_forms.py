@@ -125,6 +125,24 @@ def test_a_definition_of_another_form_is_none(tmp_path: Path, other: str) -> Non
     assert found(tmp_path, upstream(other)).targets == ["a.py:ANorm.forward"]
 
 
+METHOD = NORM.replace("rescaled(x, self.eps)", "self._norm(x)").replace(
+    "\ndef rescaled(x, eps):\n    return x", "\n    def _norm(self, x):\n        return x"
+)
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (METHOD, ["a.py:ANorm.forward", "b.py:ANorm.forward"]),
+        (METHOD.replace("mean(-1)", "mean(-2)"), ["a.py:ANorm.forward"]),
+        (METHOD.replace("    def _norm", "    def _other"), ["a.py:ANorm.forward"]),
+        (METHOD.replace("    def _norm", "    @property\n    def _norm"), ["a.py:ANorm.forward"]),
+    ],
+)
+def test_methods_that_the_text_calls_are_of_one_form_too(tmp_path: Path, other: str, expected: list[str]) -> None:
+    assert found(tmp_path, upstream(other, norm=METHOD)).targets == expected
+
+
 def alike(other: str) -> list[str]:
     """Return what is of the model's form in another module."""
     forms = Forms(model_of_files(upstream(other), ["pkg"]).symbols)

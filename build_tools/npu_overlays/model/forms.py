@@ -2,8 +2,8 @@
 
 Of one form are two functions or classes with equal syntax, where the name of the class around a method, or of the class
 itself, annotations, docstrings and decorators that leave a function what it is do not count; where the names in that
-syntax mean the same, or definitions that are of one form themselves; and where the attributes that are asked for get
-their values from equal calls or tables.
+syntax mean the same, or definitions that are of one form themselves, methods of the object included; and where the
+attributes that are asked for get their values from equal calls or tables.
 """
 
 from __future__ import annotations
@@ -86,9 +86,20 @@ class Forms:
         for here, there in dict.fromkeys(names):
             if (here, there) != own and not self._means_the_same(Symbol(model.path, here), Symbol(other.path, there)):
                 yield f"`{there}` means something else there"
-        for name in attributes:
+        for name in sorted({*attributes, *self._called_methods(model, other, one)}):
             if not self._is_given_alike(model, other, name):
                 yield f"`self.{name}` gets its value otherwise"
+
+    def _called_methods(self, model: Symbol, other: Symbol, node: ast.stmt) -> Iterator[str]:
+        """Yield the attributes of the object that a method's text reads and one of two classes defines as a method."""
+        if not isinstance(node, FUNCTIONS) or not owner_of(model.name) or not parameters(node.args):
+            return
+        own = parameters(node.args)[0].name
+        for one in nodes_of(node):
+            if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == own:
+                members = (self._member(model, one.attr), self._member(other, one.attr))
+                if any(member and member.nodes for member in members):
+                    yield one.attr
 
     def _node(self, symbol: Symbol) -> ast.stmt | None:
         """Return the syntax of a function or class that counts; None where there is none."""
