@@ -1,6 +1,6 @@
 """The gated MLP with its activation in one NPU operator; only for SiLU, whatever the projections are."""
 
-from transformers.integrations.npu_kernels import can_use_swiglu, npu_swiglu
+from transformers.integrations.npu_kernels import can_use_swiglu, npu_gated, npu_swiglu
 
 from npu_overlays.markers import like, upstream, wrapped
 
@@ -19,10 +19,26 @@ def forward(self, x):
 
 
 @wrapped(
-    targets=["src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLMLP.forward"],
+    targets=like(
+        "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLMLP.forward",
+        within="src/transformers/models/*/modeling_*.py",
+    ),
     why="On NPU silu(gate) * up is one fused operator, for SiLU only; elsewhere unchanged.",
 )
 def vision_forward(self, hidden_state):
     if can_use_swiglu(hidden_state, self.act_fn):
         return self.down_proj(npu_swiglu(self.gate_proj(hidden_state), self.up_proj(hidden_state)))
     return upstream(self, hidden_state)
+
+
+@wrapped(
+    targets=like(
+        "src/transformers/models/phi3/modeling_phi3.py:Phi3MLP.forward",
+        within="src/transformers/models/*/modeling_*.py",
+    ),
+    why="On NPU silu(gate) * up is one fused operator, for SiLU only; elsewhere unchanged.",
+)
+def packed_forward(self, hidden_states):
+    if can_use_swiglu(hidden_states, self.activation_fn):
+        return self.down_proj(npu_gated(self.gate_up_proj(hidden_states)))
+    return upstream(self, hidden_states)

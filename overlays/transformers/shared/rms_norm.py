@@ -22,11 +22,11 @@ def forward(self, hidden_states):
 
 
 @wrapped(
-    targets=[
-        "src/transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextRMSNorm.forward",
-    ],
+    targets=like(
+        "src/transformers/models/gemma/modeling_gemma.py:GemmaRMSNorm.forward",
+        within="src/transformers/models/*/modeling_*.py",
+    ),
     why="On NPU one fused operator instead of six, for a weight kept as its distance from 1; elsewhere unchanged.",
-    since="4.57",
 )
 def offset_forward(self, x):
     if can_use_rms_norm(x, self.weight):
@@ -35,40 +35,12 @@ def offset_forward(self, x):
 
 
 @wrapped(
-    targets=[
-        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5RMSNorm.forward",
-        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeRMSNorm.forward",
-    ],
-    why="On NPU one fused operator instead of six, for a weight kept as its distance from 1; elsewhere unchanged.",
-    since="5",
-)
-def offset_forward(self, x):
-    if can_use_rms_norm(x, self.weight):
-        return npu_offset_rms_norm(x, self.weight, self.eps)
-    return upstream(self, x)
-
-
-@wrapped(
-    targets=[
+    targets=like(
         "src/transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextRMSNormGated.forward",
-    ],
+        within="src/transformers/models/*/modeling_*.py",
+    ),
     why="On NPU the norm before the gate is one fused operator instead of six; elsewhere unchanged.",
     since="4.57",
-)
-def gated_forward(self, hidden_states, gate=None):
-    if gate is not None and can_use_rms_norm(hidden_states, self.weight):
-        normed = npu_rms_norm(hidden_states, self.weight, self.variance_epsilon)
-        return (normed * torch.nn.functional.silu(gate.to(torch.float32))).to(hidden_states.dtype)
-    return upstream(self, hidden_states, gate)
-
-
-@wrapped(
-    targets=[
-        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5RMSNormGated.forward",
-        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeRMSNormGated.forward",
-    ],
-    why="On NPU the norm before the gate is one fused operator instead of six; elsewhere unchanged.",
-    since="5",
 )
 def gated_forward(self, hidden_states, gate=None):
     if gate is not None and can_use_rms_norm(hidden_states, self.weight):

@@ -48,51 +48,29 @@ def apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=1):
         "(k * cos) + (rotate_half(k) * sin)",
         "npu_rotary(k, cos, sin) if can_use_rotary(k, cos, sin) else (k * cos) + (rotate_half(k) * sin)",
     ),
-    targets=[
-        "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:apply_multimodal_rotary_pos_emb",
-        "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:apply_rotary_pos_emb_vision",
+    targets=like(
         "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:apply_multimodal_rotary_pos_emb",
+        within="src/transformers/models/*/modeling_*.py",
+    ),
+    why="On NPU one fused operator instead of five, on the tables the function has prepared; elsewhere unchanged.",
+)
+def rotate_query_and_key(): ...
+
+
+@edited(
+    (
+        "(q * cos) + (rotate_half(q) * sin)",
+        "npu_rotary(q, cos, sin) if can_use_rotary(q, cos, sin) else (q * cos) + (rotate_half(q) * sin)",
+    ),
+    (
+        "(k * cos) + (rotate_half(k) * sin)",
+        "npu_rotary(k, cos, sin) if can_use_rotary(k, cos, sin) else (k * cos) + (rotate_half(k) * sin)",
+    ),
+    targets=like(
         "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:apply_rotary_pos_emb_vision",
-    ],
+        within="src/transformers/models/*/modeling_*.py",
+    ),
     why="On NPU one fused operator instead of five, on the tables the function has prepared; elsewhere unchanged.",
-)
-def rotate_query_and_key(): ...
-
-
-@edited(
-    (
-        "(q * cos) + (rotate_half(q) * sin)",
-        "npu_rotary(q, cos, sin) if can_use_rotary(q, cos, sin) else (q * cos) + (rotate_half(q) * sin)",
-    ),
-    (
-        "(k * cos) + (rotate_half(k) * sin)",
-        "npu_rotary(k, cos, sin) if can_use_rotary(k, cos, sin) else (k * cos) + (rotate_half(k) * sin)",
-    ),
-    targets=[
-        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:apply_rotary_pos_emb_vision",
-        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:apply_rotary_pos_emb_vision",
-    ],
-    why="On NPU one fused operator instead of five, on the tables the function has prepared; elsewhere unchanged.",
-    since="4.57",
-)
-def rotate_query_and_key(): ...
-
-
-@edited(
-    (
-        "(q * cos) + (rotate_half(q) * sin)",
-        "npu_rotary(q, cos, sin) if can_use_rotary(q, cos, sin) else (q * cos) + (rotate_half(q) * sin)",
-    ),
-    (
-        "(k * cos) + (rotate_half(k) * sin)",
-        "npu_rotary(k, cos, sin) if can_use_rotary(k, cos, sin) else (k * cos) + (rotate_half(k) * sin)",
-    ),
-    targets=[
-        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:apply_rotary_pos_emb_vision",
-        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:apply_rotary_pos_emb_vision",
-    ],
-    why="On NPU one fused operator instead of five, on the tables the function has prepared; elsewhere unchanged.",
-    since="5",
 )
 def rotate_query_and_key(): ...
 
@@ -112,35 +90,11 @@ def rotate_query_and_key(): ...
             "else (k_rot * cos) + (rotate_half(k_rot) * sin)"
         ),
     ),
-    targets=[
+    targets=like(
         "src/transformers/models/qwen3_next/modeling_qwen3_next.py:apply_rotary_pos_emb",
-    ],
+        within="src/transformers/models/*/modeling_*.py",
+    ),
     why="On NPU one fused operator instead of five, on the part of each head that is rotated; elsewhere unchanged.",
     since="4.57",
-)
-def rotate_part_of_query_and_key(): ...
-
-
-@edited(
-    (
-        "(q_rot * cos) + (rotate_half(q_rot) * sin)",
-        (
-            "npu_rotary(q_rot, cos, sin) if can_use_rotary(q_rot, cos, sin) "
-            "else (q_rot * cos) + (rotate_half(q_rot) * sin)"
-        ),
-    ),
-    (
-        "(k_rot * cos) + (rotate_half(k_rot) * sin)",
-        (
-            "npu_rotary(k_rot, cos, sin) if can_use_rotary(k_rot, cos, sin) "
-            "else (k_rot * cos) + (rotate_half(k_rot) * sin)"
-        ),
-    ),
-    targets=[
-        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:apply_rotary_pos_emb",
-        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:apply_rotary_pos_emb",
-    ],
-    why="On NPU one fused operator instead of five, on the part of each head that is rotated; elsewhere unchanged.",
-    since="5",
 )
 def rotate_part_of_query_and_key(): ...
