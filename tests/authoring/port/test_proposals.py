@@ -44,7 +44,7 @@ def loaded(name: str) -> tuple[Content, Lock]:
     """Return what one of the project's overlays says for its pin, and its lock."""
     overlay = load_overlay(PROJECT / "overlays" / name)
     lock = load_lock(overlay)
-    return load_content(overlay, lock.metadata.version), lock
+    return load_content(overlay, lock.metadata.version, lock.forms), lock
 
 
 def past(*revisions: str) -> tuple[UpstreamHistory, dict[str, str]]:

@@ -78,7 +78,10 @@ def test_the_installed_wheel_is_upstream_on_cpu_and_right_and_fused_on_npu(
     installed, upstream = _environments(installations, torch_python, overlay)
     reference, operations = tmp_path / "upstream.pt", tmp_path / "operations.json"
     content = _content(overlay)
-    operations.write_text(json.dumps([f"{one.path}:{one.symbol}" for one in called_operators(content)]), "utf-8")
+    targets: dict[str, list[str]] = {}
+    for one in called_operators(content):
+        targets.setdefault(one.where if one.like else f"{one.path}:{one.symbol}", []).append(f"{one.path}:{one.symbol}")
+    operations.write_text(json.dumps(targets), "utf-8")
     _run(upstream.python, ROOT / "lab" / "tiny_models.py", reference)
     # What tries the emulation alone is the same for every pin, and starts ranks four times; ranks that share parameters
     # are tried where records of hidden states depend on that.
@@ -101,7 +104,8 @@ def test_the_installed_wheel_is_upstream_on_cpu_and_right_and_fused_on_npu(
 
 def _content(name: str) -> Content:
     overlay = find_overlay(ROOT / "overlays", name)
-    return load_content(overlay, load_lock(overlay).metadata.version)
+    lock = load_lock(overlay)
+    return load_content(overlay, lock.metadata.version, lock.forms)
 
 
 def _compare(content: Content, called: dict[str, list[str]]) -> None:

@@ -15,7 +15,11 @@ import torch
 from transformers.integrations.npu_flash_attention import npu_flash_attn_func, npu_flash_attn_varlen_func
 
 import emulation
+import families
 import tiny_models
+
+# Families whose forms no other tiny model has: a packed MLP, and a weight kept as its distance from 1.
+FORMS = ("gemma", "phi3")
 
 
 def _code(name: str) -> CodeType:
@@ -38,11 +42,15 @@ def test_what_each_operation_calls_is_what_is_recorded_of_this_pin() -> None:
     file = os.environ.get("FIRED")
     if file is None:
         pytest.skip("FIRED does not name the file with the operations of this pin")
-    names = json.loads(Path(file).read_text("utf-8"))
-    with emulation.recorded({name: _code(name) for name in names}) as recording:
+    # By the operation, all its targets: one that was found by its form has many, of which one shows what they call.
+    targets: dict[str, list[str]] = json.loads(Path(file).read_text("utf-8"))
+    codes = {name: _code(name) for names in targets.values() for name in names}
+    with emulation.recorded(codes) as recording:
         for case in tiny_models.representatives():
             tiny_models.run(case, "npu")
+        for family in FORMS:
+            families.run(families.build(family, {}), families.VARIANTS[0], "npu")
         _attend()
     called = {name: sorted(operators) for name, operators in sorted(recording.called.items())}
     Path(file).with_suffix(".seen").write_text(json.dumps(called), "utf-8")
-    assert called.keys() == set(names)
+    assert [operation for operation, names in targets.items() if called.keys().isdisjoint(names)] == []
