@@ -52,8 +52,8 @@ and the work tree as you left it is kept as a commit.
 The reasons of what is new are given with --why, or asked for in $EDITOR.
 
 --lock, --check, --revise and --build then do what these commands do, in this
-order. Each includes the ones before it, but for --revise, which has to be
-given. If one fails, nothing is written: the overlay and the work tree are as
+order. Each includes the ones before it, except --revise, which you have to
+give. If one fails, nothing is written: the overlay and the work tree are as
 they were.
 
 examples:
