@@ -47,7 +47,7 @@ def steps(sample: Sample, folder: Path, *arguments: str | Path) -> dict[str, Any
     return found
 
 
-def refused(sample: Sample, folder: Path, *arguments: str | Path, code: int, **more: str) -> str:
+def refused(sample: Sample, folder: Path, *arguments: str | Path, code: int, **more: Any) -> str:
     """See that a refresh ends with a code and changes no overlay and no work tree, and return its message."""
     before, tree = written(sample), files(folder)
     done = sample.environment.cli(*command(sample, folder, *arguments), **more)
