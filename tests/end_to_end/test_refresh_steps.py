@@ -43,7 +43,7 @@ def command(sample: Sample, folder: Path, *arguments: str | Path) -> tuple[str |
 def steps(sample: Sample, folder: Path, *arguments: str | Path) -> dict[str, Any]:
     """Return what a refresh reports of the steps behind it."""
     done = sample.environment.ok(*command(sample, folder, *arguments, "--json"))
-    found: dict[str, Any] = json.loads(done.out)["steps"]
+    found: dict[str, Any] = json.loads(done.out).get("steps", {})
     return found
 
 

@@ -122,7 +122,7 @@ def _run(options: Options, console: Console) -> int:
         )
         results = [] if options.dry_run else _written(done, options.steps, overlay)
     if options.json:
-        console.json({**_as_json(done, options), "steps": {one.name: one.json for one in results}})
+        console.json(_as_json(done, options, results))
     else:
         _report(console, done, options, overlay)
         for one in results:
@@ -201,8 +201,8 @@ def others_made_of(files: Iterable[LayerFile], overlay: Overlay) -> list[tuple[s
     return found
 
 
-def _as_json(done: RefreshResult, options: Options) -> dict[str, object]:
-    return {
+def _as_json(done: RefreshResult, options: Options, results: Sequence[StepResult]) -> dict[str, object]:
+    answer: dict[str, object] = {
         "overlay": done.checkout.overlay,
         "folder": str(done.checkout.folder),
         "written": bool(done.files) and not options.dry_run,
@@ -215,6 +215,9 @@ def _as_json(done: RefreshResult, options: Options) -> dict[str, object]:
         "passed_over": list(done.passed_over),
         "nested": list(done.nested),
     }
+    if results:
+        answer["steps"] = {one.name: one.json for one in results}
+    return answer
 
 
 COMMAND = Command(
