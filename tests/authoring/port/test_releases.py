@@ -79,7 +79,7 @@ def test_what_changed_is_shown_side_by_side_also_where_nothing_is_left_to_decide
     lock = (released.environment.folder / "demo@1.1/overlay.lock").read_bytes()
     shown = released.port("demo@1.1", "--show", "describe")
     assert shown.code == 0, shown.err
-    assert "beside it is shown demo@1.0, the next older pin" in shown.err
+    assert "it is compared with demo@1.0, the next older pin" in shown.err
     assert shown.out.splitlines()[:2] == ["demo@1.0 | demo@1.1", "demo/core.py:describe: body changed"]
     assert "return name" in shown.out
     assert "return str(name)" in shown.out
