@@ -199,7 +199,7 @@ def _lines(cause: Cause, port: Port) -> Iterator[str]:
     for part in cause.parts:
         yield from _wrapped(f"{part.action} {part.name}", "    ", "      ")
         if part.is_open and port.states_itself(part):
-            yield from _wrapped(f"at {part.where}: edit it, or delete it", "      ", "        ")
+            yield from _wrapped(f"at {part.where}: edit or delete it", "      ", "        ")
     for text in cause.operations:
         yield ""
         for line in text.splitlines():

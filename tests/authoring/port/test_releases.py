@@ -92,7 +92,7 @@ def test_what_is_left_says_where_it_stands_and_showing_it_writes_nothing(release
     released.release("1.1", CORE.replace(b"value * 2", b"value + value"))
     done = released.port("demo@1.0", "--to", "1.1")
     assert done.code == 5
-    assert "at demo@1.1/tree/demo/core.py:10: edit it, or delete it" in done.out
+    assert "at demo@1.1/tree/demo/core.py:10: edit or delete it" in done.out
     text = OPERATIONS.replace('"value * 2"', '"value + value"')
     released.write("demo@1.1", "demo/core.py", text)
     assert released.port("demo@1.1", "--show", "scale").code == 0
