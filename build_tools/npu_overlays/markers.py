@@ -22,17 +22,18 @@ Every marker takes:
   as upstream writes it (``"@value.setter"``, ``"if sys.version_info >= (3, 11)"``), or
   its number (``"#2"``);
 - ``targets``: only in files of an overlay's ``shared/`` folder, the symbols
-  (``path/of/file.py:Class.method``) the one definition is applied to.
+  (``path/of/file.py:Class.method``) the one definition is applied to, or `like` a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar, overload
 
 T = TypeVar("T")
 Definition = Callable[[T], T]
 _NOTHING: Any = object()
+_NO_EXCEPTIONS: Mapping[str, str] = {}
 
 
 @overload
@@ -192,6 +193,15 @@ def deleted(
 
     ``deleted("*", why=…)`` deletes all that the module binds, and leaves it empty.
     """
+
+
+def like(model: str, *, within: str, but: Mapping[str, str] = _NO_EXCEPTIONS) -> Sequence[str]:
+    """Stand for a model and all upstream definitions of its form: ``targets=like("path.py:Class.method", within=…)``.
+
+    ``within`` says in which files they are looked for, as a glob. ``but`` names those that are not meant, each with
+    the reason. `npu-overlays lock` finds the definitions and lists them in the lock, from which a build takes them.
+    """
+    return (model,)
 
 
 def upstream(*args: Any, **kwargs: Any) -> NoReturn:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from language.overlays import layer, load, write
+from language.overlays import layer, write
 from language.pairs import source_tree, text
 from npu_overlays.changes.patch_contracts import patch_contracts
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.contracts.contract_drift import drift_notices
 from npu_overlays.contracts.contracts import contracts
+from npu_overlays.contracts.form_targets import found_content
 from npu_overlays.contracts.lockfile import Lock, load_lock, render_lock, write_lock
 from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.contracts.read_occurrences import read_occurrences
@@ -19,6 +20,7 @@ from npu_overlays.contracts.reads import recorded
 from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.overlay_folders import find_overlay
 
 
 class Locked(NamedTuple):
@@ -31,10 +33,9 @@ class Locked(NamedTuple):
 
 def locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: str = "1.0") -> Locked:
     """Return a pin and the lock that `npu-overlays lock` would make from an upstream of the given files."""
-    content = load(root, name, version)
     files = {path: one if isinstance(one, bytes) else text(one).encode() for path, one in upstream.items()}
     tree = source_tree(files)
-    content = written_out(content, tree)
+    content = written_out(found_content(find_overlay(root, name), version, tree), tree)
     applied = apply_overlay(content, tree)
     found = (*contracts(content, tree, applied.before.classes), *patch_contracts(applied.patched))
     there = applied.before.symbols

@@ -17,8 +17,8 @@ from .sample import Sample
     ("old", "new", "text"),
     [
         ("", "", "missing"),
-        ("lock-version = 3", "lock-version = 99", "its layout is version 99"),
-        ("lock-version = 3", "<<<<<<< HEAD", "not valid TOML"),
+        ("lock-version = 4", "lock-version = 99", "its layout is version 99"),
+        ("lock-version = 4", "<<<<<<< HEAD", "not valid TOML"),
         ("[metadata]", "[metadatum]", "damaged"),
         ('version = "1.2.3"', "version = 3", "damaged"),
         ('version = "1.2.3"', 'version = "new"', "damaged"),

@@ -187,7 +187,7 @@ def test_locking_tells_which_definitions_upstream_changed_and_the_lock_keeps_it(
     assert "3 notices on what upstream changed" in done.err
     done = sample.environment.cli("lock", "--check", newer.name, "--overlays", sample.overlays)
     assert (done.code, done.err.count("look at")) == (3, 3)
-    edit(sample.lib_overlay / "overlay.lock", "lock-version = 3", "lock-version = 1")
+    edit(sample.lib_overlay / "overlay.lock", "lock-version = 4", "lock-version = 1")
     done = sample.environment.ok("lock", newer.name, "--overlays", sample.overlays)
     assert f"run `npu-overlays lock {sample.lib_name}`, then `npu-overlays lock {newer.name}`" in done.err
 

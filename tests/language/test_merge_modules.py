@@ -153,7 +153,10 @@ def test_an_overlay_file_in_crlf_reads_like_one_in_lf() -> None:
         ),
         (
             "from npu_overlays.markers import nothing\n@added(why='w')\ndef f(): pass\n",
-            "2: npu_overlays.markers has no `nothing`; it has added, replaced, wrapped, edited, deleted, upstream",
+            (
+                "2: npu_overlays.markers has no `nothing`;"
+                " it has added, replaced, wrapped, edited, deleted, upstream, like"
+            ),
         ),
     ],
 )

@@ -96,7 +96,7 @@ def _walked(loaded: Loaded, ends: tuple[str, str], options: Options) -> tuple[Dr
     # The last one counts, wherever it falls.
     commits = [*every[:-1][:: options.step], every[-1]]
     # As it is written, and not written out for the pin: what empties a module does so on every commit.
-    content = load_content(loaded.overlay, loaded.lock.metadata.version)
+    content = load_content(loaded.overlay, loaded.lock.metadata.version, loaded.lock.forms)
     # The history holds the pin, whatever a clone of the user's has checked out.
     changed = _changed(content, acquire(loaded.overlay, "auto", repository)) if options.patches else {}
     step(f"walking {plural(len(commits), 'commit')}")

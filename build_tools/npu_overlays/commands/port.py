@@ -30,9 +30,9 @@ _DROPPED = re.compile(r"([^=[]*(?:\[.*?\])?)=(.*)", re.DOTALL)
 _DESCRIPTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and
 sha256, and what upstream did to the parts of the old overlay: what changed, was
-renamed or moved, is gone, or is done by upstream itself now. Each cause is said
-once, with the commit that did it, the parts that it concerns, and the proposal
-for them: the operations in full, and what they leave open.
+renamed or moved, is gone, or is done by upstream itself now. The report names
+each cause once, with the commit that did it, its parts, and the proposal for
+them: the operations in full, and what they leave open.
 
 Nothing changes until you say so. --accept carries out proposals, by cause, by kind
 or by name; `all` is every proposal but those of kind absorbed, since a

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.authoring.checkout.units import Unit, units_of
+from npu_overlays.authoring.checkout.units import Unit, target_of, units_of
 from npu_overlays.commands.command import Command, json_option, overlay_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.commands.selection import find_named
-from npu_overlays.contracts.lockfile import stated_version
+from npu_overlays.contracts.lockfile import stated_forms, stated_version
 from npu_overlays.overlay.content import Content, StillAssigned, load_content
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.overlay.project import Overlay
@@ -41,7 +41,7 @@ class Options:
 
 def _run(options: Options, console: Console) -> int:
     overlay = find_named(options.root, options.overlay)
-    content = load_content(overlay, stated_version(overlay))
+    content = load_content(overlay, stated_version(overlay), stated_forms(overlay))
     if options.json:
         console.json(_as_json(content))
     else:
@@ -135,10 +135,11 @@ def _assigned(one: StillAssigned) -> dict[str, object]:
 
 
 def _operation(operation: Operation) -> dict[str, str]:
+    path, _, symbol = target_of(operation).partition(":")
     return {
         "operation": operation.action,
-        "path": operation.path,
-        "symbol": operation.symbol,
+        "path": path,
+        "symbol": symbol,
         "why": operation.reason.why,
         "forwarded": operation.reason.forwarded,
         "drop_when": operation.reason.drop_when,

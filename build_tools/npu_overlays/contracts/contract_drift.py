@@ -75,9 +75,13 @@ def _notices_of(content: Content, lock: Lock, upstream: SymbolLookup, written: B
     emptied = {(one.path, one.symbol): one for one in content.operations if one.emptying}
     notices = [*_of_emptied(overlay, lock, written, emptied.values())]
     known = [entry for entry in lock.contracts if entry.path not in absent]
+    # What is found by its form was written for the model.
+    found = {(one.path, one.symbol) for one in content.operations if one.like}
     for entry in known:
-        if entry.operation != "patch" and (entry.path, entry.symbol) not in emptied:
-            notices += _compared(overlay, entry, written.at(*authors.get(key_of(entry), (overlay.name, ALWAYS))))
+        place = entry.path, entry.symbol
+        if entry.operation != "patch" and place not in emptied:
+            pins = written.at(*authors.get(key_of(entry), (overlay.name, ALWAYS)))
+            notices += _compared(overlay, entry, pins, expected=place not in found)
     for patch in content.patches:
         pins = written.at(patch.layer, patch.bounds)
         here = [entry for entry in known if entry.patch == patch.path]

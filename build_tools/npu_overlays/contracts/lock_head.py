@@ -15,7 +15,7 @@ from npu_overlays.overlay.tables import read_bytes, toml_of
 
 T = TypeVar("T")
 
-LOCK_VERSION = 3
+LOCK_VERSION = 4
 # From there on stand the contracts and the reads: by far the most of a lock.
 _CONTRACTS = b"\n[[contracts]]\n"
 

@@ -66,10 +66,24 @@ def uncovered_operations(content: Content, fired: RuntimeCoverage) -> Iterator[P
         yield Problem(where=where, what=f"was written for {fired.pin}, which is not pinned", fix=again)
         return
     naming = called_operators(content)
+    seen = _seen(content, fired)
     for operation in content.operations:
-        yield from _of(operation, naming.get(operation, frozenset()), fired.called.get(_name(operation), ()), again)
+        yield from _of(operation, naming.get(operation, frozenset()), seen.get(_shown_by(operation), ()), again)
     for name in sorted(fired.called.keys() - {_name(operation) for operation in naming}):
         yield Problem(where=where, what=f"speaks of `{name}`, which names no operator", fix=again)
+
+
+def _seen(content: Content, fired: RuntimeCoverage) -> dict[str, list[str]]:
+    """Return the operators that operations were seen to call: of one form, what one does shows it of all."""
+    seen: dict[str, list[str]] = {}
+    for operation in content.operations:
+        seen.setdefault(_shown_by(operation), []).extend(fired.called.get(_name(operation), ()))
+    return seen
+
+
+def _shown_by(operation: Operation) -> str:
+    """Return what operations are called together that one test shows."""
+    return operation.where if operation.like else _name(operation)
 
 
 def _of(operation: Operation, named: frozenset[str], seen: Sequence[str], again: str) -> Iterator[Problem]:

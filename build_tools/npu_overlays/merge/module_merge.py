@@ -242,6 +242,9 @@ def _overlapping(changes: Sequence[AppliedOperation]) -> Iterator[Problem]:
 
 def _one_of(first: Operation, second: Operation) -> str:
     """Return what to do about two operations that exclude each other; the second is written later."""
+    found = second if second.like else first
+    if found.like and first.symbol == second.symbol:
+        return f'add "{found.path}:{found.symbol}" to `but` of {found.where}, with the reason'
     if first.layer != second.layer:
         left_out = f'a table [[drop]] of {second.layer} with name = "{first.path}:{first.symbol}" and why'
         return f"leave out that of {first.layer}: {left_out}"

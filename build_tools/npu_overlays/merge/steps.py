@@ -60,11 +60,16 @@ class MergeContext:
         """Return a file of the tree; raises `MergeError`, which says `what`, where there is none."""
         content = self.tree.after(path)
         if content is None:
-            known, leaf = list(self.tree.upstream.entries), path.rpartition("/")[2]
-            same = [other for other in known if other.rpartition("/")[2] == leaf]
-            close = difflib.get_close_matches(path, same or known, n=1, cutoff=0.4)
-            raise MergeError(Problem(where=where, what=what, fix=f"nearest: {close[0]}" if close else ""))
+            raise MergeError(Problem(where=where, what=what, fix=nearest_file(self.tree.upstream.entries, path)))
         return content
+
+
+def nearest_file(paths: Iterable[str], path: str) -> str:
+    """Return which of a tree's paths is most like one that it lacks, as a fix; empty where none is near."""
+    known, leaf = list(paths), path.rpartition("/")[2]
+    same = [other for other in known if other.rpartition("/")[2] == leaf]
+    close = difflib.get_close_matches(path, same or known, n=1, cutoff=0.4)
+    return f"nearest: {close[0]}" if close else ""
 
 
 def patch_step(ground: MergeContext, file: OverlayFile) -> Step:

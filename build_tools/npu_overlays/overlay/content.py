@@ -10,9 +10,9 @@ from packaging.version import Version
 
 from npu_overlays.errors import ConfigError, MergeError, Problem
 from npu_overlays.overlay.bounds import Bounds
-from npu_overlays.overlay.inputs import Input, input_files, inputs_digest
+from npu_overlays.overlay.inputs import LOCK_FILE, Input, input_files, inputs_digest
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, read_layers
-from npu_overlays.overlay.operations import Operation, with_anchors
+from npu_overlays.overlay.operations import NO_FORMS, FormTargets, Operation, with_anchors
 from npu_overlays.overlay.project import Assigned, Drop, Layer, Overlay
 
 _Item = TypeVar("_Item", OverlayFile, SourcedEdit, Operation)
@@ -54,20 +54,22 @@ class Content:
         return inputs_digest(self.inputs)
 
 
-def load_content(overlay: Overlay, version: str) -> Content:
+def load_content(overlay: Overlay, version: str, forms: FormTargets | None = NO_FORMS) -> Content:
     """Read a pin and its layers.
 
     Args:
         overlay: the pin.
         version: upstream's; empty where it is not known yet.
+        forms: the targets of operations that name a model, as a lock lists them; None leaves these as they are.
 
     Raises:
-        OverlayError: with every mistake of every file; or something is only for some versions, and none is known.
+        OverlayError: with every mistake of every file; or something is only for some versions, and none is known; or
+            the targets of an operation are not known.
     """
     chain = overlay.chain
     known = Version(version) if version else None
     selection = _Selection(chain, known)
-    layers = read_layers(chain, selection.drops_file)
+    layers = read_layers(chain, selection.drops_file, forms or NO_FORMS)
     if known is None and (bounded := next(layers.bounded(), None)):
         what = f"is for some versions of {overlay.pin.project} ({bounded[2]}), and which is pinned is not known yet"
         fix = f"run `npu-overlays lock {overlay.argument}`"
@@ -88,10 +90,36 @@ def load_content(overlay: Overlay, version: str) -> Content:
         ),
         inputs=input_files(overlay),
     )
-    problems = [*layers.problems, *_clashes(content), *selection.unused()]
+    unlisted = [one for one in content.operations if not one.path]
+    # Of targets that are not known yet, a drop may name one.
+    problems = [*layers.problems, *_clashes(content), *(() if unlisted else selection.unused())]
+    problems += [] if forms is None else _unlisted(overlay, unlisted)
     if problems:
         raise MergeError(problems)
     return content
+
+
+def models_of(overlay: Overlay, version: str) -> list[Operation]:
+    """Return the operations of a pin that name a model instead of targets, as they are written, mistakes aside.
+
+    Args:
+        overlay: the pin.
+        version: upstream's; empty where it is not known yet.
+    """
+    known = Version(version) if version else None
+    found: list[Operation] = []
+    for one in read_layers(overlay.chain).operations:
+        if one.like and (known is None or one.bounds.hold(known)):
+            found.append(one)
+    return found
+
+
+def _unlisted(overlay: Overlay, operations: Iterable[Operation]) -> Iterator[Problem]:
+    """Yield a problem for each operation whose targets are not known."""
+    for one in operations:
+        if one.like:
+            what = f"{LOCK_FILE} does not list the definitions like `{one.like.model}` within {one.like.within}"
+            yield Problem(where=one.where, what=what, fix=f"run `npu-overlays lock {overlay.name}`")
 
 
 class _Selection:

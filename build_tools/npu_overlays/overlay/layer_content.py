@@ -13,7 +13,7 @@ from npu_overlays.overlay.bounds import ALWAYS, Bounds, patch_bounds
 from npu_overlays.overlay.inputs import is_ignored, is_left_over
 from npu_overlays.overlay.mails import mails
 from npu_overlays.overlay.merge_modules import read_operations
-from npu_overlays.overlay.operations import Operation
+from npu_overlays.overlay.operations import NO_FORMS, FormTargets, Operation
 from npu_overlays.overlay.parser.vocabulary import uses_markers
 from npu_overlays.overlay.project import Assigned, Drop, FileSettings, Layer, TextEdit
 from npu_overlays.paths import unsafe
@@ -98,8 +98,18 @@ class LayerContent:
                 yield place
 
 
-def read_layers(chain: Iterable[Layer], passed_over: Callable[[OverlayFile], bool] = lambda _: False) -> LayerContent:
-    """Return the content of layers, lowest first; mistakes in files that are passed over do not count."""
+def read_layers(
+    chain: Iterable[Layer],
+    passed_over: Callable[[OverlayFile], bool] = lambda _: False,
+    forms: FormTargets = NO_FORMS,
+) -> LayerContent:
+    """Return the content of layers.
+
+    Args:
+        chain: the layers, lowest first.
+        passed_over: whether mistakes in a file do not matter, as the file is dropped as a whole.
+        forms: the targets of operations that name a model.
+    """
     layers = tuple(chain)
     problems: list[Problem] = []
     merged: list[OverlayFile] = []
@@ -117,7 +127,7 @@ def read_layers(chain: Iterable[Layer], passed_over: Callable[[OverlayFile], boo
         drops += ((layer, drop) for drop in layer.drops)
         assigned += ((layer, one) for one in layer.assigned)
     return LayerContent(
-        operations=_operations(merged, shared, passed_over, problems),
+        operations=_operations(merged, shared, passed_over, problems, forms),
         files=tuple(_with_settings(layers, plain, problems)),
         patches=tuple(patches),
         edits=tuple(edits),
@@ -218,24 +228,26 @@ def _operations(
     shared: list[OverlayFile],
     passed_over: Callable[[OverlayFile], bool],
     problems: list[Problem],
+    forms: FormTargets,
 ) -> tuple[Operation, ...]:
     """Return the operations of merge modules and shared files; those of files passed over last, without mistakes."""
     passed = [file for file in merged if passed_over(file)]
     sound = [file for file in merged if file not in passed]
     ignored: list[Problem] = []
     found = [
-        *_read_all(sound, problems, merged=True),
-        *_read_all(shared, problems, merged=False),
-        *_read_all(passed, ignored, merged=True),
+        *_read_all(sound, problems, lambda file: file.path, forms),
+        *_read_all(shared, problems, lambda _: "", forms),
+        *_read_all(passed, ignored, lambda file: file.path, forms),
     ]
     return tuple(found)
 
 
-def _read_all(files: list[OverlayFile], problems: list[Problem], *, merged: bool) -> Iterator[Operation]:
+def _read_all(
+    files: list[OverlayFile], problems: list[Problem], target: Callable[[OverlayFile], str], forms: FormTargets
+) -> Iterator[Operation]:
     for file in files:
         try:
-            target = file.path if merged else ""
-            yield from read_operations(file.file, file.content, layer=file.layer, target=target)
+            yield from read_operations(file.file, file.content, layer=file.layer, target=target(file), forms=forms)
         except OverlayError as error:
             problems.extend(error.problems)
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.model.code_blocks import names_in
 from npu_overlays.model.selectors import selector, with_selector
-from npu_overlays.overlay.operations import Edit, ImportedName, Operation, with_anchors
+from npu_overlays.overlay.operations import NO_FORMS, Edit, FormTargets, ImportedName, Like, Operation, with_anchors
 from npu_overlays.overlay.parser.arguments import Arguments, read_arguments
 from npu_overlays.overlay.parser.marks import Mark, read_marks
 from npu_overlays.overlay.parser.misuse import misplaced
@@ -21,7 +21,9 @@ from npu_overlays.overlay.parser.parsed_file import ParsedFile, parse_file
 from npu_overlays.overlay.parser.shared_names import rename_references
 
 
-def read_operations(file: str, content: bytes, *, layer: str, target: str = "") -> tuple[Operation, ...]:
+def read_operations(
+    file: str, content: bytes, *, layer: str, target: str = "", forms: FormTargets = NO_FORMS
+) -> tuple[Operation, ...]:
     """Return the operations of a merge module, in the order in which they are written.
 
     Args:
@@ -30,6 +32,7 @@ def read_operations(file: str, content: bytes, *, layer: str, target: str = "") 
         layer: name of the layer it belongs to, or of the pin.
         target: repository path its operations apply to; empty for a file of
             ``shared/``, whose operations name their targets themselves.
+        forms: the targets of operations that name a model instead; one whose targets are not known stays as it is.
 
     Raises:
         MergeError: with every mistake of the file.
@@ -37,12 +40,12 @@ def read_operations(file: str, content: bytes, *, layer: str, target: str = "") 
     parsed = parse_file(file, content, layer=layer, target=target)
     operations: list[Operation] = []
     problems: list[Problem] = []
-    for one in _read_operations(parsed):
+    for one in _read_operations(parsed, forms):
         if isinstance(one, Problem):
             problems.append(one)
         else:
             operations.append(one)
-    if not target:
+    if not target and all(operation.path for operation in operations):
         operations, strays = rename_references(parsed, operations)
         problems += strays
     if problems := problems or list(_idle(parsed, operations)):
@@ -50,7 +53,7 @@ def read_operations(file: str, content: bytes, *, layer: str, target: str = "") 
     return with_anchors(operations)
 
 
-def _read_operations(parsed: ParsedFile) -> Iterator[Operation | Problem]:
+def _read_operations(parsed: ParsedFile, forms: FormTargets) -> Iterator[Operation | Problem]:
     for mark in read_marks(parsed):
         if isinstance(mark, Problem):
             yield mark
@@ -58,7 +61,15 @@ def _read_operations(parsed: ParsedFile) -> Iterator[Operation | Problem]:
         arguments = read_arguments(parsed, mark)
         yield from arguments.problems
         yield from misplaced(parsed, mark.node, mark.call, arguments.edits)
-        yield from _for_targets(parsed, mark, _operation(parsed, mark, arguments), arguments.targets)
+        targets = arguments.targets
+        operation = _operation(parsed, mark, arguments)
+        if isinstance(targets, Like) and not parsed.target and not operation.owner:
+            operation = replace(operation, shared=operation.name, like=targets)
+            if targets not in forms:
+                yield operation
+                continue
+            targets = [name for name in forms[targets] if name not in targets.but]
+        yield from _for_targets(parsed, mark, operation, targets)
 
 
 def _operation(parsed: ParsedFile, mark: Mark, arguments: Arguments) -> Operation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from npu_overlays.model.selectors import leaf_of, owner_of, plain, selector
 from npu_overlays.overlay.acceptances import Acceptance
@@ -89,6 +89,21 @@ class ImportedName:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Like:
+    """The targets of an operation that is for all definitions of one form; the lock lists them."""
+
+    model: str  # the first of them, ``path:symbol``, which has the form
+    within: str  # a glob of the files in which the others are
+    but: tuple[str, ...] = ()  # those of the form that it is not for, ``path:symbol``
+    reads: tuple[str, ...] = ()  # the attributes of ``self`` that its text asks for, which have to be given alike
+
+
+# The targets of each `Like`, those it is not for included, ``path:symbol``, in order.
+FormTargets: TypeAlias = Mapping[Like, tuple[str, ...]]
+NO_FORMS: FormTargets = {}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Operation:
     """One change of one upstream symbol."""
 
@@ -104,6 +119,8 @@ class Operation:
     edits: tuple[Edit, ...] = ()  # the substitutions of `edited`
     imports: tuple[ImportedName, ...] = ()  # names the text needs from the overlay's imports
     shared: str = ""  # for a shared definition, its own name; its symbol is that of one of its targets
+    # of a shared definition, by what its target was found; as long as no targets are known, its path is empty
+    like: Like | None = None
     emptying: tuple[str, ...] = ()  # for one of the deletions that empty a module, all names that its statement binds
     before: str = ""  # for `added` at module level, the upstream symbol it must stand in front of; empty: at the end
     reason: Reason  # why

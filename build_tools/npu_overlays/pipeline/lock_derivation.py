@@ -11,6 +11,7 @@ from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.contracts.contract_check import warnings
 from npu_overlays.contracts.contract_drift import drift_notices, standing_notices
 from npu_overlays.contracts.contracts import Contract, contracts
+from npu_overlays.contracts.form_targets import form_notices, form_targets
 from npu_overlays.contracts.lockfile import ArchiveRecord, Lock, load_lock_of_any_pin
 from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.contracts.overlay_code import readers
@@ -21,9 +22,10 @@ from npu_overlays.contracts.unprintable_paths import unprintable_path_notices
 from npu_overlays.errors import ConfigError, MergeError, Problem, listing
 from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.merge.results import Applied
+from npu_overlays.model import model_of
 from npu_overlays.model.symbol_lookup import SymbolLookup
-from npu_overlays.overlay.content import Content, load_content
-from npu_overlays.overlay.operations import EVERYTHING
+from npu_overlays.overlay.content import Content, load_content, models_of
+from npu_overlays.overlay.operations import EVERYTHING, NO_FORMS
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.overlay.tables import place_in
@@ -70,12 +72,16 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
     before = _before(overlay)
     known = before if before and before.commit == overlay.pin.identity else None
     metadata = fetched.metadata if fetched and fetched.source == tree.source else _metadata(tree, known)
-    content = written_out(load_content(overlay, metadata.version), tree)
+    absent = _absent(tree, known)
+    model = model_of(overlay.pin, tree, absent=absent)
+    if models := models_of(overlay, metadata.version):
+        step("looking for definitions of one form")
+    forms = form_targets(models, tree, model, known.forms if known else NO_FORMS)
+    content = written_out(load_content(overlay, metadata.version, forms), tree)
     releases = _releases(overlay, tree)
     archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}
-    absent = frozenset(archives[tree.source.archive].missing if tree.source.kind == "archive" else ())
     step(f"merging {plural(len(content.operations), 'operation')} into {overlay.pin.project} {metadata.version}")
-    applied = apply_overlay(content, tree, absent=absent)
+    applied = apply_overlay(content, tree, absent=absent, model=model)
     step("looking up what the operations depend on")
     upstream = applied.before.symbols
     # Of an upstream that is not all at hand, an earlier lock knows more.
@@ -92,6 +98,7 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
         archives=archives,
         contracts=(*found, *_earlier_contracts(content, known, absent)),
         reads=_reads(content, upstream, applied, known),
+        forms=forms,
     )
     check_shape(overlay, tree, releases.values())
     carried = drift_notices(content, lock, upstream, before=before)
@@ -99,6 +106,7 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
     notes = sorted({*standing_notices(content, lock, upstream), *(known.told if known and absent else ())})
     notices = [*warnings(found, content.operations), *carried, *ineffective(content.patches, applied.patched)]
     notices += unprintable_path_notices(overlay.pin, tree, overlay=overlay.name)
+    notices += (f"{overlay.name}: {one}" for one in form_notices(before.forms if before else NO_FORMS, forms, model))
     return DerivedLock(content=content, lock=replace(lock, told=tuple(notes)), notices=tuple(notices))
 
 
@@ -108,6 +116,12 @@ def _before(overlay: Overlay) -> Lock | None:
         return load_lock_of_any_pin(overlay)
     except ConfigError:
         return None
+
+
+def _absent(tree: SourceTree, known: Lock | None) -> frozenset[str]:
+    """Return what the pinned commit holds and the archive that stands in for it lacks, as an earlier lock says."""
+    record = known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
+    return frozenset(record.missing if record else ())
 
 
 def _metadata(tree: SourceTree, known: Lock | None) -> UpstreamMetadata:

@@ -6,7 +6,7 @@ Overlay ─► SourceTree ─► PatchedTree ─► Changes ─► what the whee
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.contracts.contract_check import check_contracts
 from npu_overlays.contracts.contracts import contracts
+from npu_overlays.contracts.form_targets import form_targets
 from npu_overlays.contracts.lock_head import is_unlocked
 from npu_overlays.contracts.lockfile import ArchiveRecord, Lock, load_lock
 from npu_overlays.contracts.own_metadata import own_metadata_notices
@@ -28,8 +29,9 @@ from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of
 from npu_overlays.overlay.compiled import wheel_tag
-from npu_overlays.overlay.content import Content, load_content, needs_version
+from npu_overlays.overlay.content import Content, load_content, models_of, needs_version
 from npu_overlays.overlay.inputs import LOCK_FILE
+from npu_overlays.overlay.operations import FormTargets
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.pipeline.build_version import wheel_version
@@ -103,6 +105,7 @@ class AppliedInput:
     tree: SourceTree  # the pinned upstream files
     absent: frozenset[str]  # paths the commit holds and this source is known to lack
     version: str = ""  # upstream's; empty where it is not known and makes no difference
+    forms: FormTargets = field(default_factory=dict)  # the targets of operations that name a model
 
 
 def subject(overlay: Overlay, choice: Choice) -> AppliedInput:
@@ -113,9 +116,10 @@ def subject(overlay: Overlay, choice: Choice) -> AppliedInput:
     version = lock.metadata.version if lock else ""
     if not lock and needs_version(overlay):
         version = released_version(tree)
-    content = written_out(load_content(overlay, version), tree)
+    forms = lock.forms if lock else form_targets(models_of(overlay, version), tree, model_of(overlay.pin, tree))
+    content = written_out(load_content(overlay, version, forms), tree)
     absent = frozenset(archive.missing if archive else ())
-    return AppliedInput(content=content, tree=tree, absent=absent, version=version)
+    return AppliedInput(content=content, tree=tree, absent=absent, version=version, forms=forms)
 
 
 def preview(overlay: Overlay, choice: Choice) -> PatchedTree:
@@ -156,7 +160,7 @@ def _obstacles(overlay: Overlay, choice: Choice) -> Iterable[Problem]:
 def prepare(loaded: Loaded) -> Prepared:
     """Run every stage up to the point where a wheel can be written; raises `OverlayError`."""
     overlay, lock = loaded.overlay, loaded.lock
-    content = load_content(overlay, lock.metadata.version)
+    content = load_content(overlay, lock.metadata.version, lock.forms)
     tree = acquire(overlay, loaded.mode, loaded.clone)
     tree, archive = _within_commit(overlay, lock, tree)
     absent = frozenset(archive.missing if archive else ())

@@ -135,7 +135,7 @@ def _file(file: OverlayFile) -> Unit:
 def _operation(operations: Sequence[Operation]) -> Unit:
     first = operations[0]
     paths = tuple(dict.fromkeys(one.path for one in operations))
-    targets = [f"{one.path}:{one.symbol}" for one in operations]
+    targets = list(map(target_of, operations))
     return Unit(
         action=first.action,
         targets=(f"{first.path}:*",) if first.emptying else tuple(targets),
@@ -146,6 +146,13 @@ def _operation(operations: Sequence[Operation]) -> Unit:
         bounds=first.bounds,
         items=tuple(operations),
     )
+
+
+def target_of(operation: Operation) -> str:
+    """Return what a change is made to; of one whose targets are not known, where they are looked for, and the model."""
+    if operation.like and not operation.path:
+        return f"{operation.like.within}:like {operation.like.model}"
+    return f"{operation.path}:{operation.symbol}"
 
 
 def choose(units: Sequence[Unit], names: Iterable[str], *, overlay: str) -> tuple[Unit, ...]:

@@ -24,12 +24,13 @@ from npu_overlays.changes.patch_series import ineffective
 from npu_overlays.changes.reconciliation import declarations, reconcile
 from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.checks.patched_tree import apply_overlay
+from npu_overlays.contracts.form_targets import found_content
 from npu_overlays.errors import MergeError, OverlayError, Problem, listing
 from npu_overlays.files import write_file
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.content import Content, load_content, needs_version
+from npu_overlays.overlay.content import Content, needs_version
 from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.operations import ACTIONS, Grounds
 from npu_overlays.overlay.sections import letter
@@ -136,7 +137,7 @@ class FormBuilder:
         return self._plan
 
     def _subject(self) -> AppliedInput:
-        content = load_content(load_overlay(self._new.stage), "")
+        content = found_content(load_overlay(self._new.stage), "", self._new.tree)
         return AppliedInput(content=content, tree=self._new.tree, absent=frozenset())
 
     def _patches(self, why: Why) -> Iterator[FormFile]:
@@ -180,7 +181,7 @@ def write(folder: Path, files: Iterable[FormFile], new: StagedOverlay) -> Conten
         write_file(folder / file.path, file.content, executable=file.executable)
     overlay = load_overlay(folder)
     version = upstream_metadata(new.tree).version if needs_version(overlay) else ""
-    return written_out(load_content(overlay, version), new.tree)
+    return written_out(found_content(overlay, version, new.tree), new.tree)
 
 
 def _tried(content: Content, new: StagedOverlay, otherwise: tuple[str, ...]) -> ProvenForm:

@@ -116,7 +116,7 @@ def _underlying(port: Port, part: PortedPart) -> PortedPart:
     """Return the layer's operation whose place one of the pin's takes that applies; other parts as they are."""
     own = part.statement
     if port.states_itself(part) and part.verdict.applies and isinstance(own, Operation):
-        for one in load_content(port.new, port.version).operations:
+        for one in load_content(port.new, port.version, port.forms).operations:
             if (one.path, one.symbol) == (own.path, own.symbol) and one.layer != port.new.name:
                 return replace(part, statement=one, verdict=replace(part.verdict, applies=False))
     return part

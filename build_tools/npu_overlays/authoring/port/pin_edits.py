@@ -111,6 +111,11 @@ def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: 
     for one in decided:
         if isinstance(one.statement, Operation):
             moves[_place(one.statement)] = one.retarget
+    if formed := [one.statement for one in decided if isinstance(one.statement, Operation) and one.statement.like]:
+        what, fix = "is found by its form, and names no targets", "add it to `but` of that, then --continue"
+        raise UsageError(
+            Problem(where=one.where, what=what, fix=fix, targets=(f"{one.path}:{one.symbol}",)) for one in formed
+        )
     written = _written(decided) if target else _shared_targets(known, moves)
     arrived: set[tuple[str, str]] = set()
     new: list[Operation] = []

@@ -7,7 +7,7 @@ a port that was killed, or changed by hand, goes on from what is there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,15 @@ from npu_overlays.authoring.port.start import StartedPort
 from npu_overlays.authoring.port.upstream_commits import LandedCommits
 from npu_overlays.authoring.snapshots import DefinedNames, snapshot_of
 from npu_overlays.contracts.changed_reads import changed_reads
-from npu_overlays.contracts.lockfile import load_lock, write_lock
-from npu_overlays.errors import OverlayError, Problem
-from npu_overlays.model import model_of
+from npu_overlays.contracts.form_targets import form_notices, form_targets
+from npu_overlays.contracts.lockfile import Lock, load_lock, write_lock
+from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.model import Model, model_of
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.content import load_content
+from npu_overlays.overlay.content import load_content, models_of
+from npu_overlays.overlay.operations import FormTargets
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.pipeline.lock_derivation import derive_lock
@@ -55,6 +57,7 @@ class Port:
         problems: what else keeps it from being locked, known if no part is open.
         base: upstream where the old overlay is pinned.
         now: upstream where the new one is.
+        forms: the targets that operations which name a model have there.
         notes: what the user should know.
     """
 
@@ -64,6 +67,7 @@ class Port:
     parts: tuple[PortedPart, ...]
     base: SourceTree
     now: SourceTree
+    forms: FormTargets = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -175,8 +179,10 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
 
     What stays as it is, by a person's decision, is judged without what it was locked with.
     """
-    content, lock = load_content(port.new, port.version), load_lock(port.old)
-    before = load_content(port.old, lock.metadata.version)
+    lock, model = load_lock(port.old), model_of(port.new.pin, port.now)
+    forms, unfound = _forms(port, lock, model)
+    content = load_content(port.new, port.version, forms)
+    before = load_content(port.old, lock.metadata.version, lock.forms)
     names = DefinedNames(names_of(content.operations))
     base, now = snapshot_of(port.base, names), snapshot_of(port.now, names)
     first, last = port.old.pin.commit, port.new.pin.commit
@@ -187,9 +193,20 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     held = still_held(lock.contracts, before.operations, content.operations)
     held = tuple(one for one in held if f"{one.path}:{one.symbol}" not in kept)
     classifier = Classifier(content, held, base)
-    changed = changed_reads(lock.reads, model_of(port.new.pin, port.now).symbols, content)
+    changed = changed_reads(lock.reads, model.symbols, content)
     found: Iterator[PortedPart] = with_users(with_reads(parts(content, classifier, now, landed), changed))
     if past:
         found = with_commits(found, classifier, CommitRange(history=past, first=first, last=last), port.parts)
-    notes = tuple(f"{port.new.name}: {note}" for note in expired(before, content, port.version))
-    return replace(port, parts=tuple(found), notes=notes)
+    notes = (*unfound, *form_notices(lock.forms, forms, model), *expired(before, content, port.version))
+    return replace(port, parts=tuple(found), forms=forms, notes=tuple(f"{port.new.name}: {note}" for note in notes))
+
+
+def _forms(port: Port, lock: Lock, model: Model) -> tuple[FormTargets, tuple[str, ...]]:
+    """Return the targets of operations that name a model, and notes; the old pin's where the new one lacks a model."""
+    models = models_of(port.new, port.version)
+    try:
+        return form_targets(models, port.now, model), ()
+    except MergeError as error:
+        if not lock.forms.keys() >= {one.like for one in models}:
+            raise
+        return lock.forms, tuple(f"{one.what} ({one.where})" for one in error.problems)

@@ -21,15 +21,16 @@ from npu_overlays.authoring.refresh.planner import Planner
 from npu_overlays.changes.reconciliation import declarations, reconcile
 from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.checks.patched_tree import apply_overlay
+from npu_overlays.contracts.form_targets import found_content
 from npu_overlays.errors import MergeError, OutputError, Problem, listing
 from npu_overlays.interrupts import held
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.merge.module_deletion import written_out
-from npu_overlays.overlay.content import Content, load_content
+from npu_overlays.overlay.content import Content, load_content, models_of
 from npu_overlays.overlay.layer_content import SourcedEdit
 from npu_overlays.overlay.operations import Grounds, Operation, Reason
 from npu_overlays.overlay.patches import line_of, read_patch
-from npu_overlays.overlay.project import Layer
+from npu_overlays.overlay.project import Layer, Overlay
 from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
 from npu_overlays.sources.tree import PatchedTree
@@ -117,7 +118,7 @@ def _proven(
 ) -> str:
     """Return the changed overlay's digest; raises `MergeError` if it is refused, or does not give what was edited."""
     with staged(subject.content.overlay, files) as overlay:
-        content = written_out(load_content(overlay, subject.version), subject.tree)
+        content = written_out(_content(overlay, subject), subject.tree)
         applied = apply_overlay(content, subject.tree, absent=subject.absent)
         reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)
         wrong = unlike(applied.tree, edited, besides=marked)
@@ -127,6 +128,13 @@ def _proven(
         fix = "make a smaller change, or write this one into the overlay by hand; nothing was written"
         raise MergeError([Problem(where=path, what=what, fix=fix) for path in wrong])
     return digest
+
+
+def _content(overlay: Overlay, subject: AppliedInput) -> Content:
+    """Return a changed overlay's content, with the targets of operations that name a model as its lock lists them."""
+    if subject.forms.keys() >= {one.like for one in models_of(overlay, subject.version)}:
+        return load_content(overlay, subject.version, subject.forms)
+    return found_content(overlay, subject.version, subject.tree)
 
 
 def bring_up_to_date(checkout: Checkout, subject: AppliedInput) -> Checkout:

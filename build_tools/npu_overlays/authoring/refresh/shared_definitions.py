@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from npu_overlays.authoring.refresh.attempt import OperationChange
 from npu_overlays.authoring.writer.merge_module_text import Written
+from npu_overlays.errors import MergeError, Problem
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.overlay.operations import Operation
 
@@ -36,6 +37,11 @@ def shared(
     means_the_same = not any(one.statement.startswith("from .") for one in imports)
     if not known.shared or (alike and means_the_same):
         return Written(known=known, wanted=wanted[0]), []
+    if known.like:
+        names = ", ".join(f"{one.known.path}:{one.known.symbol}" for one in group if one.known)
+        what = f"changes some of the definitions like `{known.like.model}`, which have one text"
+        fix = f"add to `but` what is to have its own, with the reason, and run `npu-overlays lock`: {names}"
+        raise MergeError(Problem(where=known.where, what=what, fix=fix))
     gone = {(one.known.path, one.symbol) for one in group if one.known}
     stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
     # In a file of its own, a definition has the name of its target.

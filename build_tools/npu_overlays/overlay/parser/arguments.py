@@ -15,6 +15,7 @@ from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptance
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
 from npu_overlays.overlay.conditions import fault
 from npu_overlays.overlay.operations import Edit, Reason, unwritable
+from npu_overlays.overlay.parser.likes import read_like
 from npu_overlays.overlay.parser.marks import Mark, selecting
 from npu_overlays.overlay.parser.parsed_file import ParsedFile
 
@@ -30,7 +31,7 @@ class Arguments:
 
     reason: Reason  # why
     bounds: Bounds  # to which versions of upstream it applies
-    targets: object  # its ``targets``, None where it names none
+    targets: object  # its ``targets``, a `Like` where it names a model; None where it names none
     depends: tuple[str, ...]  # what it says that it depends on upstream
     unproven: str  # why no test can show that it calls the operators it is there for
     accept: tuple[Acceptance, ...]  # the dangers in it that its author lets stand
@@ -70,7 +71,7 @@ def read_arguments(parsed: ParsedFile, mark: Mark) -> Arguments:
 def _read_keywords(parsed: ParsedFile, mark: Mark) -> tuple[dict[str, object], list[Problem]]:
     """Return the values of a marker's keywords, and a problem for each that cannot be read."""
     values: dict[str, object] = {}
-    problems = []
+    problems: list[Problem] = []
     for keyword in mark.call.keywords:
         if keyword.arg == "uses" and mark.action == "edited":
             continue  # it names imports; it is read beside the substitutions
@@ -78,6 +79,9 @@ def _read_keywords(parsed: ParsedFile, mark: Mark) -> tuple[dict[str, object], l
             what = f"unknown argument `{keyword.arg or '**'}`"
             fix = f"use {', '.join((*_TEXTS, *_LISTS[:-1]))} or {_LISTS[-1]}"
             problems.append(parsed.problem(mark.call, what, fix))
+            continue
+        if keyword.arg == "targets" and (like := parsed.like_call(keyword.value)):
+            values[keyword.arg] = read_like(parsed, mark, like, problems)
             continue
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)

@@ -44,6 +44,9 @@ def misplaced(parsed: ParsedFile, node: ast.stmt, call: ast.Call, edits: Iterabl
         edits: the substitutions that lists.
     """
     bound, passed = _bound_names(node), _marked_inside(parsed, node) | {call.func}
+    for keyword in call.keywords:
+        if keyword.arg == "targets" and (like := parsed.like_call(keyword.value)):
+            passed.add(like.func)
     for name in ast.walk(node):
         if isinstance(name, ast.Name) and name.id not in bound and name not in passed:
             yield from _marker_inside(parsed, name, name.id, call)

@@ -12,6 +12,7 @@ from npu_overlays.model.definitions import bound_name
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.operations import ACTIONS, Action, ImportedName
 from npu_overlays.overlay.parser.vocabulary import (
+    LIKE,
     MARKERS,
     MARKERS_MODULE,
     import_of_markers,
@@ -53,6 +54,12 @@ class ParsedFile:
         """Return `node` where it is a call that asks for an operation, otherwise None."""
         return node if isinstance(node, ast.Call) and self._action(node) else None
 
+    def like_call(self, node: ast.AST | None) -> ast.Call | None:
+        """Return `node` where it is a call of `like`, otherwise None."""
+        if isinstance(node, ast.Call) and self._marker(node) == LIKE:
+            return node
+        return None
+
     def action(self, call: ast.Call) -> Action:
         """Return the operation that a marker's call asks for."""
         action = self._action(call)
@@ -60,8 +67,12 @@ class ParsedFile:
         return action
 
     def _action(self, call: ast.Call) -> Action | None:
-        marker = self.markers.get(ast.unparse(call.func)) if isinstance(call.func, (ast.Name, ast.Attribute)) else None
-        return next((action for action in ACTIONS if action == marker), None)
+        return next((action for action in ACTIONS if action == self._marker(call)), None)
+
+    def _marker(self, call: ast.Call) -> str:
+        """Return the marker that a call is of; empty for any other call."""
+        named = isinstance(call.func, (ast.Name, ast.Attribute))
+        return self.markers.get(ast.unparse(call.func), "") if named else ""
 
 
 def parse_file(file: str, content: bytes, *, layer: str, target: str) -> ParsedFile:

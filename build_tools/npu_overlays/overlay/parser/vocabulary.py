@@ -11,7 +11,9 @@ from npu_overlays.overlay.operations import ACTIONS
 
 MARKERS_MODULE = "npu_overlays.markers"
 TOOL = "npu_overlays"
-MARKERS = (*ACTIONS, "upstream")
+# What stands in the place of a list of targets.
+LIKE = "like"
+MARKERS = (*ACTIONS, "upstream", LIKE)
 # No import and no call of a marker, misspelt or not, is without one of these.
 _HINT = re.compile(rb"overlay|marker|\bwhy\s*=", re.IGNORECASE)
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.-]+)(?:\s+import\s+(.*))?", re.MULTILINE)

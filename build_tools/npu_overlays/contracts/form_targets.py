@@ -1,0 +1,143 @@
+"""Form targets: operations that name a model, and upstream → the definitions of that form, for the lock to list."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from npu_overlays.errors import MergeError, Problem
+from npu_overlays.merge.steps import nearest_file
+from npu_overlays.merge.targets import find
+from npu_overlays.model import Model, Symbol, model_of
+from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.forms import Forms
+from npu_overlays.model.module import Module
+from npu_overlays.overlay.content import Content, load_content, models_of
+from npu_overlays.overlay.operations import NO_FORMS, FormTargets, Like, Operation
+from npu_overlays.overlay.project import Overlay
+from npu_overlays.sources.tree import SourceTree
+from npu_summary.plurals import plural
+
+
+def form_targets(
+    operations: Iterable[Operation], tree: SourceTree, model: Model, earlier: FormTargets = NO_FORMS
+) -> FormTargets:
+    """Return the targets of operations that name a model: that first, then the others in the order of their paths.
+
+    Args:
+        operations: those of an overlay that name one.
+        tree: upstream.
+        model: of that tree.
+        earlier: of a lock made for the same pin: what it lists of files that the tree is known to lack is kept.
+
+    Raises:
+        MergeError: with every model that upstream lacks, glob that names no file, and exception that is none.
+    """
+    forms = Forms(model.symbols)
+    found: dict[Like, tuple[str, ...]] = {}
+    problems: list[Problem] = []
+    for operation in operations:
+        like = operation.like
+        if like is None or like in found:
+            continue
+        wrong = [*_model_problems(operation, like, tree, model), *_within_problems(operation, like, model)]
+        if not wrong:
+            kept = (name for name in earlier.get(like, ()) if name.partition(":")[0] in model.absent)
+            found[like] = _targets(like, forms, model, kept)
+            wrong = [*_but_problems(operation, like, found[like])]
+        problems += wrong
+    if problems:
+        raise MergeError(problems)
+    return found
+
+
+def found_content(overlay: Overlay, version: str, tree: SourceTree) -> Content:
+    """Return the content of a pin that has no lock yet, with the targets that its upstream has; raises `OverlayError`.
+
+    Args:
+        overlay: the pin.
+        version: upstream's; empty where it is not known yet.
+        tree: upstream.
+    """
+    forms = form_targets(models_of(overlay, version), tree, model_of(overlay.pin, tree))
+    return load_content(overlay, version, forms)
+
+
+def _targets(like: Like, forms: Forms, model: Model, kept: Iterable[str]) -> tuple[str, ...]:
+    first = _symbol(like.model)
+    others = {f"{one.path}:{one.name}" for one in forms.alike(first, _files(like, model), like.reads)}
+    return like.model, *sorted({*others, *kept} - {like.model})
+
+
+def _symbol(target: str) -> Symbol:
+    path, _, name = target.partition(":")
+    return Symbol(path, name)
+
+
+def _files(like: Like, model: Model) -> list[str]:
+    """Return the shipped modules in which definitions of a form are looked for."""
+    return sorted(path for path in model.modules.names if fnmatchcase(path, like.within))
+
+
+def _model_problems(operation: Operation, like: Like, tree: SourceTree, model: Model) -> Iterator[Problem]:
+    """Yield why a model is no definition that has a form; one in a file that the tree is known to lack is nothing."""
+    path, name = _symbol(like.model)
+    if path not in tree:
+        yield Problem(where=operation.where, what=f"upstream has no {path}", fix=nearest_file(tree.entries, path))
+        return
+    if not model.modules.name(path):
+        yield Problem(where=operation.where, what=f"{path} is not shipped", fix="name a model that is")
+        return
+    try:
+        definition = find(Module(path, tree.read(path)), replace(operation, path=path, symbol=name, shared=""))
+    except MergeError as error:
+        yield from error.problems
+        return
+    if not isinstance(definition.node, (*FUNCTIONS, ast.ClassDef)):
+        what = f"`{name}` of {path} is no function and no class"
+        yield Problem(where=operation.where, what=what, fix="name the targets: targets=[…]")
+
+
+def _within_problems(operation: Operation, like: Like, model: Model) -> Iterator[Problem]:
+    if not _files(like, model):
+        what = f"no shipped module is called as `within` says: {like.within}"
+        yield Problem(where=operation.where, what=what, fix=nearest_file(model.modules.names, like.within))
+
+
+def _but_problems(operation: Operation, like: Like, found: tuple[str, ...]) -> Iterator[Problem]:
+    for name in like.but:
+        if name not in found:
+            close = difflib.get_close_matches(name, found, n=1, cutoff=0.4)
+            what = f"`but` names `{name}`, which is not of the form of `{like.model}`"
+            yield Problem(where=operation.where, what=what, fix=f"nearest: {close[0]}" if close else "take it out")
+
+
+def form_notices(before: FormTargets, now: FormTargets, model: Model) -> Iterator[str]:
+    """Yield for each model which definitions of its form came and which went since an earlier lock, and why those went.
+
+    Args:
+        before: what the earlier lock lists.
+        now: what upstream has.
+        model: of upstream.
+    """
+    forms = Forms(model.symbols)
+    earlier = {(like.model, like.within): names for like, names in before.items()}
+    for like, names in now.items():
+        known = earlier.get((like.model, like.within), ())
+        came = sorted({*names} - {*known})
+        went = [_lost(name, like, forms) for name in sorted({*known} - {*names})]
+        if not known:
+            yield f"{plural(len(names), 'definition')} of the form of `{like.model}`"
+        elif came or went:
+            changes = [f"came: {', '.join(came)}"] if came else []
+            changes += [f"went: {', '.join(went)}"] if went else []
+            yield f"of the form of `{like.model}` {'; '.join(changes)}"
+
+
+def _lost(name: str, like: Like, forms: Forms) -> str:
+    """Return a definition that is not of a form any more, and what differs."""
+    differs = forms.difference(_symbol(like.model), _symbol(name), like.reads)
+    return f"{name} ({differs})" if differs else name

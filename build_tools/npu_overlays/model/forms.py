@@ -1,0 +1,276 @@
+"""Forms: two definitions of a tree → in what their forms differ, or that they are of one form.
+
+Of one form are two functions or classes with equal syntax, where the name of the class around a method, or of the class
+itself, annotations, docstrings and decorators that leave a function what it is do not count; where the names in that
+syntax mean the same, or definitions that are of one form themselves; and where the attributes that are asked for get
+their values from equal calls or tables.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+from npu_overlays.model.attribute_chains import root_of
+from npu_overlays.model.attribute_values import GivenValue
+from npu_overlays.model.definitions import FUNCTIONS, methods
+from npu_overlays.model.fingerprint import dump, without_docstring
+from npu_overlays.model.free_names import FreeNames
+from npu_overlays.model.selectors import leaf_of, owner_of
+from npu_overlays.model.signatures import parameters, signature_text
+from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
+from npu_overlays.model.symbols import Symbol, Target
+from npu_overlays.model.syntax import called, last_name, nodes_of
+
+# By these callers get at a function otherwise, or are given something else by it.
+_CHANGING = frozenset(
+    {"property", "cached_property", "staticmethod", "classmethod", "setter", "getter", "deleter"}
+    | {"contextmanager", "asynccontextmanager"}
+)
+_OWN = "<own>"
+_SHOWN = 60
+
+
+class Forms:
+    """The forms of the definitions of one tree.
+
+    Args:
+        symbols: those of the tree.
+    """
+
+    def __init__(self, symbols: SymbolLookup) -> None:
+        self._symbols = symbols
+        self._resolver = symbols.classes.resolver
+        # What is being compared: two definitions that lead back to themselves differ in nothing by that.
+        self._open: set[tuple[Symbol, Symbol]] = set()
+
+    def alike(self, model: Symbol, paths: Iterable[str], attributes: Collection[str] = ()) -> Iterator[Symbol]:
+        """Yield the definitions in files that are of one form with a model.
+
+        Args:
+            model: a function or a class of the tree.
+            paths: of the files.
+            attributes: those of the method's objects that have to get their values likewise.
+        """
+        wanted = self._shape(model)
+        for path in paths:
+            module = self._symbols.module(path)
+            names = module.definitions if module else ()
+            for name in names:
+                other = Symbol(path, name)
+                if self._shape(other) == wanted and not self.difference(model, other, attributes):
+                    yield other
+
+    def difference(self, model: Symbol, other: Symbol, attributes: Collection[str] = ()) -> str:
+        """Return in what the form of a definition differs from that of a model, in words; empty where it does not."""
+        pair = (model, other)
+        if model == other or pair in self._open:
+            return ""
+        self._open.add(pair)
+        try:
+            return next(self._differences(model, other, attributes), "")
+        finally:
+            self._open.discard(pair)
+
+    def _differences(self, model: Symbol, other: Symbol, attributes: Collection[str]) -> Iterator[str]:
+        one, two = self._node(model), self._node(other)
+        if one is None or two is None:
+            yield "it is gone" if two is None else "the model is gone"
+            return
+        own = _own(model, one), _own(other, two)
+        yield from _differences(one, two, *own)
+        names = zip(_outer_names(one), _outer_names(two), strict=False)  # of equal syntax there are as many
+        for here, there in dict.fromkeys(names):
+            if (here, there) != own and not self._means_the_same(Symbol(model.path, here), Symbol(other.path, there)):
+                yield f"`{there}` means something else there"
+        for name in attributes:
+            if not self._is_given_alike(model, other, name):
+                yield f"`self.{name}` gets its value otherwise"
+
+    def _node(self, symbol: Symbol) -> ast.stmt | None:
+        """Return the syntax of a function or class that counts; None where there is none."""
+        module = self._symbols.module(symbol.path)
+        known = module.definitions.get(symbol.name, []) if module else []
+        nodes = [one.node for one in known if isinstance(one.node, (*FUNCTIONS, ast.ClassDef))]
+        return _bare(nodes[-1]) if nodes else None
+
+    def _shape(self, symbol: Symbol) -> tuple[object, ...]:
+        """Return what is seen of a form at once: how deep it stands, and the names of parameters or members."""
+        module = self._symbols.module(symbol.path)
+        known = module.definitions.get(symbol.name, []) if module else []
+        node = known[-1].node if known else None
+        if isinstance(node, FUNCTIONS):
+            return symbol.name.count("."), node.name, *(one.name for one in parameters(node.args))
+        if isinstance(node, ast.ClassDef):
+            return symbol.name.count("."), len(node.bases), *(one.name for one in methods(node))
+        return ()
+
+    def _means_the_same(self, here: Symbol, there: Symbol) -> bool:
+        """Return whether a name of a module means what one of another module does."""
+        one, other = self._meanings(here), self._meanings(there)
+        if one == other or (here, there) in self._open:
+            return True
+        symbols = [*map(self._symbol, (one, other))]
+        if symbols[0] is None or symbols[1] is None:
+            return False
+        values = [self._values(one) for one in symbols if one]
+        if any(values):
+            return values[0] == values[1]
+        return not self.difference(symbols[0], symbols[1])
+
+    def _meanings(self, symbol: Symbol) -> tuple[Target, ...]:
+        return self._resolver.found(symbol.path, symbol.name, follow=False)
+
+    def _symbol(self, meanings: tuple[Target, ...]) -> Symbol | None:
+        return meanings[0] if len(meanings) == 1 and isinstance(meanings[0], Symbol) else None
+
+    def _values(self, symbol: Symbol) -> list[str]:
+        """Return what a name is given as its value; nothing where it is no name of a value."""
+        found = self._symbols.find(*symbol)
+        return [dump(one.node) for one in found.values] if found else []
+
+    def _is_given_alike(self, model: Symbol, other: Symbol, name: str) -> bool:
+        """Return whether objects of two classes have an attribute from equal calls or tables, or an equal method."""
+        one, two = self._member(model, name), self._member(other, name)
+        if one is None or two is None:
+            return one is two
+        if one.origin == two.origin:
+            return True
+        if one.nodes or two.nodes:
+            return bool(one.nodes and two.nodes) and not self.difference(one.origin, two.origin)
+        givers = [_givers(one, owner_of(model.name)), _givers(two, owner_of(other.name))]
+        if givers[0].keys() != givers[1].keys():
+            return False
+        roots = zip(givers[0].values(), givers[1].values(), strict=True)
+        return all(self._means_the_same(Symbol(one.origin.path, a), Symbol(two.origin.path, b)) for a, b in roots if a)
+
+    def _member(self, symbol: Symbol, name: str) -> ResolvedSymbol | None:
+        owner = self._symbols.find(symbol.path, owner_of(symbol.name)) if owner_of(symbol.name) else None
+        return self._symbols.member(owner, name) if owner else None
+
+
+def _own(symbol: Symbol, node: ast.stmt) -> str:
+    """Return the class whose name does not count: the one around a method, or the class itself."""
+    return leaf_of(symbol.name) if isinstance(node, ast.ClassDef) else leaf_of(owner_of(symbol.name))
+
+
+def _differences(model: ast.stmt, other: ast.stmt, own: str, theirs: str) -> Iterator[str]:
+    """Yield in what the syntax of two definitions differs, both without what does not count."""
+    one, two = _renamed(model, own), _renamed(other, theirs)
+    if dump(one) == dump(two):
+        return
+    if isinstance(one, FUNCTIONS) and isinstance(two, FUNCTIONS):
+        if dump(one.args) != dump(two.args):
+            yield f"its parameters ({_exchanged(signature_text(one.args), signature_text(two.args))})"
+        if list(map(dump, one.decorator_list)) != list(map(dump, two.decorator_list)):
+            yield "its decorators"
+    yield from _of_bodies(getattr(one, "body", []), getattr(two, "body", []))
+    yield "its kind"
+
+
+def _of_bodies(one: list[ast.stmt], two: list[ast.stmt]) -> Iterator[str]:
+    """Yield the first statement that is another one."""
+    for number in range(max(len(one), len(two))):
+        here, there = one[number : number + 1], two[number : number + 1]
+        if list(map(dump, here)) != list(map(dump, there)):
+            texts = [" ".join(ast.unparse(part[0]).split()) if part else "" for part in (here, there)]
+            yield f"its body ({_exchanged(*texts)})"
+
+
+def _exchanged(before: str, after: str) -> str:
+    shown = [text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in (before, after)]
+    return " → ".join(f"`{text}`" if text else "nothing" for text in shown)
+
+
+def _givers(member: ResolvedSymbol, own: str) -> dict[str, str]:
+    """Return what gives an attribute its values, as texts, each with the name of the module's with which it begins."""
+    found: dict[str, str] = {}
+    for value in member.values:
+        giver = _giver(value.node)
+        text = dump(_renamed(giver, leaf_of(own))) if giver else ""
+        found[f"{'sometimes ' * value.sometimes}{text}"] = _outer_root(value, giver)
+    return dict(sorted(found.items()))
+
+
+def _giver(value: ast.expr) -> ast.expr | None:
+    """Return what is called for a value, or in which table it is looked up; None for any other expression."""
+    if isinstance(value, ast.Call):
+        return value.func
+    return value.value if isinstance(value, ast.Subscript) else None
+
+
+def _outer_root(value: GivenValue, giver: ast.expr | None) -> str:
+    root = root_of(giver) if giver else None
+    if not isinstance(root, ast.Name):
+        return ""
+    return root.id if value.names is None or value.names.is_outer(root) else ""
+
+
+def _bare(node: ast.stmt) -> ast.stmt:
+    """Return a copy of a definition without what does not count of a form, but with its own names."""
+    bare = _Bare().visit(copy.deepcopy(node))
+    assert isinstance(bare, ast.stmt)  # noqa: S101  # a definition stays one
+    return bare
+
+
+class _Bare(ast.NodeTransformer):
+    """Takes annotations, docstrings and such decorators out as leave a function what it is."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._function(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return self._without_docstring(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        self.generic_visit(node)
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        node.returns = None
+        node.decorator_list = [one for one in node.decorator_list if last_name(called(one)) in _CHANGING]
+        return self._without_docstring(node)
+
+    def _without_docstring(self, node: Any) -> ast.AST:
+        node.body = without_docstring(node, node.body) or [ast.copy_location(ast.Pass(), node)]
+        return self.generic_visit(node)
+
+
+def _outer_names(node: ast.stmt) -> list[str]:
+    """Return the names in a definition that mean something outside it, in the order of its syntax."""
+    names = FreeNames(ast.Module(body=[node], type_ignores=[]))
+    found = [one for one in nodes_of(node) if isinstance(one, ast.Name)]
+    return [one.id for one in found if names.is_outer(one)]
+
+
+def _renamed(node: ast.AST, own: str) -> ast.AST:
+    """Return a copy of syntax in which a class's own name, also as a part of other names, is the same for any class."""
+    if not own:
+        return node
+    rename = re.compile(rf"(?<![A-Z0-9]){re.escape(own)}(?![a-z0-9])").sub
+    renamed = copy.deepcopy(node)
+    for one in nodes_of(renamed):
+        if not isinstance(one, ast.Constant):
+            _rename_fields(one, lambda text: rename(_OWN, text))
+    return renamed
+
+
+def _rename_fields(node: ast.AST, rename: Callable[[str], str]) -> None:
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if isinstance(value, str):
+            setattr(node, field, rename(value))
+        elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+            setattr(node, field, [rename(one) for one in value])
