@@ -1,9 +1,8 @@
 """Files: scratch folders that are gone afterwards, and outputs that appear whole or not at all, with equal bytes.
 
-A process that is killed cannot clean up. So each scratch folder is held by a
-lock that ends with its owner, and whoever makes the next one removes those
-that nobody holds. The same is right for processes of other containers and
-machines that share the place, whose numbers would say nothing here.
+A process that is killed cannot clean up. So each scratch folder is held by a lock that ends with its owner, and the
+next process that makes one removes those that nobody holds. This also works for processes of other containers and
+machines that share the place, whose process ids mean nothing here.
 """
 
 from __future__ import annotations
@@ -179,7 +178,7 @@ def writing(place: Path, *, option: str = "") -> Iterator[None]:
 
     Args:
         place: what is written, where the failure does not say it.
-        option: how the user chooses another place, e.g. ``--out``; empty where there is no other.
+        option: how the user chooses another place, e.g. ``--out``; empty if there is no other.
     """
     try:
         with _umask():
@@ -190,7 +189,7 @@ def writing(place: Path, *, option: str = "") -> Iterator[None]:
 
 @contextmanager
 def _umask() -> Iterator[None]:
-    """Let all that is made be readable for others, as what a web server gives out has to be, and closed to them."""
+    """Make new files readable for others, as a web server needs, and not writable."""
     before = os.umask(0o022)
     try:
         yield

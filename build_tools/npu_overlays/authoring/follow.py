@@ -121,7 +121,7 @@ def follow(overlay: Overlay, choice: Choice, out: Path, proof: Sequence[str] = (
     Args:
         overlay: of the newest pin.
         choice: where upstream comes from.
-        out: the folder for a folder of each release; one that is there is made anew.
+        out: the folder for a folder of each release; an existing one is replaced.
         proof: a command, run where a wheel was built, with `NPU_OVERLAYS_WHEELS` and `NPU_OVERLAYS_ROOT`, the folders
             of the wheels and of the overlays, and `NPU_OVERLAYS_NAME`, that of the new overlay.
 
@@ -144,7 +144,7 @@ def follow(overlay: Overlay, choice: Choice, out: Path, proof: Sequence[str] = (
 
 
 def _copied(overlay: Overlay, folder: Path) -> Overlay:
-    """Return an overlay of a copy of all that lies beside it, stacks included; raises `OutputError`."""
+    """Return an overlay in a copy of its folder's surroundings, stacks included; raises `OutputError`."""
     root = overlay.folder.parent
     try:
         shutil.rmtree(folder, ignore_errors=True)
@@ -200,7 +200,7 @@ def _proven(trial: Trial, command: Sequence[str]) -> int | None:
 
 
 def report(trial: Trial) -> str:
-    """Return what a pull request says of a port, as Markdown."""
+    """Return the text of a port's pull request, as Markdown."""
     lines = [f"# {trial.origin} → {trial.version}", "", f"{_MEANINGS[trial.outcome]}", ""]
     for problem in trial.problems:
         lines.append(f"- {problem}")

@@ -40,7 +40,7 @@ def lost_changes(applied: Applied, left: Sequence[Remaining]) -> Iterator[Proble
 
 
 def _overwriting(declared: Iterable[Declared], place: SymbolPlace) -> Declared | None:
-    """Return the operation that replaces or deletes a symbol or what is around it; None where there is none."""
+    """Return the operation that replaces or deletes a symbol or what is around it, or None."""
     for entry in declared:
         around = f"{place.symbol}.".startswith(f"{entry.symbol}.")
         if around and entry.path == place.path and entry.operation in ("replaced", "deleted"):
@@ -49,7 +49,7 @@ def _overwriting(declared: Iterable[Declared], place: SymbolPlace) -> Declared |
 
 
 def _suspect(declared: Iterable[Declared], lost: Remaining) -> Declared | None:
-    """Return the first declaration that may have undone a change; None where there is none.
+    """Return the first declaration that may have undone a change, or None.
 
     A wrapped symbol keeps the original. Comments belong to no symbol: any declaration of the file may have.
     """
@@ -93,7 +93,7 @@ def _is_gone(one: PatchedFile, change: SymbolChange, source: bytes | None, now: 
 
 
 def _words(content: bytes | None, path: str, change: SymbolChange) -> Counter[str] | None:
-    """Return the words of a symbol's definitions, or of a file without symbols; None where there is no such symbol."""
+    """Return the words of a symbol's definitions, or of a file without symbols; None if there is no such symbol."""
     if content is None:
         return None
     if change.kind == "text":

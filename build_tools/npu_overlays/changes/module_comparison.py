@@ -187,9 +187,9 @@ def _meaning(named: Iterable[_Named]) -> list[tuple[str, tuple[str, ...], str]]:
 
 
 def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[SymbolChange]:
-    """Yield a change for each definition of a name that differs, or one for all where they cannot be told apart.
+    """Yield a change for each differing definition of a name, or one for all if they cannot be matched.
 
-    As many as before are compared in order, whatever leads to them now. Any number of imports binds one package.
+    The same number of definitions is compared in order, without their selectors. Imports of one package count once.
     """
     if {one.definition.kind for one in (*old, *new)} == {"import"}:
         yield _of_name(name, old, new)

@@ -298,7 +298,7 @@ class _Texts:
         return (content or b"").decode(errors="replace").splitlines()
 
     def _definitions(self, content: _Content, place: SymbolPlace) -> tuple[Module | None, list[Definition]]:
-        """Return a module and the definitions at a place of it; None for what is no module, or cannot be parsed."""
+        """Return a module and the definitions at a place of it; None if it is no module, or cannot be parsed."""
         key = (place.path, content)
         if key not in self._modules:
             self._modules[key] = parsed(place.path, content)

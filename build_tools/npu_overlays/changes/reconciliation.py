@@ -55,7 +55,7 @@ class ExplainedFile:
 
 
 def declarations(applied: Applied) -> tuple[Declared, ...]:
-    """Return all that was declared, in the order in which it was done.
+    """Return every declared change, in the order of application.
 
     A patch or a substitution declares the symbols that differ between the file it found and the one it left, unless a
     later patch reverts that.
@@ -132,7 +132,7 @@ class _Ledger:
         return tuple(found)
 
     def explain(self, path: str, change: SymbolChange) -> Explained | None:
-        """Return the change with all that was declared for the innermost of the places it belongs to, if anything."""
+        """Return the change with the declarations for the innermost of its places, if any."""
         innermost: list[Declared] = []
         for place in _places(change.symbol):
             fitting = self._fitting(path, place, change)

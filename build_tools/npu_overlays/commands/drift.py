@@ -59,7 +59,7 @@ class Options(OneOverlay):
 
 
 def _range(options: Options) -> tuple[str, str]:
-    """Return where to begin, empty for the pin, and where to end; raises `UsageError` for a range that is none."""
+    """Return where to begin, empty for the pin, and where to end; raises `UsageError` for an invalid range."""
     first, dots, last = options.range.partition("..")
     if not dots or not last or last.startswith("."):
         what = f"`{options.range}` is no range"

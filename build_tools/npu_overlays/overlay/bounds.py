@@ -34,7 +34,7 @@ class Bounds:
 
     @property
     def drop_when(self) -> str:
-        """When it goes, where nothing else is said of that."""
+        """When it goes, if no condition says so."""
         return f"the pin is {self.until} or newer" if self.until else ""
 
     def hold(self, version: Version) -> bool:

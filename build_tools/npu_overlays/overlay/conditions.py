@@ -53,7 +53,7 @@ def condition(text: str) -> Condition | None:
 
 
 def fault(text: str) -> tuple[str, str] | None:
-    """Return what is wrong with a text that begins as a condition and is none, and what to do; None for any other."""
+    """Return what is wrong with a text that begins as a condition and is invalid, and what to do; else None."""
     if _BEGINS.fullmatch(text.strip()) and condition(text) is None:
         return f"`{text}` begins as a condition and is none", _WRITTEN
     return None

@@ -28,7 +28,7 @@ class Dropped:
 
 @dataclass(frozen=True, kw_only=True)
 class StillAssigned:
-    """What upstream goes on assigning at run time, and the layer that says so."""
+    """What upstream still assigns at run time, and the layer that lists it."""
 
     layer: str
     assigned: Assigned

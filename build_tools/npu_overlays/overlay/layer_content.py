@@ -70,7 +70,7 @@ class SourcedEdit:
 
 @dataclass(frozen=True, kw_only=True)
 class LayerContent:
-    """All that layers say, for whichever version of upstream, and the mistakes found on the way."""
+    """The content of layers for all versions of upstream, and their mistakes."""
 
     operations: tuple[Operation, ...]
     files: tuple[OverlayFile, ...]

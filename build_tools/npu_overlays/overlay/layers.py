@@ -52,7 +52,7 @@ def find_layers(folder: Path, table: Table) -> list[Found]:
 
     Args:
         folder: of the pin.
-        table: its settings. Without ``layers`` it is made of the layer of its project beside it, where there is one.
+        table: its settings. Without ``layers`` it has the layer of its project beside it, if there is one.
 
     Raises:
         ConfigError: with the mistakes of the layers themselves.
@@ -99,7 +99,7 @@ def _number(path: Path) -> int:
 
 
 def _folder(folder: Path, entry: object, table: Table) -> Iterator[Path]:
-    """Yield the folder that an entry of ``layers`` means; notes why there is none."""
+    """Yield the folder of an entry of ``layers``; notes why it has none."""
     named = entry.get("distribution") if isinstance(entry, dict) and entry.keys() == {"distribution"} else None
     if isinstance(named, str):
         yield from _installed(named, table)

@@ -77,7 +77,7 @@ def _parts(content: bytes) -> list[Mail]:
 
 
 def _whole(number: int, content: bytes, written: bytes, line: int) -> Mail:
-    """Return a mail of which a file has the bytes from a line on, as written there."""
+    """Return the mail that begins at a line of a file, as written there."""
     size = len(content.split(b"\n")) - (content.endswith(b"\n") or not content)
     is_same = content.count(b"\n") == written.count(b"\n")
     return Mail(number, content, tuple(range(line, line + size)) if is_same else (line,) * size)

@@ -40,7 +40,7 @@ def joined_reasons(whys: Iterable[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Grounds:
-    """What an author says of a change: why, for which versions of upstream, and which dangers in it stand."""
+    """An author's statements about a change: why, for which versions of upstream, and the accepted dangers."""
 
     reason: Reason
     bounds: Bounds = ALWAYS
@@ -48,10 +48,9 @@ class Grounds:
 
 
 def unwritable(text: str) -> str:
-    """Return the name of the first character that cannot stand in a comment or on a terminal; empty if there is none.
+    """Return the name of the first character that must not be in a comment or on a terminal, or an empty text.
 
-    Those are halves of surrogate pairs, which no file can hold, control characters, and what turns the direction of
-    the text around it.
+    These are halves of surrogate pairs, which no file can hold, control characters, and marks of text direction.
     """
     for character in text:
         turns = unicodedata.bidirectional(character) in _TURNING
@@ -79,12 +78,12 @@ class ImportedName:
 
     @property
     def imported(self) -> str:
-        """What it imports, whatever name that is bound to."""
+        """The imported thing, without the name it is bound to."""
         return self.statement.rpartition("import ")[2].partition(" as ")[0]
 
     @property
     def binds_package(self) -> bool:
-        """Whether it is a plain ``import a`` or ``import a.b``, any number of which bind the one package ``a``."""
+        """Whether it is a plain ``import a`` or ``import a.b``; several of them bind the one package ``a``."""
         return self.statement.startswith("import ") and " as " not in self.statement
 
 

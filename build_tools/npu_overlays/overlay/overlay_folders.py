@@ -29,7 +29,7 @@ def load_each(root: Path) -> tuple[list[Overlay], dict[str, ConfigError]]:
 
 
 def load_all(root: Path) -> list[Overlay]:
-    """Return every overlay below `root`; raises `ConfigError` with the mistakes of all, or where there is none."""
+    """Return every overlay below `root`; raises `ConfigError` with the mistakes of all, or if there is none."""
     overlays, unread = load_each(root)
     problems: list[Problem] = []
     for error in unread.values():
@@ -73,7 +73,7 @@ def _is_named(overlay: Overlay, revision: str) -> bool:
 
 
 def readable(root: Path, project: str) -> list[Overlay]:
-    """Return a project's overlays, passing over those with mistakes: they are reported when they are asked for."""
+    """Return a project's overlays, without those with mistakes, which are reported when they are named."""
     overlays = []
     for folder in overlay_folders(root):
         if folder.name.partition("@")[0] == project:

@@ -1,4 +1,4 @@
-"""Pin faults: what an overlay says of its upstream → why git, an index or a file system must not be given it."""
+"""Pin faults: an overlay's upstream settings → those that must not reach git, an index or a file system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects: what an overlay says of itself."""
+"""Projects: an overlay's own settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TextEdit:
 
 @dataclass(frozen=True, kw_only=True)
 class FileSettings:
-    """What a layer says of an added file: to which versions it applies, which dangers it lets stand."""
+    """A layer's statements about an added file: its versions, and the accepted dangers."""
 
     path: str
     bounds: Bounds = ALWAYS
@@ -134,7 +134,7 @@ class Overlay:
 
     @property
     def name(self) -> str:
-        """``<project>@<first seven digits of the commit, or version>``, and the label where there is one."""
+        """``<project>@<first seven digits of the commit, or version>``, and the label if there is one."""
         return f"{self.pin.project}@{self.pin.short}{f'-{self.label}' if self.label else ''}"
 
     @property

@@ -1,4 +1,4 @@
-"""Stack requirements: a stack → what pip is asked for, as requirements and as extras of a wheel."""
+"""Stack requirements: a stack → its requirements for pip, and the extras of a wheel."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ def extras(stack: Stack, catalogue: Catalogue) -> dict[str, list[str]]:
         stack: the stack; components that only git has cannot stand in a wheel's metadata and are left out.
         catalogue: the names the index knows the components by.
 
-    Returns:
-        Requirements by extra: ``npu`` holds the base, and every other extra holds it too, so that each of them can be
-        asked for alone and two of different stacks are refused together instead of mixed.
+    Returns: Requirements by extra: ``npu`` holds the base, and every other extra holds it too, so that each can be
+        installed alone, and two of different stacks conflict instead of mixing.
     """
     if not stack.components:
         return {}

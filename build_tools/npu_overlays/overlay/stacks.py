@@ -69,7 +69,7 @@ def stacks_folder(root: Path) -> Path:
 
 
 def load_stacks(root: Path) -> Stacks:
-    """Return the stacks of a folder of overlays, none where there is no folder of them; raises `ConfigError`."""
+    """Return the stacks of a folder of overlays, none if there is no folder of them; raises `ConfigError`."""
     folder = stacks_folder(root)
     if not folder.is_dir():
         return Stacks(folder=folder)

@@ -1,4 +1,4 @@
-"""Build version: an overlay, and all that its wheels follow from → the version that no other content has.
+"""Build version: an overlay, and every input of its wheels → a version that no other content has.
 
 A revision is what ``revisions.toml`` records: a number, and the digest of what the overlay was made of. Anything else
 is a development build after the last revision, and its version says when the overlay's files last changed, which
@@ -46,7 +46,7 @@ INPUT_NAMES = {
 
 
 def wheel_inputs(loaded: Loaded, digest: str) -> dict[str, str]:
-    """Return all that a wheel's bytes follow from beside the pinned bytes, given the digest of its overlay's files."""
+    """Return every input of a wheel except the pinned bytes, given the digest of its overlay's files."""
     return {**_own_inputs(loaded, digest), "tool": _tool_digest(), "hatchling": version("hatchling")}
 
 
@@ -104,7 +104,7 @@ def build_of(loaded: Loaded, digest: str) -> str:
 
 
 def _development(loaded: Loaded, digest: str, dated: int | None) -> str:
-    """Return what a version says of a development build: when its files changed, or a given time, and a digest."""
+    """Return a development build's part of the version: when its files changed, or a given time, and a digest."""
     followed = hashlib.sha256(canonical_json(wheel_inputs(loaded, digest))).hexdigest()
     own = f"dev{followed[:7]}"
     if dated is not None:
@@ -140,9 +140,9 @@ def _changing(overlay: Overlay) -> Iterator[Path]:
 
 
 def epoch() -> int | None:
-    """Return the seconds that ``SOURCE_DATE_EPOCH`` gives; None where it is not set; raises `UsageError`.
+    """Return the seconds in ``SOURCE_DATE_EPOCH``; None if it is not set; raises `UsageError`.
 
-    It dates a development build in the place of its files. All dates in wheels are the same, whatever it says.
+    It dates a development build instead of its files. Dates inside wheels do not depend on it.
     """
     text = os.environ.get(EPOCH, "")
     if not text:

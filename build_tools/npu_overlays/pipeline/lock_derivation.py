@@ -48,7 +48,7 @@ class DerivedLock:
 
 @dataclass(frozen=True, kw_only=True)
 class FetchedMetadata:
-    """Upstream's metadata, and the source that was asked for them."""
+    """Upstream's metadata, and their source."""
 
     source: Source
     metadata: UpstreamMetadata
@@ -57,10 +57,9 @@ class FetchedMetadata:
 def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | None = None) -> DerivedLock:
     """Return the lock of an overlay, made from its pinned source; raises `OverlayError`.
 
-    Where git has the commit, every pinned archive is compared with it: a file
-    that differs is an error, missing and extra ones are recorded. Where only an
-    archive is at hand, what an earlier lock knows of the commit is kept, its
-    metadata too: a wheel says less (no requirement by URL gets into an index).
+    If git has the commit, every pinned archive is compared with it: a differing file is an error, missing and extra
+    ones are recorded. With only an archive, an earlier lock's facts about the commit are kept, its metadata too: a
+    wheel has fewer (an index accepts no requirement by URL).
 
     Args:
         overlay: the overlay.
@@ -111,7 +110,7 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
 
 
 def _before(overlay: Overlay) -> Lock | None:
-    """Return the lock there is, whatever pin it was made for."""
+    """Return the existing lock, for any pin."""
     try:
         return load_lock_of_any_pin(overlay)
     except ConfigError:
@@ -125,7 +124,7 @@ def _absent(tree: SourceTree, known: Lock | None) -> frozenset[str]:
 
 
 def _metadata(tree: SourceTree, known: Lock | None) -> UpstreamMetadata:
-    """Return the commit's metadata: upstream's build backend tells them, unless only a release is at hand."""
+    """Return the commit's metadata from upstream's build backend, or from a release if there is no commit."""
     record = known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
     if known and record and record.compared and tree.source.commit:
         return known.metadata

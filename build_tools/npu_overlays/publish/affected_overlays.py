@@ -73,7 +73,7 @@ def _affected_by(
 
 
 def _is_prose(path: Path) -> bool:
-    """Return whether a file is for people to read: what a layer ships is not, whatever its name."""
+    """Return whether a file is documentation; files that a layer ships never are."""
     return path.suffix == _PROSE and path.parts[0] not in CONTENT_FOLDERS
 
 

@@ -273,7 +273,7 @@ def _outdated_statements(update: _Update) -> list[Path]:
 
 
 def _stage_pages(update: _Update, pages: Mapping[str, ProjectPage]) -> None:
-    """Write the pages that changed, and those of which a file did, so that no file is younger than its page."""
+    """Write the pages that changed or whose files did, so that no file is younger than its page."""
     for name, page in pages.items():
         stored, has_files = update.projects[name].stored, (update.staging / name).is_dir()
         if stored.complete and page == stored.page and not has_files:

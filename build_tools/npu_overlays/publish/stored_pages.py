@@ -1,4 +1,4 @@
-"""Stored pages: the folder of an index → its pages, each merged from both of its forms, whoever wrote them."""
+"""Stored pages: the folder of an index → its pages, each merged from both of its forms, from any author."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _html_page(file: Path, text: str) -> html_pages.HtmlPage:
 
 
 def _text(file: Path) -> str:
-    """Return the text of a page, empty where there is none."""
+    """Return the text of a page, or an empty text."""
     try:
         return file.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,7 @@
-"""Assembly: a wheel that holds metadata alone, and files → the wheel that hatchling would make of both.
+"""Assembly: a wheel with metadata alone, and files → the wheel that hatchling would build from both.
 
-Hatchling says what a wheel's metadata are. Their files it would read from disk and deflate, one by one, every time;
-here they are put in as they are kept, and what hatchling makes of the same files is the same to the last byte.
+Hatchling writes a wheel's metadata. It would read and deflate each file every time; here cached deflated files are
+copied, and the result equals hatchling's to the last byte.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _text(rows: Iterable[tuple[str, str, int]]) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Kit:
-    """All that is put together to one wheel."""
+    """The parts of one wheel."""
 
     name: str  # the wheel's file name
     metadata: bytes  # a wheel of hatchling's, with metadata alone
@@ -100,7 +100,7 @@ class Kit:
 
 @dataclass(frozen=True, kw_only=True)
 class WheelPair:
-    """The wheels of an overlay, and what is said of them."""
+    """The wheels of an overlay, and their notices."""
 
     wheel: Kit  # the patched one
     companion: Kit  # the one that goes with it

@@ -1,4 +1,4 @@
-"""Batch build: overlays → their wheels and companions, written by hatchling: all or none, or all that can be built."""
+"""Batch build: overlays → their wheels and companions, written by hatchling: all or none, or as many as build."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BuildPolicy:
 
 
 def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, policy: BuildPolicy) -> tuple[BuildOutcome, ...]:
-    """Build several overlays, each only where it is not up to date; nothing appears in `out` before all were tried.
+    """Build several overlays unless up to date; nothing appears in `out` before all were tried.
 
     Args:
         overlays: in building order.
@@ -45,7 +45,7 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, policy: Bu
         policy: how.
 
     Returns:
-        What came of each: only where it is to be kept going, some may have failed.
+        The result of each; some may have failed only with `--keep-going`.
 
     Raises:
         OverlayError: with the mistakes of every overlay; or `out` cannot be written. No half wheel is left.
@@ -95,7 +95,7 @@ def _load(overlays: Iterable[Overlay], loader: Loader, out: Path) -> tuple[list[
 
 
 def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, policy: BuildPolicy) -> dict[Path, BuildOutcome]:
-    """Return by folder what came of each overlay; of those that were only tried, why they cannot be built.
+    """Return the result of each overlay by folder; for those that were only tried, why they cannot be built.
 
     Args:
         stale: the overlays.
@@ -144,7 +144,7 @@ def _failed(found: Mapping[Path, BuildOutcome]) -> list[FailedBuild]:
 
 
 def _refuse(overlays: Sequence[Overlay], found: Mapping[Path, BuildOutcome]) -> None:
-    """Raise the mistakes of all overlays where there are any, and where others have none, how to build those."""
+    """Raise the mistakes of all overlays, if any, and say how to build the others."""
     failed = _failed(found)
     if not failed:
         return

@@ -1,7 +1,7 @@
-"""Bill of materials: what a wheel says of itself → the same in CycloneDX's terms, for those who read only that.
+"""Bill of materials: a wheel's METADATA and summary → the same facts as CycloneDX.
 
-It says nothing that METADATA and the summary do not say, so `verify-wheel` makes it again of these and compares. There
-is no date in it, and its number follows from what it says: equal inputs give equal bytes.
+It adds no fact, so `verify-wheel` generates it again from these and compares. It has no date, and its serial number is
+derived from its content: equal inputs give equal bytes.
 
 It is written here, and not by CycloneDX's own library: its bytes would depend on that library's version.
 """
@@ -39,7 +39,7 @@ Value = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What METADATA says of a wheel."""
+    """The facts in a wheel's METADATA."""
 
     name: str  # the distribution
     version: str  # its version

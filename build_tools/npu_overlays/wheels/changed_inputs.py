@@ -36,7 +36,7 @@ class OtherInput:
 
 @dataclass(frozen=True, kw_only=True)
 class _Stated:
-    """What a statement says of inputs, and of the overlay's files."""
+    """The inputs in a statement, and the overlay's files."""
 
     used: dict[str, str]
     inputs: tuple[Input, ...]

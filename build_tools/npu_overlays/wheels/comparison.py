@@ -53,14 +53,14 @@ class _Entry:
 
 
 def differences(one: bytes, other: bytes) -> tuple[MemberDifference, ...]:
-    """Return how two wheels differ; nothing where they are the same bytes.
+    """Return how two wheels differ; nothing if their bytes are the same.
 
     Args:
         one: a whole wheel.
         other: a whole wheel.
 
     Raises:
-        ArchiveError: one of them is none.
+        ArchiveError: one of them is no wheel.
     """
     if one == other:
         return ()
@@ -120,7 +120,7 @@ def _content(path: str, one: bytes, other: bytes) -> MemberDifference:
 
 
 def _diff(one: bytes, other: bytes) -> Iterator[str]:
-    """Yield the first lines of the diff of two texts; nothing where one of them is none, or they are too long."""
+    """Yield the first lines of the diff of two texts; nothing if one is no text, or they are too long."""
     then, here = _lines(one), _lines(other)
     if then and here and len(one) + len(other) <= _TEXT:
         lines = list(difflib.unified_diff(then, here, "in the wheel", "made here", lineterm="", n=1))

@@ -137,7 +137,7 @@ def mistakes(file: Path, text: str) -> list[Problem]:
 
 
 def pinned(text: str) -> tuple[Requirement, ...]:
-    """Return the pins of our own wheels and companions in a constraints file; lines that are none are left out."""
+    """Return the pins of our own wheels and companions in a constraints file; other lines are left out."""
     return tuple(filter(None, map(_requirement, _pin_lines(text))))
 
 

@@ -1,6 +1,6 @@
 """Explanation: what a companion holds, a module that says on import where the patched package is.
 
-An index that has a companion gives it to whoever asks for upstream by name.
+An index with a companion serves it to everybody who installs upstream by name.
 Where the patched package is there, Python takes that folder and never looks
 at the module beside it; where it is not, the module says what to do, instead
 of Python that there is no such module.

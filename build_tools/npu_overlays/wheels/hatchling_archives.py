@@ -135,7 +135,7 @@ def written(builder: WheelBuilder | SdistBuilder, out: Path) -> Path:
 
 
 def rehearse(loaded: Loaded) -> Prepared:
-    """Do all that a build does, except writing the wheel and its companion; raises `OverlayError`."""
+    """Do everything a build does, except writing the wheel and its companion; raises `OverlayError`."""
     prepared = prepare(loaded)
     step(f"trying what {loaded.overlay.distribution} {prepared.version} will be")
     check_tables(prepared)

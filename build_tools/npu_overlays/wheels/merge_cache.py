@@ -4,7 +4,7 @@ Merging, checking the result and writing its metadata take most of a build. The 
 statement names, on upstream's bytes, and on the versions of Python, ruff and zlib. So one file of the cache
 (``merged/<id>-<overlay>-<inputs>``) holds it: the files that are not upstream's, deflated; the places of these and of
 upstream's in the wheels; and hatchling's metadata. Like the file of upstream's members, it carries its own digest.
-Upstream's bytes are fetched and checked as ever.
+Upstream's bytes are still fetched and checked.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _WITH = ("packaging", "ruff")
 
 
 def kits(loaded: Loaded, *, anew: bool = False) -> WheelPair:
-    """Return what the wheels of an overlay are put together from; raises `OverlayError`.
+    """Return the parts of an overlay's wheels; raises `OverlayError`.
 
     Args:
         loaded: the overlay, and what belongs to it.
-        anew: whether to merge again what was merged before, as with ``$NPU_OVERLAYS_ANEW``.
+        anew: whether to ignore the cache, as with ``$NPU_OVERLAYS_ANEW``.
     """
     found = None if anew or os.environ.get(VARIABLE) else _found(loaded, input_files(loaded.overlay))
     return found or _made(loaded)
@@ -74,7 +74,7 @@ def _key(loaded: Loaded, inputs: tuple[Input, ...]) -> str:
 
 
 def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> WheelPair | None:
-    """Return the result of an earlier merge of the same inputs; None if there is none that can be used."""
+    """Return the result of an earlier merge of the same inputs; None if no usable one exists."""
     key = _key(loaded, inputs)
     pin = loaded.overlay.pin
     if not any(_file(one, loaded, key).is_file() for one in sources_of(pin, loaded.mode)):

@@ -40,7 +40,7 @@ def workspace(out: Path) -> Iterator[Path]:
 
 
 def wheels_of(overlay: Overlay, version: str, out: Path) -> tuple[Path, Path] | None:
-    """Return both wheels of a version in a folder, whatever they were made from; None unless both are there."""
+    """Return both wheels of a version in a folder, from any inputs; None unless both exist."""
     wheel, companion = (sorted(out.glob(f"{name}-{version}-*.whl")) for name in _names(overlay))
     files = [*wheel, *companion]
     return (files[0], files[1]) if len(files) == len(_names(overlay)) else None

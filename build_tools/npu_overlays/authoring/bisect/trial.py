@@ -144,7 +144,7 @@ class Trial:
 
 
 def hold(folder: Path, tree: PatchedTree) -> None:
-    """Make a folder hold a tree and nothing else, whatever a command did in it; no link is followed out of it."""
+    """Restore a folder to a tree after a command ran in it; no link is followed out of it."""
     # Its end removes what nobody may write, too.
     with tempfile.TemporaryDirectory(dir=folder.parent) as gone, suppress(FileNotFoundError):
         folder.rename(Path(gone) / "before")

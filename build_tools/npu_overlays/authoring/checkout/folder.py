@@ -76,7 +76,7 @@ def another(folder: Path) -> Path:
 
 
 def digest_of(content: Content) -> str:
-    """Return the digest of all that decides what an overlay gives; its lock and licences do not."""
+    """Return the digest of every input of an overlay's result; its lock and licences do not count."""
     return inputs_digest(content.inputs, without=(LOCK_FILE, *LICENCE_FILES))
 
 

@@ -63,7 +63,7 @@ class Repository:
         return self.files("--cached", "--others", "--exclude-standard")
 
     def left_out(self) -> Mapping[str, tuple[str, str]]:
-        """Return the mode and the blob of each file that git was told not to put there, as a sparse checkout does."""
+        """Return the mode and the blob of each file that a sparse checkout leaves out."""
         listed = self.git("ls-files", "-z", "-t", "--stage").decode("utf-8", "surrogateescape").split("\0")
         found: dict[str, tuple[str, str]] = {}
         for entry in listed:
@@ -119,7 +119,7 @@ class Repository:
         return base
 
     def commit(self, subject: AppliedInput, base: str, commits: Sequence[OverlayCommit]) -> str:
-        """Add commits on top of `base`, and return the last, or `base` where there is none."""
+        """Add commits on top of `base`, and return the last, or `base` without any."""
         if not commits:
             return base
         who = _identity(subject, int(self.line("show", "--no-patch", "--format=%ct", base)))

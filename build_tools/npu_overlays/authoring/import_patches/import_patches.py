@@ -178,7 +178,7 @@ def _refuse_twins(folders: Sequence[Path], fix: str) -> None:
 
 
 def _tried(new: _New, asked: ImportOptions) -> ImportedPatchSet:
-    """Apply patches, and try both forms; raises `OverlayError` where the form that was asked for cannot be had."""
+    """Apply patches, and try both forms; raises `OverlayError` if the requested form does not work."""
     patches, staged = new
     with about(patches.name):
         step("applying the patches")

@@ -96,7 +96,7 @@ class _Reader:
         self.left = [path for path in files if not is_ignored(path, self.root)]
 
     def read(self, folder: Path) -> PatchSet | None:
-        """Return the patches in a folder; None where there are none."""
+        """Return the patches in a folder, or None."""
         listed = [path for path in self.left if path.name == SERIES and path.is_relative_to(folder)]
         if len(listed) > 1:
             what = f"is one of several: {listing(str(path.relative_to(folder)) for path in listed)}"

@@ -33,7 +33,7 @@ def of_wheel(files: Collection[str], named: Iterable[str]) -> dict[str, str]:
 
     Args:
         files: the files of the wheel without its metadata.
-        named: paths in the repository; those that name a file of the wheel tell where it lies there.
+        named: paths in the repository; those of a file of the wheel give its place there.
     """
     inside: list[str] = []
     kinds: set[str] = set()

@@ -140,7 +140,7 @@ def applied(operations: Sequence[Operation], changes: Sequence[OperationChange])
 def merged(
     subject: EditedModule, operations: Sequence[Operation], upstream: bytes | None = None
 ) -> MergedModule | None:
-    """Return what operations make of a module, or of another text of upstream's; None where they do not fit."""
+    """Return the result of operations on a module, or on another text of upstream's; None if they do not fit."""
     before = subject.upstream if upstream is None else upstream
     if not operations:
         return MergedModule(content=before, declared=(), authorship=kept(before))

@@ -75,7 +75,7 @@ def _known(text: EditedText, before: bytes, wanted: bytes, found: UndoneEdits) -
 
 
 def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
-    """Return a few substitutions of whole lines; none where there would be many, or an overlay cannot hold them."""
+    """Return a few substitutions of whole lines; none if there would be many, or an overlay cannot hold them."""
     try:
         old, new = now.decode().splitlines(keepends=True), wanted.decode().splitlines(keepends=True)
     except UnicodeDecodeError:
@@ -131,7 +131,7 @@ class UndoneEdits:
 
 
 def made(edits: Iterable[TextEdit], content: bytes) -> bytes | None:
-    """Return what substitutions make of a text; None where one does not find its text as often as it should."""
+    """Return a text after substitutions; None if one does not occur as often as it states."""
     for one in edits:
         if content.count(one.find.encode()) != one.count:
             return None

@@ -93,7 +93,7 @@ def _read_keywords(parsed: ParsedFile, mark: Mark) -> tuple[dict[str, object], l
 
 
 def _where_problems(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[Problem]:
-    """Yield what is wrong with a ``where``; whether it leads to a definition, is seen when upstream is at hand."""
+    """Yield what is wrong with a ``where``; whether it selects a definition is checked against upstream later."""
     texts = selecting(mark.call)
     listed = value if isinstance(value, (list, tuple)) else [value]
     if value is not None and (len(texts) != len(listed) or not all(text.strip() for text in texts)):
@@ -102,7 +102,7 @@ def _where_problems(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[P
 
 
 def _read_depends(parsed: ParsedFile, mark: Mark, value: object, problems: list[Problem]) -> tuple[str, ...]:
-    """Return the symbols that ``depends`` names; whether upstream has them shows when upstream is at hand."""
+    """Return the symbols that ``depends`` names; whether upstream has them is checked later."""
     found: list[str] = []
     names = value if isinstance(value, (list, tuple)) else [value]
     for name in names:

@@ -66,7 +66,7 @@ def _within(parsed: ParsedFile, call: ast.Call, value: object, problems: list[Pr
 
 
 def _but(parsed: ParsedFile, call: ast.Call, value: object, problems: list[Problem]) -> Iterator[str]:
-    """Yield the targets that are not meant; notes those that are none, or have no reason."""
+    """Yield the excepted targets; notes invalid ones, and those without a reason."""
     listed = value if isinstance(value, dict) else {"": ""}
     for name, reason in listed.items():
         if not _is_target(name) or not isinstance(reason, str) or not reason.strip():

@@ -13,7 +13,7 @@ from npu_overlays.overlay.parser.vocabulary import MARKERS, MARKERS_MODULE, near
 
 
 def imported_wrongly(parsed: ParsedFile, nodes: Iterable[ast.expr]) -> bool:
-    """Return whether one of them is a name imported from the markers that is none, which its import reports."""
+    """Return whether one of them is an unknown name imported from the markers; its import is reported."""
     wrong = {name for name, marker in parsed.markers.items() if marker not in MARKERS}
     return any(_name(node) in wrong for node in nodes)
 
@@ -75,7 +75,7 @@ def _bound_names(node: ast.stmt) -> set[str]:
 
 
 def _marked_inside(parsed: ParsedFile, node: ast.stmt) -> set[ast.AST]:
-    """Return all that stands in marked definitions inside a marked one: those are reported as a whole."""
+    """Return all nodes in marked definitions inside a marked one: these are reported as a whole."""
     found: set[ast.AST] = set()
     for one in ast.walk(node):
         if one is not node and any(map(parsed.marker_call, getattr(one, "decorator_list", ()))):

@@ -51,11 +51,11 @@ class ParsedFile:
         )
 
     def marker_call(self, node: ast.AST | None) -> ast.Call | None:
-        """Return `node` where it is a call that asks for an operation, otherwise None."""
+        """Return `node` if it is a call of a marker, else None."""
         return node if isinstance(node, ast.Call) and self._action(node) else None
 
     def like_call(self, node: ast.AST | None) -> ast.Call | None:
-        """Return `node` where it is a call of `like`, otherwise None."""
+        """Return `node` if it is a call of `like`, else None."""
         if isinstance(node, ast.Call) and self._marker(node) == LIKE:
             return node
         return None

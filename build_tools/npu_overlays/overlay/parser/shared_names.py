@@ -128,7 +128,7 @@ class _References:
         return False
 
     def _mangled(self, name: str) -> Iterator[str]:
-        """Yield what Python makes of the private names of a class of that name, where it is written out."""
+        """Yield the mangled forms of a class's private names that are written out."""
         prefix = f"_{name.lstrip('_')}__"
         for node in ast.walk(self._module.tree):
             written = getattr(node, "attr", getattr(node, "value", ""))
