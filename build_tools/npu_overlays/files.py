@@ -126,7 +126,7 @@ def _hold(folder: Path) -> int:
     return descriptor
 
 
-def canonical_json(value: Any) -> bytes:  # whatever JSON holds
+def canonical_json(value: Any) -> bytes:  # any JSON value
     """Return JSON whose bytes depend only on the value: sorted keys, UTF-8, one final line end."""
     return (json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 

@@ -215,7 +215,7 @@ def _received(pool: Connection[_Message, bytes]) -> queue.SimpleQueue[bytes]:
     return tasks
 
 
-def _run(task: bytes, send: Callable[[_Message], None]) -> Any:  # whatever the function gives
+def _run(task: bytes, send: Callable[[_Message], None]) -> Any:  # any result of the function
     """Return the result of a task, or `_Crash` with an error that survives pickling."""
     try:
         with told_to(lambda message: send(("step", message))):
@@ -225,6 +225,6 @@ def _run(task: bytes, send: Callable[[_Message], None]) -> Any:  # whatever the 
         error, shown = raised, "".join(traceback.format_exception(raised))
         try:
             pickle.loads(pickle.dumps(error))  # noqa: S301  # our own, to see whether it gets there
-        except Exception:  # whatever a class does when it is copied
+        except Exception:  # a class may raise any error when it is copied
             error = RuntimeError(f"{type(error).__name__}: {error}")
         return _Crash(error=error, traceback=shown)

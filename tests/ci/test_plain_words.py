@@ -1,11 +1,13 @@
-"""Documents, help texts and docstrings avoid turns that hide who does what: subject, verb, object reads faster."""
+"""Prose of documents, help and code avoids turns that hide who does what: subject, verb, object reads faster."""
 
 from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from argparse import ArgumentParser, _SubParsersAction
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -50,15 +52,15 @@ TURNS = {
     r"as ever": "as before",
     r"(?:to|can|cannot|could) be had": "fetch, find or install",
 }
-# Turns of docstrings, beside those.
-TURNS_OF_DOCSTRINGS = {
+# Turns of docstrings and comments, beside those.
+TURNS_OF_CODE = {
     r"at hand": "this source, this Python, or the thing itself",
     r"says? of": "name the facts, the settings or the text",
     r"(?:go|goes) on": "still, continue, stay",
     r"in the place of": "instead of, or replace",
     r"made anew": "made again, replaced, rewritten",
     r"makes? of": "the result of",
-    r"for what is no\w*|none of (?:this|the|a) tree": "any other, or from outside the tree",
+    r"for what is no|none of (?:this|the|a) tree": "any other, or from outside the tree",
     r"takes long": "is slow, or what is avoided",
     r"in the order in which Python asks": "MRO",
 }
@@ -79,11 +81,15 @@ def helps(root: ArgumentParser) -> Iterator[str]:
             yield from (command.format_help() for command in action.choices.values())
 
 
-def docstrings(file: Path) -> Iterator[str]:
-    """Yield the docstrings of a module, its classes and its functions."""
-    for node in ast.walk(ast.parse(file.read_bytes())):
+def prose(file: Path) -> Iterator[str]:
+    """Yield the docstrings of a module, its classes and its functions, and its comments."""
+    content = file.read_bytes()
+    for node in ast.walk(ast.parse(content)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             yield ast.get_docstring(node) or ""
+    for token in tokenize.tokenize(BytesIO(content).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: file.relative_to(ROOT).as_posix())
@@ -98,21 +104,21 @@ def test_help_says_who_does_what() -> None:
     assert found_turns("\n".join(texts)) == []
 
 
-def test_docstrings_of_the_tool_say_who_does_what() -> None:
-    turns = TURNS | TURNS_OF_DOCSTRINGS
+def test_docstrings_and_comments_of_the_tool_say_who_does_what() -> None:
+    turns = TURNS | TURNS_OF_CODE
     found: dict[str, list[str]] = {}
     for file in TOOL.rglob("*.py"):
         name = file.relative_to(TOOL).as_posix()
         if not name.startswith(MODULES_BEING_REWRITTEN):
-            found[name] = found_turns("\n".join(docstrings(file)), turns)
+            found[name] = found_turns("\n".join(prose(file)), turns)
     assert len(found) > 300
     assert {name: hits for name, hits in found.items() if hits} == {}
 
 
-def test_a_docstring_is_found_in_every_part_of_a_module(tmp_path: Path) -> None:
+def test_prose_is_found_in_every_part_of_a_module(tmp_path: Path) -> None:
     file = tmp_path / "module.py"
-    file.write_text('"""One."""\n\nclass C:\n    """Two."""\n\n    async def f(self):\n        """Three."""\n')
-    assert list(docstrings(file)) == ["One.", "Two.", "Three."]
+    file.write_text('"""One."""\n\nclass C:\n    """Two."""\n\n    async def f(self):\n        """Three."""  # Four.\n')
+    assert list(prose(file)) == ["One.", "Two.", "Three.", "# Four."]
 
 
 @pytest.mark.parametrize(

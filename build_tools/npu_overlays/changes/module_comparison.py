@@ -42,7 +42,7 @@ class SymbolChange:
     # the qualified name, with a selector for one of several definitions; or a statement's first line, or a file's name
     symbol: str
     parts: tuple[str, ...] = ()  # the symbols of its definitions: several where they cannot be told apart
-    line: int | None = None  # 1-based line in the patched file; None for what is no longer there
+    line: int | None = None  # 1-based line in the patched file; None if it is gone
 
 
 @dataclass(frozen=True, kw_only=True)

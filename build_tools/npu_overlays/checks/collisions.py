@@ -136,7 +136,7 @@ def _same_to_some(places: list[str], new: frozenset[str]) -> Iterator[Collision]
             if place not in new:
                 old.add(path)
     for place in sorted(new):
-        # The outermost folder that differs stands for all that is below it.
+        # The outermost folder that differs stands for everything below it.
         for path in reversed([place, *_folders(place)]):
             others = spelled[_folded(path)] - {path}
             if not others or path in old:

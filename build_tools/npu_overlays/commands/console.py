@@ -96,7 +96,7 @@ class Console:
         self._quiet()
         self._result(lambda: _write(text))
 
-    def json(self, value: Any) -> None:  # whatever JSON holds
+    def json(self, value: Any) -> None:  # any JSON value
         """Print a result as JSON."""
         self.raw(_json(value))
 
@@ -169,7 +169,7 @@ def _as_text(problem: Problem) -> str:
     return readable(text, keep="\n")
 
 
-def _json(value: Any) -> str:  # whatever JSON holds
+def _json(value: Any) -> str:  # any JSON value
     text = json.dumps(value, ensure_ascii=False, indent=2)
     with suppress(UnicodeError):
         text = text.encode("utf-8", "surrogateescape").decode("utf-8")

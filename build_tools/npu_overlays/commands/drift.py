@@ -97,7 +97,7 @@ def _walked(loaded: Loaded, ends: tuple[str, str], options: Options) -> tuple[Dr
     commits = [*every[:-1][:: options.step], every[-1]]
     # As it is written, and not written out for the pin: what empties a module does so on every commit.
     content = load_content(loaded.overlay, loaded.lock.metadata.version, loaded.lock.forms)
-    # The history holds the pin, whatever a clone of the user's has checked out.
+    # The history holds the pin, also if a clone of the user's has checked out something else.
     changed = _changed(content, acquire(loaded.overlay, "auto", repository)) if options.patches else {}
     step(f"walking {plural(len(commits), 'commit')}")
     walk = WalkSegment(

@@ -138,7 +138,7 @@ _PARTS = (
     "unlike",
     *FAR,
 )
-# What changes with how the operation is written, as long as all that it cannot do without stays.
+# Parts that follow from the operation's own text; a change of them breaks no contract.
 OWN = frozenset({"unlike"})
 # What an operation cannot do without; a difference in anything else is worth a look.
 _DEFINITION = frozenset({"kind", "signature", "decorators", "annotations", "body"})

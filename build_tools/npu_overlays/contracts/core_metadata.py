@@ -43,7 +43,7 @@ def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMeta
         fields={name: value for name, value in fields.items() if value},
         scripts=dict(parser["console_scripts"]) if parser.has_section("console_scripts") else {},
         readme=readme,
-        # Where nothing is said, it is no Markdown; what is said may have parameters, which hatchling does not take.
+        # The default is no Markdown; a content type may have parameters, which hatchling refuses.
         readme_type=str(message.get("Description-Content-Type", "text/plain")).partition(";")[0].strip(),
         entry_points={name: dict(parser[name]) for name in parser.sections() if name != "console_scripts"},
     )

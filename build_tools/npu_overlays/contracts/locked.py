@@ -37,5 +37,5 @@ class Locked:
 def locked(overlay: Overlay) -> Locked:
     """Return the lock of an overlay; raises `ConfigError` if it is missing, unreadable or of another pin."""
     found = Locked(overlay=overlay, content=read_lock(overlay))
-    found.metadata  # noqa: B018  # so that what is wrong is said where it is loaded
+    found.metadata  # noqa: B018  # so that errors are raised on loading
     return found

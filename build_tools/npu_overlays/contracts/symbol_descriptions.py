@@ -28,7 +28,7 @@ def described(found: ResolvedSymbol, upstream: SymbolLookup, *, whole: bool = Fa
     """
     try:
         return _described(found, upstream, whole=whole)
-    except RecursionError:  # nested deeper than Python's stack: that it is, is all that is said
+    except RecursionError:  # nested too deeply for Python; its text is unknown
         return Read(path=found.path, symbol=found.symbol, kind="attribute", value="<deep>")
 
 

@@ -31,14 +31,14 @@ class Step:
     authorship: Mapping[str, Authorship] = field(default_factory=dict)
     declared: tuple[Declared, ...] = ()  # the changes that operations and added files declare
     patched: tuple[PatchedFile, ...] = ()  # files before and after a patch or a substitution
-    not_applied: tuple[NotApplied, ...] = ()  # operations on files that the source at hand lacks
+    not_applied: tuple[NotApplied, ...] = ()  # operations on files that this source lacks
 
 
 @dataclass(frozen=True, kw_only=True)
 class MergeContext:
     """The input of a step."""
 
-    content: Content  # all that the overlay says
+    content: Content  # the whole overlay
     tree: PatchedTree  # as the steps before left it
     notices: bool  # whether comments mark the changed places
     model: Model  # of the tree before any operation

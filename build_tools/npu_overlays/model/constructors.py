@@ -114,7 +114,7 @@ def _constructor(graph: ClassGraph, line: Sequence[Symbol]) -> FunctionNode | fr
             return node if isinstance(node, FUNCTIONS) else None
         if _generates_init(graph, symbol):
             return _keywords(graph, line[number:])
-        # What is asked earlier may be a base that is of no distribution at hand.
+        # An earlier class in the MRO may be a base from outside the tree.
         if not _has_known_bases(graph, symbol):
             return None
     return _OBJECTS

@@ -16,7 +16,7 @@ from npu_overlays.model.syntax import elements, is_name, nodes_of, targets
 
 # What can give a module names that its text does not bind, or put another module in its place.
 _DYNAMIC = re.compile(rb"\bglobals\s*\(|\b(?:vars|locals)\s*\(\s*\)|\bexec\s*\(|\bsys\s*\.\s*modules\b|\b__getattr__\b")
-# A line may go on behind a backslash.
+# A line may continue after a backslash.
 _STAR = re.compile(rb"import[ \t\f\r\n\\]*\*")
 
 
@@ -24,7 +24,7 @@ _STAR = re.compile(rb"import[ \t\f\r\n\\]*\*")
 class Surface:
     """The exports of a module."""
 
-    bound: frozenset[str] = frozenset()  # by running it, in whatever branch, or by ``global`` in one of its functions
+    bound: frozenset[str] = frozenset()  # by running it, in any branch, or by ``global`` in one of its functions
     typing_only: frozenset[str] = frozenset()  # under ``if TYPE_CHECKING:`` and nowhere else
     stars: tuple[tuple[int, str], ...] = ()  # what it imports with ``*``, as (level, module)
     listed: Mapping[str, ast.expr] | None = None  # `__all__`, each name with its node; None where there is no such list
@@ -101,7 +101,7 @@ def local_annotations(nodes: Sequence[ast.AST]) -> Iterator[ast.AnnAssign]:
         if not isinstance(function, FUNCTIONS):
             continue
         if bisect_left(lines, function.lineno) == bisect_right(lines, function.end_lineno or 0):
-            continue  # most have none, and to walk all of them takes long
+            continue  # most have none, and walking all of them is slow
         for node in own_nodes(function):
             if isinstance(node, ast.AnnAssign):
                 yield node

@@ -18,7 +18,7 @@ _KNOWN = {"builtins": builtins, "enum": enum, "collections": collections, "colle
 _ORDERED = {**_KNOWN, "abc": abc, "typing": typing}
 _TYPING = ("typing.", "typing_extensions.")
 _GENERIC = "typing.Generic"
-# What these make of a class that derives from them has one of Python's own classes in their place.
+# A class derived from one of these has one of Python's own classes as its base instead.
 _MADE = {"NamedTuple": "builtins.tuple", "TypedDict": "builtins.dict"}
 # Their `C[T]` is no alias of typing's, and leaves out no Generic.
 _PLAIN = ("builtins.", "collections.")

@@ -35,7 +35,7 @@ class Fragment:
     """How Python reads a piece of code."""
 
     layout: TokenLayout
-    # Expressions side by side (``values``), arguments or entries of which some have names (``named``), whole
+    # Expressions side by side (``values``), arguments or entries, some with names (``named``), whole
     # ``statements`` or heads of some, or ``none`` of these, such as ``f(``.
     kind: FragmentKind
     values: tuple[FragmentValue, ...] = ()  # its outermost expressions; of names, what they are given

@@ -33,7 +33,7 @@ def has(modules: ShippedModules, module: str, name: str, seen: frozenset[str] = 
     answers: set[bool | None] = set()
     for _, _, answer in origins(modules, module, name, seen | {module}):
         if answer:
-            return True  # looking at the other places takes long
+            return True  # the other places are slow to read
         answers.add(answer)
     return False if answers == {False} else None
 
@@ -94,7 +94,7 @@ def _lists(modules: ShippedModules, module: str, name: str, seen: frozenset[str]
     """Return whether taking everything from a module brings a name; None if unknown."""
     path = modules.paths.get(module, "")
     content = modules.read(path) if path else b""
-    # Parsing takes long, and few of the modules that are taken as a whole mention the name.
+    # Few of the modules that are taken as a whole mention the name; the others need not be parsed.
     if path and name.encode() not in content and not may_hand_on(content):
         return False
     brought = modules.star_brings(module, name)

@@ -124,7 +124,7 @@ def _head(content: bytes) -> ast.Module | None:
     for end in _ends(content):
         try:
             return syntax_tree(content[:end])
-        except SyntaxError:  # perhaps it goes on in the next lines, perhaps it is within a string
+        except SyntaxError:  # it may continue in the next lines, or be inside a string
             continue
     return None
 

@@ -104,7 +104,7 @@ class RecordClasses:
                     return "dataclass"
         if any(map(is_named_tuple, self.graph.bases(symbol).stated)):
             return "NamedTuple"
-        # Only these are records by what they derive from, and to find out what a class derives from takes long.
+        # Only these are records by their bases, and finding a class's bases is slow.
         return "msgspec" if self._structs() and "msgspec.Struct" in self.graph.outside(symbol) else ""
 
 

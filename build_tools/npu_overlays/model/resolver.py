@@ -292,7 +292,7 @@ def _may_be_bound_otherwise(module: Module, symbol: str) -> bool:
     leaf = symbol.rpartition(".")[2].encode()
     binding = re.compile(_OTHERWISE % ((re.escape(leaf),) * 3))
     if not any(map(binding.search, _lines_with(leaf, module.content))):
-        return False  # reading the scopes takes long
+        return False  # reading the scopes is slow
     return any(not isinstance(one.node, ast.ImportFrom) for one in module.other_bindings(symbol))
 
 

@@ -134,7 +134,7 @@ class ShippedModules:
                 known = found.setdefault(one.local, one)
                 if node in unsure or known.full != one.full or not is_wanted(one):
                     doubtful.add(one.local)
-        if found.keys() > doubtful:  # looking at all that binds names takes long
+        if found.keys() > doubtful:  # reading every binding is slow
             doubtful |= bound_otherwise(nodes)
         return {name: one for name, one in found.items() if name not in doubtful}
 

@@ -17,7 +17,7 @@ class Symbol(NamedTuple):
         return Symbol(self.path, f"{self.name}.{name}")
 
 
-# A definition of the tree; a module of it, or whatever another distribution has, by dotted name; None for what cannot
+# A definition of the tree; a module of it, or something of another distribution, by dotted name; None for what cannot
 # be told.
 Target: TypeAlias = Symbol | str | None
 

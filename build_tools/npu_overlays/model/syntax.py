@@ -11,12 +11,12 @@ from typing import TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
 
-# The modules of an overlay and what it makes of them; a stage that looks at more parses some of them again.
+# The modules of an overlay, before and after merging; a stage that reads more parses some of them again.
 _KEPT = 256
 # What an operation says is short, asked about several times, and one module can have a thousand.
 _SHORT = 2_000
 _SHORT_KEPT = 4096
-# Fields that hold no node, whatever the type of node, or one that says no more than its type: contexts, operators.
+# Fields that hold no node in any type of node, or a node without content: contexts, operators.
 _PLAIN = frozenset(
     {"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "level", "module", "op", "ops"}
     | {"type_comment"}

@@ -45,7 +45,7 @@ class Content:
     patches: tuple[OverlayFile, ...]  # in the order in which they are applied
     edits: tuple[SourcedEdit, ...]  # substitutions in non-Python files
     dropped: tuple[Dropped, ...] = ()  # what layers, or the pin itself, leave out
-    assigned: tuple[StillAssigned, ...] = ()  # what upstream goes on assigning at run time
+    assigned: tuple[StillAssigned, ...] = ()  # what upstream still assigns at run time
     inputs: tuple[Input, ...]  # the files that say all of it, the configuration among them
 
     @property

@@ -19,7 +19,7 @@ from npu_overlays.overlay.operations import Reason, joined_reasons, unwritable
 from npu_overlays.overlay.sections import Hunk, Section, letter, sections
 from npu_overlays.paths import unsafe
 
-# A field goes on in lines that begin with white space.
+# A field continues in lines that begin with white space.
 _FIELD = re.compile(
     r"^(Why|Description|Subject|Forwarded|Applied-Upstream|Origin|Bug|Drop-when):[ \t]*(.*(?:\n[ \t]+\S.*)*)",
     re.IGNORECASE | re.MULTILINE,
@@ -41,7 +41,7 @@ _SCISSORS = re.compile(r"^[- ]*(?:>8|8<|>%|%<)[- ]*$", re.MULTILINE)
 # What a mailer and `git format-patch` put in front of a commit's subject.
 _NO_SUBJECT = re.compile(r"^(?:re:\s*)*(?:\[[^\]]*\])?\s*", re.IGNORECASE)
 _ACCEPT = re.compile(r"^Accept:[ \t]*(.*?)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
-# What a distribution says of forwarding that is no address.
+# A distribution's values for forwarding that are no address.
 _NO_ADDRESS = re.compile(r"(?:no|yes|not[- ]needed|n/a)\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://[^\s,>]+")
 _LINKS = {
@@ -49,7 +49,7 @@ _LINKS = {
     for what, mode in (("symbolic link", b"120000"), ("submodule", b"160000"))
 }
 
-# Whatever the user's diff.noprefix, diff.mnemonicPrefix, diff.srcPrefix and diff.dstPrefix say.
+# They override the user's diff.noprefix, diff.mnemonicPrefix, diff.srcPrefix and diff.dstPrefix.
 _AS_GIT_DOES = "make it with git diff --src-prefix=a/ --dst-prefix=b/"
 _ACCEPTED = re.compile(rb"^Accept:", re.IGNORECASE | re.MULTILINE)
 _CRLF = re.compile(rb"^(?:diff --git|@@) .*\r$", re.MULTILINE)

@@ -76,8 +76,8 @@ class Layer:
     settings: tuple[str, str] = (LAYER_FILE, "")
     edits: tuple[TextEdit, ...] = ()  # substitutions in files that are not Python
     drops: tuple[Drop, ...] = ()  # what it leaves out of the layers below it
-    files: tuple[FileSettings, ...] = ()  # what it says of added files of its ``tree/``
-    assigned: tuple[Assigned, ...] = ()  # what upstream goes on assigning at run time
+    files: tuple[FileSettings, ...] = ()  # its settings of added files in its ``tree/``
+    assigned: tuple[Assigned, ...] = ()  # what upstream still assigns at run time
 
     text: str = field(default="", compare=False, repr=False)  # of the file of its settings, as it was read
 
@@ -111,8 +111,8 @@ class Overlay:
     own_not_built: tuple[str, ...] = ()
     edits: tuple[TextEdit, ...] = ()  # substitutions in non-Python files that are this pin's own
     drops: tuple[Drop, ...] = ()  # what it drops of its layers
-    files: tuple[FileSettings, ...] = ()  # what it says of added files that are this pin's own
-    assigned: tuple[Assigned, ...] = ()  # what only this pin's upstream goes on assigning at run time
+    files: tuple[FileSettings, ...] = ()  # its settings of this pin's own added files
+    assigned: tuple[Assigned, ...] = ()  # what only this pin's upstream still assigns at run time
     text: str = field(default="", compare=False, repr=False)  # of its configuration, as it was read
     # when all of this was read, in nanoseconds since the epoch
     read_at: int = field(default_factory=time.time_ns, compare=False, repr=False)

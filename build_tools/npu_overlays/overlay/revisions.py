@@ -27,7 +27,7 @@ class Revision:
 
     number: int  # counts from 1
     why: str  # what is new in it, for its users
-    sha256: str  # over all that the overlay was made of, hex
+    sha256: str  # over every input of the overlay, hex
 
 
 def read_revisions(folder: Path) -> tuple[Revision, ...]:

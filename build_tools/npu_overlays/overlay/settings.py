@@ -16,7 +16,7 @@ from npu_overlays.paths import unsafe
 from npu_overlays.sources.pin import home_of
 
 _WORD = re.compile(r"[a-z][a-z0-9]*")
-# A label that reads as what a version says of its source would be taken for it.
+# A label in the form of a version's source part would be read as one.
 _SOURCE = re.compile(r"[ga][0-9a-f]{7}")
 Packages = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
 

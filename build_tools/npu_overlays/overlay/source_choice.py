@@ -21,7 +21,7 @@ SOURCE_VARIABLE = "NPU_OVERLAYS_SOURCE"
 class Choice:
     """What a user asks for."""
 
-    mode: Mode | None = None  # which kind of source; None where nothing is said of it
+    mode: Mode | None = None  # which kind of source; None if none is requested
     where: str = SOURCE_VARIABLE  # the option or variable that says so, for messages
     # clones of the user's, by the variable that names one: ``VERL_PATH``
     clones: Mapping[str, Path] = field(default_factory=dict)

@@ -36,7 +36,7 @@ class Loaded:
     revisions: tuple[Revision, ...]  # those of it that were given out, the last one last
     mode: Mode  # which kind of source its upstream is to come from
     clone: Path | None  # a clone of the user's to take the commit from, or None
-    build: str = ""  # the build that its wheels are, where that is said, as by an sdist; else it follows from its files
+    build: str = ""  # the build of its wheels, if an sdist states it; else it follows from its files
     earlier: tuple[str, ...] = ()  # what the versions of its development builds say that lie where its wheels will
 
     @property

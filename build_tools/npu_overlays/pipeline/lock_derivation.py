@@ -83,7 +83,7 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
     applied = apply_overlay(content, tree, absent=absent, model=model)
     step("looking up what the operations depend on")
     upstream = applied.before.symbols
-    # Of an upstream that is not all at hand, an earlier lock knows more.
+    # If this source lacks files of upstream, an earlier lock knows more.
     earlier: dict[tuple[str, ...], Contract] = {one.place: one for one in known.contracts} if known and absent else {}
     found = with_side_effects(
         contracts(content, tree, applied.before.classes), applied.before.classes, applied.after.classes, earlier
@@ -101,7 +101,7 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
     )
     check_shape(overlay, tree, releases.values())
     carried = drift_notices(content, lock, upstream, before=before)
-    # Of files that this source lacks, what was told before is kept.
+    # Notices about files that this source lacks are kept.
     notes = sorted({*standing_notices(content, lock, upstream), *(known.told if known and absent else ())})
     notices = [*warnings(found, content.operations), *carried, *ineffective(content.patches, applied.patched)]
     notices += unprintable_path_notices(overlay.pin, tree, overlay=overlay.name)

@@ -172,7 +172,7 @@ def _add(update: _Update, given: DistributionFile) -> None:
     if not published and not update.request.replace:
         raise OutputError(_other_bytes(given, update.out))
     if published and listed and not listed.is_local:
-        staged.unlink()  # the index lists it elsewhere, and goes on doing so
+        staged.unlink()  # the index lists it elsewhere, and still does
         return
     link = _with_marks(link, listed, project, published=published)
     project.new.append(link)

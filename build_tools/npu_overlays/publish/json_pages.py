@@ -65,7 +65,7 @@ def parse(text: str, project: str) -> ProjectPage:
     )
 
 
-def _link(one: Any) -> FileLink:  # whatever JSON holds
+def _link(one: Any) -> FileLink:  # any JSON value
     value = _object(one)
     metadata, yanked = value.get("core-metadata", False), value.get("yanked", False)
     if isinstance(yanked, bool):

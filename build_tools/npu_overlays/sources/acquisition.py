@@ -156,7 +156,7 @@ def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Prob
     if not pin.archives:
         what, fix = "no release archive is pinned", "leave out --source archive"
         problems.append(Problem(where=commits.where(pin), what=what, fix=fix))
-    # Where a release is all that is pinned, there is no other way than to mend what was said.
+    # If only a release is pinned, the only remedy is to fix what the errors name.
     raise SourceError((*problems, _next(pin, archives_failed=True)) if pin.commit else problems)
 
 

@@ -79,6 +79,6 @@ def _fix(path: Path, fault: str, cache: Path) -> str:
     name = shlex.quote(str(path))
     if fault.startswith("can be written"):
         return f"chmod go-w {name}"
-    if path == cache.resolve():  # whatever it is, /dev/null maybe: not ours to have removed
+    if path == cache.resolve():  # another kind of file, perhaps /dev/null: we must not remove it
         return f"set {VARIABLE} to a folder of your own"
     return f"look at it, then rm -r {name}"

@@ -87,7 +87,7 @@ def _read(pin: Pin, cache: Path, *, read: bool) -> SourceTree:
     source = Source(kind="git", repository=pin.repository, commit=pin.commit)
     members = kept_members(source, pin, cache) if read else None
     entries: dict[str, FileEntry] = {}
-    first: list[str] = []  # the packages, and what upstream says of itself beside them
+    first: list[str] = []  # the packages, and upstream's files about itself beside them
     for item in listed:
         if item.regular:
             entries[item.path] = FileEntry(blob=item.blob, executable=item.executable)

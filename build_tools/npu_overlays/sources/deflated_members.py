@@ -158,7 +158,7 @@ def forget_older(file: Path) -> None:
             older.unlink(missing_ok=True)
 
 
-def packed(said: Any, members: Mapping[str, DeflatedMember]) -> bytes:  # whatever JSON holds
+def packed(said: Any, members: Mapping[str, DeflatedMember]) -> bytes:  # any JSON value
     """Return members and further data as one file with its own digest."""
     index = {name: (one.checksum, one.size, one.sha256, len(one.deflated)) for name, one in members.items()}
     stated = json.dumps({"said": said, "members": index}).encode()

@@ -22,7 +22,7 @@ from npu_overlays.sources.silent_hosts import wait_for
 _TIMEOUT = 60 * 60
 _ID = re.compile(r"[0-9a-f]{7,40}")
 _KEPT = "refs/histories/"
-# What git says of a name that is not in a repository that it reached.
+# Git's message about a name that a reached repository lacks.
 _LACKS = "couldn't find remote ref"
 
 
@@ -127,7 +127,7 @@ def _fetched(folder: Path, url: str, wanted: str, progress: Progress, said: dict
         said[url] = headline(error.output or str(error))
         progress(f"{shown}: {said[url]}")
         return False
-    # It answers, whatever it said of another name: of an id that it lacks it says so in words of its own.
+    # The repository answers, even if another name failed: for an id that it lacks it has another message.
     said.pop(url, None)
     return True
 

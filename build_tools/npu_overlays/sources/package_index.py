@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # As pip has it: a later section wins over an earlier one.
 _SECTIONS = ("global", "download", ":env:")
 _LINE = re.compile(r"(?P<section>:env:|[\w-]+)\.(?P<key>[\w-]+)=(?P<value>.*)")
-# What pip says of a value that an option does not take.
+# Pip's message about an invalid value of an option.
 _OPTION = re.compile(r"\boption ([\w-]+):")
 _YES = ("1", "true", "yes", "y", "t", "on")
 _NO = ("", "0", "false", "no", "n", "f", "off")

@@ -19,7 +19,7 @@ SourceKind = Literal["git", "archive"]
 # What a user asks for: one of them, or whichever is available.
 Mode = Literal["auto", "git", "archive"]
 
-# What build backends take for licence files where nothing is said.
+# The licence files of build backends by default.
 _LICENCES = ("LICEN[CS]E*", "COPYING*", "NOTICE*", "AUTHORS*")
 
 
@@ -63,7 +63,7 @@ class SourceTree:
     # every regular file, by repository path, sorted. Symbolic links and submodules are not listed.
     entries: Mapping[str, FileEntry]
     # the bytes of each, in memory (deflated, where the cache had them so) once they were found to be what the pin
-    # names: whatever happens to the cache afterwards, what was checked is what is merged and shipped
+    # names: the checked bytes are those that are merged and shipped, even if the cache changes afterwards
     content: Mapping[str, bytes] = field(repr=False, compare=False)
     source: Source  # where the bytes came from
     # repository paths of symbolic links and submodules (they cannot be shipped in a wheel)

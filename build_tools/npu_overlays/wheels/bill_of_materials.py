@@ -44,7 +44,7 @@ class Facts:
     name: str  # the distribution
     version: str  # its version
     summary: str  # what it is, in a line
-    licence: str  # its licence as an SPDX expression, or in words; empty where nothing is said
+    licence: str  # its licence as an SPDX expression, or in words; empty if not stated
     expression: bool  # whether it is such an expression
     requires: tuple[str, ...]  # what it requires, each as it is stated
 

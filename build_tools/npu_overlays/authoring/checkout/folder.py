@@ -30,7 +30,7 @@ class Checkout:
     """A work tree made of an overlay."""
 
     folder: Path
-    # The overlay's name, and the digest of all that decides what it gives.
+    # The overlay's name, and the digest of every input of its result.
     overlay: str
     digest: str
     # Upstream's commit in the repository, and the last commit of the overlay's.

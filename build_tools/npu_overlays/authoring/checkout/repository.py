@@ -20,7 +20,7 @@ UPSTREAM = "upstream"
 _IMPORTED = "refs/npu-overlays/imported"
 # The date of a release whose commit is not known: the first that a wheel's archive can hold.
 _RELEASED = 315532800
-# What reaches the work tree is exactly what is committed, whatever attributes and settings say.
+# Exactly the committed bytes reach the work tree; attributes and settings have no effect.
 _ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n"
 # What tools write on the way belongs to no overlay, even where upstream's .gitignore does not name it.
 _EXCLUDED = (
@@ -102,7 +102,7 @@ class Repository:
         """Make a commit the last of the overlay's branch, and the work tree what it holds."""
         self.git("symbolic-ref", "HEAD", f"refs/heads/{BRANCH}")
         self.git("update-ref", f"refs/heads/{BRANCH}", head)
-        self.git("read-tree", "--empty")  # with all that was said there of single files
+        self.git("read-tree", "--empty")  # with the entries there for single files
         self.git("reset", "--quiet", "--hard", head)
 
     def start(self, subject: AppliedInput) -> str:
@@ -128,7 +128,7 @@ class Repository:
         for one in commits:
             changes = [(path, content, path in one.executable) for path, content in sorted(one.changes.items())]
             stream.append(_for_import(who, one.message, parent, changes))
-            # Fast-import goes on from the commit before.
+            # Fast-import continues from the commit before.
             parent = ""
         return self._import(b"".join(stream))
 

@@ -46,7 +46,7 @@ class ImportOptions:
     request: InitRequest  # what the new overlays should be
     root: Path  # the folder of overlays
     only_shipped: bool  # whether hunks for files that no wheel has are left out
-    # Returns the reasons of all that has none, by action and target.
+    # Returns the missing reasons, by action and target.
     explain: Explain
     dry_run: bool
 
@@ -59,7 +59,7 @@ class ImportedPatchSet:
     new: StagedOverlay
     applied: AppliedSeries  # the patches as they were applied, and the paths that were left out
     forms: FormBuilder
-    proven: Mapping[FormKind, ProvenForm | OverlayError]  # both forms, or why one cannot be had
+    proven: Mapping[FormKind, ProvenForm | OverlayError]  # both forms, or why one does not work
     files: tuple[FormFile, ...] = ()  # those of the overlay's files that the patches became
 
     @property

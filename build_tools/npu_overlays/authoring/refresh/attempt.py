@@ -48,7 +48,7 @@ class DerivedModule:
     """What gives a wanted module."""
 
     changes: tuple[OperationChange, ...]
-    before: bytes | None  # what a patch has to make of upstream's file first; None where it needs no patch
+    before: bytes | None  # upstream's file after a patch that must come first; None if no patch is needed
     result: bytes  # the module that operations and patch give, without notices
     # Operations that go although part of them is wanted: the patch contains that, too.
     given_up: tuple[Operation, ...] = ()

@@ -37,7 +37,7 @@ class DerivedText:
     # The substitutions that change, with what they should put in; None for those that go.
     changed: tuple[tuple[SourcedEdit, str | None], ...] = ()
     new: tuple[tuple[str, str], ...] = ()  # new ones, behind all others: what each finds, and what it puts in
-    # What a patch has to make of upstream's file first; empty where it needs no patch.
+    # Upstream's file after a patch that must come first; empty if no patch is needed.
     below: tuple[bytes | None, ...] = ()
 
 
@@ -65,7 +65,7 @@ def _known(text: EditedText, before: bytes, wanted: bytes, found: UndoneEdits) -
     now = made(kept, before)
     if now == wanted:
         return DerivedText(changed=tuple(changed))
-    # A file that only a patch changes goes on to be changed by that.
+    # A file that only a patch changes stays with the patch.
     is_patched_alone = text.patched and not text.edits
     new = _new(text.path, now, wanted) if now is not None and not is_patched_alone else ()
     if new:

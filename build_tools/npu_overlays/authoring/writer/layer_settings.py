@@ -39,7 +39,7 @@ def _with_table(name: str, content: str, key: str, values: dict[str, Any], said:
     return tomlkit.dumps(document)
 
 
-def with_change(  # noqa: PLR0913  # which substitution of which files, and what it is to look for and to put in
+def with_change(  # noqa: PLR0913  # the substitution, its files, its find and its replacement
     name: str, content: str, edit: TextEdit, paths: Sequence[str], replacement: str | None, *, find: str = ""
 ) -> str:
     """Return a settings file with a substitution changed for some of its paths, which get one of their own then.

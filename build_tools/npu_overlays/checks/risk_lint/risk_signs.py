@@ -44,13 +44,13 @@ _BY_NAME = frozenset({"setattr", "delattr", "update"})
 _DEBUGGERS = frozenset({"pdb", "ipdb", "pudb", "debugpy", "pydevd", "remote_pdb", "web_pdb"})
 _STOPPING = frozenset({"breakpoint", "set_trace", "post_mortem"})
 _PRINTING = frozenset({("print",), ("builtins", "print"), ("pprint", "pprint"), ("pprint", "pp"), ("rich", "print")})
-# Functions and methods that draw numbers, whatever they are called on.
+# Functions and methods of any object that draw numbers.
 _DRAWING = frozenset(
     {"rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm", "randrange", "random_sample"}
     | {"shuffle", "multinomial", "bernoulli", "bernoulli_", "uniform_", "normal_", "random_", "exponential_"}
 )
 _SEEDING = frozenset({"seed", "manual_seed", "getstate", "setstate", "get_state", "set_state", "Random", "Generator"})
-# Who catches one of these catches everything, or all that torch and the device report.
+# A handler of one of these catches everything, or every error of torch and the device.
 _BROAD = frozenset({"Exception", "BaseException", "RuntimeError"})
 _LOGGING = frozenset({"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print"})
 _ENDING = frozenset({"exit", "_exit", "abort"})

@@ -215,9 +215,9 @@ def _callee(site: Site, definition: Definition, private: str) -> tuple[str, str]
         return private, private
     if is_kept_global(site.classes, site.module, definition):
         return private.rpartition(".")[2], private.rpartition(".")[2]
-    if site.closed_kind(definition.parent) == "NamedTuple":  # which is made anew, so that there is no __class__
+    if site.closed_kind(definition.parent) == "NamedTuple":  # which is created again, so that there is no __class__
         return private, definition.parent.partition(".")[0]
-    # __class__ is the class the method was written in, whatever its module-level name is bound to later.
+    # __class__ is the class around the method, even if its module-level name is bound to something else later.
     return f"__class__.{private.rpartition('.')[2]}", "__class__"
 
 

@@ -117,7 +117,7 @@ def _is_joined(layout: TokenLayout, one: Exchange) -> bool:
 
 def _torn(after: Passage, new: Fragment, place: int) -> bool:
     """Return whether Python reads some expression of a replacement differently in its place."""
-    # A single token is always whole, whatever it is there: a name may become a parameter's.
+    # A single token is always whole, in any role: a name may become a parameter's.
     several = [(first, behind) for first, behind in _ranges(new) if behind > first + 1]
     whole = all(after.is_node(place + first, place + behind) for first, behind in several)
     return not whole or not _side_by_side(after, new, place)

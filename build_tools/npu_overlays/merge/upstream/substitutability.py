@@ -21,9 +21,9 @@ _BOUND = {
     "staticmethod": "a static method",
     "classmethod": "a class method",
 }
-# As which Python takes these whether or not a decorator says so.
+# Python treats these so without a decorator.
 _IMPLIED = {"__new__": "staticmethod", "__init_subclass__": "classmethod", "__class_getitem__": "classmethod"}
-# What is no function, whatever stands in it.
+# Expressions that are certainly no function.
 _VALUES = (ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr)
 _MANAGERS = frozenset({"contextmanager", "asynccontextmanager"})
 _MANAGER = "a context manager"

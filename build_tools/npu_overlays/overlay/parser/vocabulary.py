@@ -11,7 +11,7 @@ from npu_overlays.overlay.operations import ACTIONS
 
 MARKERS_MODULE = "npu_overlays.markers"
 TOOL = "npu_overlays"
-# What stands in the place of a list of targets.
+# The call that replaces a list of targets.
 LIKE = "like"
 MARKERS = (*ACTIONS, "upstream", LIKE)
 # No import and no call of a marker, misspelt or not, is without one of these.
