@@ -115,7 +115,7 @@ def _made(place: Path) -> tuple[Path, int | None]:
 
 
 def _hold(folder: Path) -> int:
-    """Lock a folder for as long as the returned descriptor is open; raises `OSError` where somebody else holds it."""
+    """Lock a folder for as long as the returned descriptor is open; raises `OSError` if somebody else holds it."""
     descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)
     try:
         if sys.platform != "win32":

@@ -55,9 +55,9 @@ class Trial:
         version: of the release.
         folder: where its overlays, its wheels and its report lie.
         seconds: how long the port took, without the build.
-        port: as far as it came; None where it could not be started.
+        port: as far as it came; None if it could not be started.
         problems: why it cannot be started, locked or built.
-        proof: the exit code of the command that proves it; None where it was not run.
+        proof: the exit code of the command that proves it; None if it was not run.
     """
 
     origin: str

@@ -1,6 +1,6 @@
 """Lost changes: changes of patches and substitutions → those that an operation or a later substitution undoes.
 
-A summary must not give the reason of a change that is not in the wheel.
+A summary must not give a reason for a change that is not in the wheel.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def lost_changes(applied: Applied, left: Sequence[Remaining]) -> Iterator[Proble
     """Yield a problem for every change of a patch that an operation or a substitution undoes.
 
     Args:
-        applied: what was applied, and the tree it left.
-        left: what remains of each patch or substitution behind the last patch, at the place where it was made.
+        applied: the applied overlay, with its tree.
+        left: the remaining effects of each patch or substitution after the last patch.
     """
     for number, one in enumerate(left):
         patched, change = one.effect.one, one.effect.change
@@ -66,7 +66,7 @@ def _label(one: Declared) -> str:
 
 
 def _is_lost(one: PatchedFile, change: SymbolChange, applied: Applied) -> bool:
-    """Return whether a change is gone from the tree that was there when all patches had been applied."""
+    """Return whether a change is gone from the tree, compared with the tree after all patches."""
     source, last = applied.tree.before(one.path), applied.tree.after(one.path)
     patched = one.after
     if one.patch:
@@ -76,7 +76,7 @@ def _is_lost(one: PatchedFile, change: SymbolChange, applied: Applied) -> bool:
 
 
 def _is_gone(one: PatchedFile, change: SymbolChange, source: bytes | None, now: bytes | None) -> bool:
-    """Return whether a text has none of the words that a patch put into a symbol; if it put in none, all it took out.
+    """Return whether a text has none of the words that a patch added to a symbol; if it added none, all it removed.
 
     Comments and layout are compared by lines: their words are everywhere.
     """

@@ -101,7 +101,7 @@ class _Checked:
 
 
 def _checked(overlay: Overlay, loader: Loader) -> _Checked:
-    """Return what is found of one overlay; raises `OverlayError` where a build would refuse it."""
+    """Return what is found of one overlay; raises `OverlayError` if a build would refuse it."""
     from npu_overlays.wheels.hatchling_archives import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     prepared = rehearse(load(overlay, loader))

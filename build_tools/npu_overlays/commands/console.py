@@ -134,7 +134,7 @@ class Console:
             _discard(sys.stderr)
 
     def _result(self, write: Callable[[], None]) -> None:
-        """Write a part of the result; raises `OutputError` where it is lost although somebody waits for it."""
+        """Write a part of the result; raises `OutputError` if it is lost although somebody waits for it."""
         try:
             write()
         except BrokenPipeError:

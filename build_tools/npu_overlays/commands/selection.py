@@ -47,7 +47,7 @@ def select_readable(selection: Selection) -> tuple[list[Overlay], dict[str, Over
 
 
 def _with_clones(overlays: list[Overlay], selection: Selection) -> list[Overlay]:
-    """Return overlays; raises `ConfigError` where a clone is named that none of them is for."""
+    """Return overlays; raises `ConfigError` if a clone is named that none of them is for."""
     known = {overlay.pin.project for overlay in overlays}
     for name, _ in selection.upstream:
         if name not in known:

@@ -59,7 +59,7 @@ def found_content(overlay: Overlay, version: str, tree: SourceTree) -> Content:
 
     Args:
         overlay: the pin.
-        version: upstream's; empty where it is not known yet.
+        version: upstream's; empty if it is not known yet.
         tree: upstream.
     """
     forms = form_targets(models_of(overlay, version), tree, model_of(overlay.pin, tree))

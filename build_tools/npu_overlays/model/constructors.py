@@ -92,7 +92,8 @@ def _model_fields(graph: ClassGraph, line: Sequence[Symbol]) -> str:
 def constructor(graph: ClassGraph, symbol: Symbol) -> FunctionNode | frozenset[str] | None:
     """Return what takes the arguments of a call of a class.
 
-    Returns: Its ``__init__``, or a base's, or one like `object`'s if none has any; the keywords of a dataclass; None if
+    Returns:
+        Its ``__init__``, or a base's, or one like `object`'s if none has any; the keywords of a dataclass; None if
         unknown.
     """
     return _constructor(graph, graph.line(symbol))

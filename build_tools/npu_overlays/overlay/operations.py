@@ -22,7 +22,7 @@ ACTIONS: tuple[Action, ...] = ("added", "replaced", "wrapped", "edited", "delete
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why an operation exists; this is the ledger, there is no other."""
+    """Why an operation exists; there is no other ledger."""
 
     why: str
     forwarded: str = ""
@@ -30,7 +30,7 @@ class Reason:
 
 
 def joined_reasons(whys: Iterable[str]) -> str:
-    """Return several reasons as one text, each once, with a semicolon behind one that is no sentence."""
+    """Return several reasons as one text, each once, with a semicolon after one that is no sentence."""
     joined = ""
     for why in dict.fromkeys(" ".join(why.split()) for why in whys):
         separator = " " if joined.endswith((".", "!", "?")) else "; "
@@ -89,7 +89,7 @@ class ImportedName:
 
 @dataclass(frozen=True, kw_only=True)
 class Like:
-    """The targets of an operation that is for all definitions of one form; the lock lists them."""
+    """The targets of an operation on all definitions of one form; the lock lists them."""
 
     model: str  # the first of them, ``path:symbol``, which has the form
     within: str  # a glob of the files in which the others are
@@ -134,7 +134,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The qualified name of its symbol, without what says which definition of it is meant."""
+        """The qualified name of its symbol, without selectors."""
         return plain(self.symbol)
 
     @property
@@ -154,17 +154,17 @@ class Operation:
 
     @property
     def file(self) -> str:
-        """The overlay's file it is written in."""
+        """Its file in the overlay."""
         return self.where.rpartition(":")[0]
 
     @property
     def line(self) -> int:
-        """The line it is written on."""
+        """Its line there."""
         return int(self.where.rpartition(":")[2])
 
 
 def with_anchors(operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Return operations; an addition at module level goes in front of the target of the next operation of its file."""
+    """Return operations; an addition at module level goes before the target of the next operation in its file."""
     found: list[Operation] = []
     following: dict[tuple[str, str], str] = {}
     for operation in reversed(operations):

@@ -1,4 +1,4 @@
-"""Revisions: an overlay's folder → the revisions that were given out of it, and one more of them written."""
+"""Revisions: an overlay's folder → its published revisions; and the writing of a new one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADER = """\
 
 @dataclass(frozen=True, kw_only=True)
 class Revision:
-    """A revision that was given out."""
+    """A published revision."""
 
     number: int  # counts from 1
     why: str  # what is new in it, for its users

@@ -34,7 +34,8 @@ def extras(stack: Stack, catalogue: Catalogue) -> dict[str, list[str]]:
         stack: the stack; components that only git has cannot stand in a wheel's metadata and are left out.
         catalogue: the names the index knows the components by.
 
-    Returns: Requirements by extra: ``npu`` holds the base, and every other extra holds it too, so that each can be
+    Returns:
+        Requirements by extra: ``npu`` holds the base, and every other extra holds it too, so that each can be
         installed alone, and two of different stacks conflict instead of mixing.
     """
     if not stack.components:

@@ -65,7 +65,7 @@ def toml_of(content: bytes, path: Path) -> dict[str, Any]:
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:
-    """Return the content of upstream's TOML; empty where it is malformed."""
+    """Return the content of upstream's TOML; empty if it is malformed."""
     try:
         return _parse(content)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):

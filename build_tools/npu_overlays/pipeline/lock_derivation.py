@@ -169,7 +169,7 @@ def _releases(overlay: Overlay, tree: SourceTree) -> dict[str, SourceTree]:
 def _compared(
     overlay: Overlay, archive: Archive, tree: SourceTree, releases: Mapping[str, SourceTree], known: Lock | None
 ) -> ArchiveRecord:
-    """Return how a pinned archive differs from the commit; raises `MergeError` where a file has other content."""
+    """Return how a pinned archive differs from the commit; raises `MergeError` if a file has other content."""
     if not overlay.pin.commit:
         return ArchiveRecord(compared=True)  # it is what is pinned
     if tree.source.kind != "git":

@@ -175,7 +175,7 @@ def _tells(tree: SourceTree) -> bool:
 
 
 def sdist_entry_points(tree: SourceTree) -> str | None:
-    """Return the entry points of an sdist as the text a wheel holds; None where only its backend can tell.
+    """Return the entry points of an sdist as the text a wheel holds; None if only its backend can tell.
 
     An sdist does not have to list them: setuptools does, others say them in pyproject.toml.
     """

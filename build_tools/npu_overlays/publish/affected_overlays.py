@@ -58,7 +58,7 @@ def _homes(overlays: Iterable[Overlay]) -> dict[Path, set[str]]:
 def _affected_by(
     path: str, folder: OverlayFolder, change: WorkTreeChange, homes: Mapping[Path, set[str]]
 ) -> set[str] | None:
-    """Return the names of the overlays that one file affects by itself; None where it may be any."""
+    """Return the names of the overlays that one file affects by itself; None if it may be any."""
     file = change.top / path
     near = [parent for parent in file.parents if parent in homes]
     if near:

@@ -116,7 +116,7 @@ def batches(cells: Sequence[Cell]) -> list[Batch]:
 
 
 def as_github(cells: Sequence[Cell]) -> str:
-    """Return the line for ``$GITHUB_OUTPUT``: ``batches=[…]``, empty where nothing is to be run."""
+    """Return the line for ``$GITHUB_OUTPUT``: ``batches=[…]``, empty if nothing is to be run."""
     return f"batches={json.dumps(batches(cells), separators=(',', ':'))}\n"
 
 

@@ -158,7 +158,7 @@ def _open_pages(update: _Update, projects: set[str]) -> None:
 
 
 def _add(update: _Update, given: DistributionFile) -> None:
-    """Put a file on the page of its project, unless it is there unchanged; raises `OutputError` where it must not."""
+    """Put a file on the page of its project, unless it is there unchanged; raises `OutputError` if it must not."""
     project = update.projects[given.project]
     listed, place = project.listed.get(given.name), project.folder / given.name
     known = listed and listed.is_local and index_files.is_unchanged(given.file, place, project.changed_at)

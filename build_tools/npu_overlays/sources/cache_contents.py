@@ -45,7 +45,7 @@ class Holding:
 
 
 def holdings(cache: Path) -> list[Holding]:
-    """Return what the cache holds, the largest first; raises `OutputError` where it cannot be read."""
+    """Return what the cache holds, the largest first; raises `OutputError` if it cannot be read."""
     found: list[Holding] = []
     with caching.using(cache):
         for kind, room, name in _ROOMS:

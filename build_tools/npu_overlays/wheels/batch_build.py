@@ -99,7 +99,7 @@ def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, policy: Build
 
     Args:
         stale: the overlays.
-        folder: for their files, in a folder of its own for each; None where they are only tried.
+        folder: for their files, in a folder of its own for each; None if they are only tried.
         out: where the files will lie.
         policy: how; where it is not to be kept going, what has not begun when one fails is only tried.
     """

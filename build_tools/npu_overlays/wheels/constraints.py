@@ -105,7 +105,7 @@ def stack_of(file: Path) -> Stack | None:
 
 
 def read_constraints(file: Path, *, fix: str = FIX) -> str:
-    """Return the text of a constraints file; raises `OutputError` where it cannot be read, is empty, or was cut off."""
+    """Return the text of a constraints file; raises `OutputError` if it cannot be read, is empty, or was cut off."""
     try:
         text = file.read_text("utf-8")
     except OSError as error:

@@ -42,7 +42,7 @@ class Parts:
 
 
 def patched_parts(prepared: Prepared) -> Parts:
-    """Return what the patched wheel of an overlay is made of; raises `ConfigError` where its table is refused."""
+    """Return what the patched wheel of an overlay is made of; raises `ConfigError` if its table is refused."""
     table = project_table(prepared)
     carried = {f"{_SBOMS}/{name}": content for name, content in prepared.tree.upstream.sboms.items()}
     sboms = {**carried, **_bill(table, prepared, prepared.record)}

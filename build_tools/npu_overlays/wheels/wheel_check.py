@@ -42,7 +42,7 @@ _OF_ALL = (check_record, check_names, check_tags, check_archive, check_header, c
 
 
 def verify_wheel(file: Path) -> Verified:
-    """Check one wheel, patched or companion; raises `OutputError` where the file is no readable wheel at all."""
+    """Check one wheel, patched or companion; raises `OutputError` if the file is no readable wheel at all."""
     wheel = read_wheel(file)
     package, patched = summary_package(wheel), is_patched(wheel)
     kind = "patched" if patched else _OTHERS.get(canonicalize_name(wheel.name), "companion")

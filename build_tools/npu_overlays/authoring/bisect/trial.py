@@ -85,7 +85,7 @@ class Trial:
         return frozenset().union(*(self._needed[number] for number in numbers))
 
     def code(self, numbers: Iterable[int]) -> int | None:
-        """Return the command's exit code with some units and what they need; None where it cannot be told."""
+        """Return the command's exit code with some units and what they need; None if it cannot be told."""
         chosen = self.with_needed(numbers)
         if chosen not in self._codes:
             self._codes[chosen] = self._run_with(chosen)

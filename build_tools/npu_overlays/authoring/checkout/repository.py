@@ -37,7 +37,7 @@ class Repository:
         self.folder = folder
 
     def git(self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
-        """Run git there and return its standard output; raises `OutputError` where it fails."""
+        """Run git there and return its standard output; raises `OutputError` if it fails."""
         try:
             return git.alone(*arguments, cwd=self.folder, stdin=stdin, env=env)
         except ProcessError as error:

@@ -69,7 +69,7 @@ class ImportedPatchSet:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many operations of each action, files, edits and patches it is as operations; none where it cannot be."""
+        """How many operations of each action, files, edits and patches it is as operations; none if it cannot be."""
         return {} if isinstance(self.proven["operations"], OverlayError) else self.forms.counts()
 
     def label(self, action: str, target: str) -> tuple[str, str]:
@@ -138,7 +138,7 @@ class _Findings:
         return done
 
     def one(self, work: Callable[[], T]) -> T | None:
-        """Return the result of work; None where it fails."""
+        """Return the result of work; None if it fails."""
         return next(iter(self.each([None], lambda _: work())), None)
 
     def check(self) -> None:

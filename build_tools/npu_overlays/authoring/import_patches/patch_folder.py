@@ -70,7 +70,7 @@ class PatchFolder:
 
 
 def read_layout(folder: Path) -> PatchFolder:
-    """Read a folder of patches; raises `UsageError` where it holds none."""
+    """Read a folder of patches; raises `UsageError` if it holds none."""
     root = folder / PATCHES if (folder / PATCHES).is_dir() else folder
     if not root.is_dir():
         what = "is no folder" if root.exists() else "there is no such folder"

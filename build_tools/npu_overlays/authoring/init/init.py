@@ -103,7 +103,7 @@ def write_overlay(request: InitRequest, layered: BaseLayers) -> CreatedOverlay:
 
 
 def _tree(overlay: Overlay, request: InitRequest) -> SourceTree:
-    """Return upstream's tree; raises `OverlayError` where no honest wheel can be made of it."""
+    """Return upstream's tree; raises `OverlayError` if no honest wheel can be made of it."""
     try:
         tree = acquire(overlay, request.choice.mode_for(overlay), request.choice.clone(request.project))
         check_shape(overlay, tree)

@@ -81,7 +81,7 @@ def _with_packages(
 ) -> Pin:
     """Return a pin with the packages of the request, else none where the layers name them, else those found.
 
-    `found` has the import name of each path, empty where the path shows it; `files` are all paths, for messages.
+    `found` has the import name of each path, empty if the path shows it; `files` are all paths, for messages.
     """
     asked = request.packages
     if not asked and "packages" not in layered.settings:

@@ -77,7 +77,7 @@ class Attempt:
     exchanged: Mapping[ImportedName, ImportedName] = field(default_factory=dict)
 
     def result(self, known: Set[str]) -> DerivedModule | None:
-        """Return what gives the wanted module, with a patch below where it needs one; None where nothing does.
+        """Return what gives the wanted module, with a patch below where it needs one; None if nothing does.
 
         `known` are the qualified names that upstream's module defines.
         """

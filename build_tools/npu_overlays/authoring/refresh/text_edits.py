@@ -148,7 +148,7 @@ def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdi
         wanted: what is to come out.
 
     Returns:
-        It; None where a change reaches over the border of what one puts in, or they put in what is not alike.
+        It; None if a change reaches over the border of what one puts in, or they put in what is not alike.
     """
     states = [before]
     for one in edits:
@@ -169,7 +169,7 @@ def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdi
 
 
 def _spans(state: bytes, one: TextEdit, now: bytes, wanted: bytes) -> list[tuple[int, int]]:
-    """Return where in the wanted text a substitution's replacements are; none where the border of one was edited."""
+    """Return where in the wanted text a substitution's replacements are; none if the border of one was edited."""
     parts, length = state.split(one.find.encode()), len(one.replace.encode())
     head, tail = parts[0], parts[-1]
     if one.count == 1 and len(wanted) >= len(head + tail) and wanted.startswith(head) and wanted.endswith(tail):
@@ -185,7 +185,7 @@ def _spans(state: bytes, one: TextEdit, now: bytes, wanted: bytes) -> list[tuple
 
 
 def _place(changed: Iterable[ReplacedRange], border: int, *, last: bool) -> int | None:
-    """Return where a border of a replacement is in the wanted text; None where it is inside a hunk.
+    """Return where a border of a replacement is in the wanted text; None if it is inside a hunk.
 
     Text that was added right at a border belongs to the replacement.
     """

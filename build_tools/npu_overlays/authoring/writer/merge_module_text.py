@@ -42,7 +42,7 @@ def rewritten(  # noqa: PLR0913  # the module, what changes in it, and how that 
     *,
     statements: Mapping[str, str] | None = None,
 ) -> bytes | None:
-    """Return a merge module with operations changed, taken out and put in; None where none is left.
+    """Return a merge module with operations changed, taken out and put in; None if none is left.
 
     Args:
         path: of the file, for messages.
