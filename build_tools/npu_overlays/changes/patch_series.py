@@ -158,7 +158,7 @@ class _Series:
         return earlier
 
     def _without_reverted(self, effects: Sequence[Effect]) -> tuple[Effect, ...]:
-        """Return the effects at a place without those that the last one reverts; the last goes too if it reverts any."""
+        """Return the effects at a place without those that the last reverts; if it reverts any, it goes too."""
         *earlier, last = effects
         for number, one in enumerate(earlier):
             if one.place != last.place or not last.one.patch:
