@@ -1,6 +1,6 @@
 """Build version: an overlay, and every input of its wheels → a version that no other content has.
 
-A revision is what ``revisions.toml`` records: a number, and the digest of what the overlay was made of. Anything else
+A revision is what ``revisions.toml`` records: a number, and the digest of the overlay's inputs. Anything else
 is a development build after the last revision, and its version says when the overlay's files last changed, which
 installers order by, and a digest.
 """
@@ -51,7 +51,7 @@ def wheel_inputs(loaded: Loaded, digest: str) -> dict[str, str]:
 
 
 def _own_inputs(loaded: Loaded, digest: str) -> dict[str, str]:
-    """Return those inputs that lie in the folders of overlays and stacks."""
+    """Return the inputs in the folders of overlays and stacks."""
     pairs = (
         f"{pair.requirement} from {pair.overlay} revision {pair.revision} ({', '.join(pair.builds)})"
         for pair in loaded.pairs
@@ -75,7 +75,7 @@ def _tool_digest() -> str:
 
 
 def revision_digest(loaded: Loaded, digest: str) -> str:
-    """Return what a revision records of an overlay with these files: a sha256, hex."""
+    """Return the sha256 that a revision records for an overlay with these files, hex."""
     return hashlib.sha256(canonical_json(_own_inputs(loaded, digest))).hexdigest()
 
 
@@ -95,7 +95,7 @@ def wheel_version(loaded: Loaded, source: Source, digest: str) -> str:
 
 
 def build_of(loaded: Loaded, digest: str) -> str:
-    """Return which build of an overlay its wheels are, as their version says it; raises `UsageError` likewise."""
+    """Return the build part of an overlay's version; raises `UsageError` likewise."""
     dated = epoch()
     if loaded.build:
         return loaded.build

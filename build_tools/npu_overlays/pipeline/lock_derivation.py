@@ -63,7 +63,7 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
 
     Args:
         overlay: the overlay.
-        choice: where upstream is to come from.
+        choice: the source of upstream.
         fetched: upstream's metadata, where an earlier step has fetched them.
     """
     step("reading the pinned source")
@@ -118,7 +118,7 @@ def _before(overlay: Overlay) -> Lock | None:
 
 
 def _absent(tree: SourceTree, known: Lock | None) -> frozenset[str]:
-    """Return what the pinned commit holds and the archive that stands in for it lacks, as an earlier lock says."""
+    """Return the commit's files that the archive lacks, by an earlier lock."""
     record = known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
     return frozenset(record.missing if record else ())
 
@@ -149,7 +149,7 @@ def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[s
 
 
 def _reads(content: Content, upstream: SymbolLookup, applied: Applied, known: Lock | None) -> tuple[Read, ...]:
-    """Return what the overlay reads, and of files that this source lacks, what an earlier lock says."""
+    """Return the overlay's reads; for files that this source lacks, those of an earlier lock."""
     earlier = known.reads if known else ()
     return kept(recorded(read_occurrences(content, upstream, applied)), earlier, readers(content), upstream.absent)
 

@@ -1,7 +1,6 @@
 """Omitted files: an overlay and its source tree → what upstream installs beside the shipped packages.
 
-The companion takes the place of upstream's wheel, so what neither it nor the
-patched wheel holds is gone from the machine.
+The companion replaces upstream's wheel, so files in neither wheel are gone from the machine.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ def _beside(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
 
 
 def _top_modules(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
-    """Yield what setuptools has listed in an sdist as its top modules and does not ship here."""
+    """Yield the top modules that setuptools lists in an sdist and that are not shipped here."""
     # Another check reports a package that would lie elsewhere than it is imported from.
     tops: set[str] = set()
     for _, home in overlay.pin.homes:

@@ -40,7 +40,7 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, policy: Bu
 
     Args:
         overlays: in building order.
-        choice: where their upstreams are to come from.
+        choice: the sources of their upstreams.
         out: folder for the wheels, their companions and statements.
         policy: how.
 
@@ -78,7 +78,7 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, policy: Bu
 
 
 def _load(overlays: Iterable[Overlay], loader: Loader, out: Path) -> tuple[list[Loaded], dict[Path, BuildOutcome]]:
-    """Return the overlays that can be read whole, and by folder why the others cannot."""
+    """Return the overlays that can be read completely, and the errors of the others by folder."""
     loaded: list[Loaded] = []
     found: dict[Path, BuildOutcome] = {}
     for overlay in overlays:
@@ -101,7 +101,7 @@ def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, policy: Build
         stale: the overlays.
         folder: for their files, in a folder of its own for each; None if they are only tried.
         out: where the files will lie.
-        policy: how; where it is not to be kept going, what has not begun when one fails is only tried.
+        policy: how; without `--keep-going`, overlays that have not begun when one fails are only tried.
     """
     found: dict[Path, BuildOutcome] = {}
 

@@ -50,7 +50,7 @@ class Facts:
 
 
 def facts(metadata: str) -> Facts:
-    """Return what the text of a METADATA file says."""
+    """Return the facts in the text of a METADATA file."""
     message: Message = HeaderParser().parsestr(metadata)
     expression = str(message["License-Expression"] or "")
     words = " ".join(str(message["License"] or "").split())
@@ -65,7 +65,7 @@ def facts(metadata: str) -> Facts:
 
 
 def bill_name(distribution: str) -> str:
-    """Return what the bill of materials of a distribution is called in its metadata folder's ``sboms/``."""
+    """Return the file name of a distribution's bill of materials in ``sboms/``."""
     return f"{distribution}.cdx.json"
 
 
@@ -73,7 +73,7 @@ def bill(stated: Facts, record: Changes | None = None) -> bytes:
     """Return the bill of materials of a wheel.
 
     Args:
-        stated: what its METADATA says.
+        stated: the facts in its METADATA.
         record: of a patched one the content of its ``changes.json``; None for a companion.
     """
     upstream = _upstream(record["upstream"], stated) if record else None
@@ -101,7 +101,7 @@ def bill(stated: Facts, record: Changes | None = None) -> bytes:
 
 
 def _json(value: Value) -> str:
-    """Return JSON on one line: laid out, it takes Python ten times as long, and nobody reads it as it is."""
+    """Return JSON on one line: Python takes ten times as long to indent it."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -135,7 +135,7 @@ def _upstream(pinned: Upstream, stated: Facts) -> Value:
 
 
 def _required(stated: Facts) -> list[Value]:
-    """Return what a wheel requires, without versions: those are for its installer to choose."""
+    """Return a wheel's requirements without versions, which its installer chooses."""
     lines: dict[str, list[str]] = {}
     for text in stated.requires:
         name = _NAME.match(text)
@@ -156,7 +156,7 @@ def _requirement(name: str, texts: list[str]) -> Value:
 
 
 def _pedigree(record: Changes, upstream: Value) -> Value:
-    """Return what a patched wheel was made of, and every operation as a patch with its reasons."""
+    """Return a patched wheel's upstream, and every operation as a patch with its reasons."""
     pinned, overlay = record["upstream"], record["overlay"]
     said: Value = {
         "ancestors": [upstream],
@@ -205,7 +205,7 @@ def _whole(entry: ClassChange) -> Reason:
 
 
 def _issue(place: str, reason: Reason) -> Value:
-    """Return the reason of a change as what it resolves, with the place where it was forwarded to upstream."""
+    """Return the reason of a change as a resolved issue, with the address it was forwarded to."""
     why = f"{reason['why']} Drop it when: {reason['drop_when']}" if reason["drop_when"] else reason["why"]
     made: Value = {
         "type": "enhancement",

@@ -45,7 +45,7 @@ class _Entry:
 
     @property
     def header(self) -> tuple[object, ...]:
-        """The fields that nobody sets on purpose."""
+        """The fields that no one sets on purpose."""
         info = self.info
         versions = (info.create_system, info.create_version, info.extract_version)
         attributes = (info.internal_attr, info.external_attr & 0xFFFF, info.flag_bits)
@@ -80,7 +80,7 @@ def _entries(wheel: bytes) -> dict[str, _Entry]:
 
 
 def _deflated(wheel: bytes, info: zipfile.ZipInfo) -> bytes:
-    """Return a member's bytes as the archive holds them: behind a header, a name and extra fields."""
+    """Return a member's bytes in the archive, after its header, name and extra fields."""
     name, extra = struct.unpack_from("<HH", wheel, info.header_offset + 26)
     start = info.header_offset + 30 + name + extra
     return wheel[start : start + info.compress_size]

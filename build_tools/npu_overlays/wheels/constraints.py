@@ -100,7 +100,7 @@ def combined(earlier: str, text: str) -> str:
 
 
 def stack_of(file: Path) -> Stack | None:
-    """Return the stack whose name is in the name of a constraints file; None for a stack that is not known here."""
+    """Return the stack that a constraints file is named after; None if it is unknown here."""
     return next((one for one in load_knowledge().stacks if constraints_name(one.name) == file.name), None)
 
 
@@ -122,7 +122,7 @@ def mistakes(file: Path, text: str) -> list[Problem]:
     """Return where a constraints file differs from its stack, and its pins that are no requirements.
 
     Args:
-        file: where it lies; of a stack that is not known here only the pins are checked.
+        file: its path; if its stack is unknown here, only the pins are checked.
         text: its content.
     """
     problems = []

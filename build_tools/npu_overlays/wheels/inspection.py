@@ -1,4 +1,4 @@
-"""Inspection: a wheel → what its summary says, without installing it."""
+"""Inspection: a wheel → its summary, without installing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merge cache: an overlay → what its wheels are put together from, merged once for the same inputs.
+"""Merge cache: an overlay → the parts of its wheels, merged once for the same inputs.
 
 Merging, checking the result and writing its metadata take most of a build. The result depends only on the inputs that a
 statement names, on upstream's bytes, and on the versions of Python, ruff and zlib. So one file of the cache
@@ -102,7 +102,7 @@ def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> WheelPair | None:
 
 
 def _made(loaded: Loaded) -> WheelPair:
-    """Merge the inputs; keep the result for them, unless somebody edits them meanwhile."""
+    """Merge the inputs; cache the result, unless an input is edited meanwhile."""
     from npu_overlays.pipeline.preparation import prepare  # noqa: PLC0415  # what was merged before needs no merging
     from npu_overlays.wheels import hatchling_archives  # noqa: PLC0415  # nor hatchling, which takes a fifth of a second
 

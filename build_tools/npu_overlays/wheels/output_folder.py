@@ -1,4 +1,4 @@
-"""Output folder: wheels and sdists that were made → in their places, where no version gets other bytes."""
+"""Output folder: built wheels and sdists → moved to their places; no version gets other bytes."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def other_bytes(
 
     Args:
         made: the files, the patched wheel first.
-        out: where they are to lie.
-        overlay: what names the overlay they are of on a command line.
+        out: the output folder.
+        overlay: its name on a command line.
         used: the inputs that decide their bytes, if known.
     """
     wheel = out / made[0].name

@@ -79,7 +79,7 @@ def _made_of(content: bytes) -> str:
 
 
 def _companion_itself(wheel: WheelContents) -> Iterator[Problem]:
-    """Yield what a wheel without a summary holds that no companion does."""
+    """Yield files in a wheel without a summary that no companion has."""
     suffix = suffix_of(wheel.version)
     distribution = f"{wheel.name}-{suffix}"
     tops = [place.removesuffix(".py") for place in wheel.content if place.endswith(".py") and "/" not in place]
