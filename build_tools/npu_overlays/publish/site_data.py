@@ -115,7 +115,8 @@ def site_data(
             names += [DOCTOR] if has_doctor else []
             offered.append(_stack(stack, [shown[pin] for pin in pins], names, index))
         elif not stack.record:
-            missing.append({"name": stack.name, "title": stack.title})
+            parts = list(_parts(stack))
+            missing.append({"name": stack.name, "title": stack.title, "parts": parts, "overlays": stack.overlays})
     others = []
     for pin, wheel in shown.items():
         if not wheel["stacks"]:
