@@ -27,12 +27,10 @@ FOLDERS = (
     ROOT / "stacks",
     ROOT / "build_tools" / "npu_doctor",
 )
-# Rewritten together with what `port` prints; then these go.
-BEING_REWRITTEN = {"porting.md"}
+# Rewritten together with what `port` prints; then this goes.
 MODULES_BEING_REWRITTEN = ("authoring/port/", "commands/port.py")
 TOOL = ROOT / "build_tools" / "npu_overlays"
-ENGLISH = [file for folder in FOLDERS for file in folder.glob("*.md") if ".zh-CN" not in file.name]
-DOCUMENTS = sorted(file for file in ENGLISH if file.name not in BEING_REWRITTEN)
+DOCUMENTS = sorted(file for folder in FOLDERS for file in folder.glob("*.md") if ".zh-CN" not in file.name)
 
 # Each turn, and what to write instead.
 TURNS = {
