@@ -56,9 +56,9 @@ class FollowedRelease:
         version: of the release.
         folder: where its overlays, its wheels and its report lie.
         seconds: how long the port took, without the build.
-        port: as far as it came; None where it could not be started.
+        port: as far as it came; None if it could not be started.
         problems: why it cannot be started, locked or built.
-        proof: the exit code of the command that proves it; None where it was not run.
+        proof: the exit code of the command that proves it; None if it was not run.
     """
 
     origin: str
@@ -122,12 +122,12 @@ def follow(overlay: Overlay, choice: Choice, out: Path, proof: Sequence[str] = (
     Args:
         overlay: of the newest pin.
         choice: where upstream comes from.
-        out: the folder for a folder of each release; one that is there is made anew.
+        out: the folder for a folder of each release; an existing one is replaced.
         proof: a command, run where a wheel was built, with `NPU_OVERLAYS_WHEELS` and `NPU_OVERLAYS_ROOT`, the folders
             of the wheels and of the overlays, and `NPU_OVERLAYS_NAME`, that of the new overlay.
 
     Yields:
-        What came of each; its folder is there as a whole then.
+        The result of each, once its folder is complete.
 
     Raises:
         OverlayError: no index answers, or `out` cannot be written.
@@ -178,7 +178,7 @@ def _whole(folder: Path) -> Iterator[None]:
 
 
 def _copied(overlay: Overlay, folder: Path) -> Overlay:
-    """Return an overlay of a copy of all that lies beside it, stacks included; raises `OutputError`."""
+    """Return an overlay in a copy of its folder's surroundings, stacks included; raises `OutputError`."""
     root = overlay.folder.parent
     try:
         shutil.rmtree(folder, ignore_errors=True)
@@ -234,7 +234,7 @@ def _proven(release: FollowedRelease, command: Sequence[str]) -> int | None:
 
 
 def report(release: FollowedRelease) -> str:
-    """Return what a pull request says of a port, as Markdown."""
+    """Return the text of a port's pull request, as Markdown."""
     lines = [f"# {release.origin} → {release.version}", "", f"{_MEANINGS[release.outcome]}", ""]
     for problem in release.problems:
         lines.append(f"- {problem}")

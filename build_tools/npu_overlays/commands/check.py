@@ -108,7 +108,7 @@ def check(overlays: Sequence[Overlay], choice: Choice) -> CheckResult:
 
 
 def refuse(found: CheckResult, *, due: bool = False, strict: bool = False) -> None:
-    """Raise `OverlayError` with all that is wrong, also with what is due or dangerous where that is to be an error."""
+    """Raise `OverlayError` with every mistake, and with due or dangerous changes if these count as errors."""
     problems: list[Problem] = []
     if due:
         problems += chain.from_iterable(one.due for one in found.checked)
@@ -136,7 +136,7 @@ def as_json(found: CheckResult) -> list[dict[str, object]]:
 
 
 def _checked(overlay: Overlay, loader: Loader) -> _Checked:
-    """Return what is found of one overlay; raises `OverlayError` where a build would refuse it."""
+    """Return what is found of one overlay; raises `OverlayError` if a build would refuse it."""
     from npu_overlays.wheels.hatchling_archives import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     prepared = rehearse(load(overlay, loader))

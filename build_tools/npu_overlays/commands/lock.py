@@ -71,7 +71,7 @@ def _check(derived: DerivedLock, console: Console) -> None:
         console.notices(derived.notices)
         fix = f"run `npu-overlays lock {overlay.argument}`"
         raise ConfigError(Problem(where=str(file), what="is missing or out of date", fix=fix))
-    console.line(_state(derived, "up to date"))  # whoever reviewed it has read the notices
+    console.line(_state(derived, "up to date"))  # its reviewer has read the notices
 
 
 def _state(derived: DerivedLock, state: str) -> str:

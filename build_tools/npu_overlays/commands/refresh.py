@@ -145,7 +145,7 @@ def _written(done: RefreshResult, steps: Steps, overlay: Overlay) -> Sequence[St
 
 
 def _outcomes(done: RefreshResult) -> list[dict[str, str]]:
-    """Return how each part of the overlay was written before, and how it is now; empty where it is not."""
+    """Return how each part of the overlay was written before, and how it is now; empty if it is not."""
     plan = done.plan
     rows: list[tuple[str, str, str]] = []
     for one in plan.operations:

@@ -68,7 +68,7 @@ def take(steps: Steps, overlay: Overlay, undo: ExitStack) -> list[StepResult]:
 
 @contextmanager
 def _named(name: str, steps: Steps) -> Iterator[None]:
-    """Make an error name the step that failed, what is written, and how to go on."""
+    """Make an error name the step that failed, what is written, and how to continue."""
     try:
         yield
     except OverlayError as error:

@@ -100,7 +100,7 @@ def site_data(
         wheels: the patched wheels.
         folders: which may hold constraints of stacks and npu-doctor beside them.
         catalogue: all stacks. One is offered where its constraints and every wheel that they pin are there.
-        index_url: address of the index, empty where only the reader of a page knows it.
+        index_url: address of the index, empty if only the reader of a page knows it.
     """
     has_doctor = any(list(folder.glob(_DOCTOR_WHEELS)) for folder in folders)
     index = index_url or PLACEHOLDER
@@ -133,7 +133,7 @@ def site_data(
 
 
 def _pins(stack: Stack, folders: Sequence[Path], known: dict[str, Any]) -> list[str]:
-    """Return the pins of a stack's wheels, the one to ask for last; none where the stack cannot be installed."""
+    """Return the pins of a stack's wheels, the one to ask for last; none if the stack cannot be installed."""
     for folder in folders:
         file = folder / constraints_name(stack.name)
         if stack.record or not file.is_file():

@@ -36,7 +36,7 @@ class LayerFiles:
     changed: dict[tuple[str, str], LayerFile] = field(default_factory=dict)
 
     def read(self, layer: Layer, path: str) -> bytes | None:
-        """Return the content of a file; None where there is none."""
+        """Return the content of a file, or None."""
         if known := self.changed.get((layer.name, path)):
             return known.content
         file = layer.folder / path
