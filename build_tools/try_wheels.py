@@ -13,12 +13,15 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from npu_doctor.stacks import CPU_INDEX, constraints_name
 from npu_overlays.errors import Problem
+from npu_overlays.overlay.stacks import load_stacks
 
 # Lines of the summary: enough to see what it is, few enough for what follows to be seen.
 SHOWN = 24
@@ -51,7 +54,25 @@ def main() -> int:
         print(f"  {shown(one['wheel'])}\n  {shown(one['companion'])}", *one["notes"], sep="\n      ")
     for wheel in (*doctor, *recipes):
         print(f"  {shown(wheel)}")
+    if stack := selected_stack(options.selection):
+        print(f"\nInstall them with what they require:\n  {installing(stack, options.out, wheels[-1])}")
     return 0
+
+
+def selected_stack(selection: list[str]) -> str:
+    """Return the stack that a selection of `npu-overlays build` names, else the default; empty if it names overlays."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--stack", default="")
+    parser.add_argument("--overlays", type=Path, default=Path("overlays"))
+    options, overlays = parser.parse_known_args(selection)
+    return options.stack or ("" if overlays else load_stacks(options.overlays).default)
+
+
+def installing(stack: str, out: str, wheel: Path) -> str:
+    """Return the command that installs a stack on this machine, by the wheel that requires the others."""
+    index = f" --extra-index-url {CPU_INDEX}" if platform.machine().lower() in ("x86_64", "amd64") else ""
+    name = wheel.name.partition("-")[0].replace("_", "-")
+    return f"pip install -c {out}/{constraints_name(stack)}{index} --find-links {out} {name}"
 
 
 def clashing(listed: list[dict[str, Any]]) -> str:

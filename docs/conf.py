@@ -36,6 +36,7 @@ exclude_patterns = ["_*", *(translated if CHINESE else [f"*{TRANSLATION}"])]
 
 # GitHub shows the same documents: its anchors, and examples that are shortened with an ellipsis.
 myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]  # GitHub shows what lies between such fences
 suppress_warnings = ["misc.highlighting_failure"]
 # Files that `npu-overlays site` puts at the top of the site.
 myst_url_schemes = {"http": None, "https": None, "site": "../{{path}}" if CHINESE else "{{path}}"}
@@ -67,6 +68,7 @@ READMES = {
     "../build_tools/npu_doctor/README": "doctor",
 }
 SWITCH = "English | 简体中文"
+CHINESE_CHARACTER = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")
 UNTRANSLATED = "本页尚无中文版，以下为英文原文。"
 
 
@@ -105,7 +107,7 @@ def fill_template(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def adapt_document(app: Sphinx, document: nodes.document) -> None:
-    """Change what is written for GitHub: links to READMEs, and the line that leads to the other language."""
+    """Change what is written for GitHub: links to READMEs, the line to the other language, ends of Chinese lines."""
     for paragraph in list(document.findall(nodes.paragraph)):
         if paragraph.astext() == SWITCH:
             paragraph.parent.remove(paragraph)
@@ -116,9 +118,23 @@ def adapt_document(app: Sphinx, document: nodes.document) -> None:
             target = target if target.startswith("..") else f"../{target}"  # from a README that is included
             link["refdomain"], link["reftarget"] = "doc", READMES.get(target, target)
             link["reftargetid"] = link.get("reftargetid") or anchor or None
+    if CHINESE:
+        _join_lines(document)
     if CHINESE and not str(app.env.doc2path(app.env.docname)).endswith(TRANSLATION):
         note = nodes.block_quote("", nodes.paragraph("", UNTRANSLATED))
         next(document.findall(nodes.section)).insert(1, note)
+
+
+def _join_lines(document: nodes.document) -> None:
+    """Remove line ends between Chinese characters, which a browser shows as spaces."""
+    for text in list(document.findall(nodes.Text)):
+        if text == "\n":
+            siblings = text.parent.children
+            place = next(n for n, one in enumerate(siblings) if one is text)  # other line ends are equal
+            before = "".join(one.astext() for one in siblings[:place])
+            after = "".join(one.astext() for one in siblings[place + 1 :])
+            if CHINESE_CHARACTER.match(before[-1:]) and CHINESE_CHARACTER.match(after):
+                del text.parent[place]
 
 
 def name_other_language(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: object) -> None:

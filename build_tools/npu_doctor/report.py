@@ -78,9 +78,9 @@ def _heading(report: Diagnosis) -> str:
         others = "".join(f" --stack {name}" for name in report.others)
         because = f", which {wheels} {'were' if len(report.wheels) > 1 else 'was'} built for" if wheels else ""
         also = f" Others for the same wheels:{others}." if others else ""
-        return f"Held against the stack {report.stack}{because}, and the published tables.{also}"
+        return f"Compared with the stack {report.stack}{because}, and the published tables.{also}"
     nearest = f" Nearest stack: {report.nearest} (--stack {report.nearest})." if report.nearest else ""
-    return f"Held against the published tables.{nearest}"
+    return f"Compared with the published tables.{nearest}"
 
 
 def _row_lines(row: Row) -> list[str]:

@@ -45,7 +45,7 @@ def _placed(made: Path, out: Path, overlay: str) -> str:
 def build_editable(
     wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
 ) -> NoReturn:
-    """Say why there is none: a front end says less where this is missing."""
+    """Say why there is none: a front end's own message would say less."""
     msg = "an overlay has no editable wheel: its files exist only once they are merged; build a wheel"
     raise NotImplementedError(msg)
 

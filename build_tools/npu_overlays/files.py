@@ -1,9 +1,8 @@
 """Files: scratch folders that are gone afterwards, and outputs that appear whole or not at all, with equal bytes.
 
-A process that is killed cannot clean up. So each scratch folder is held by a
-lock that ends with its owner, and whoever makes the next one removes those
-that nobody holds. The same is right for processes of other containers and
-machines that share the place, whose numbers would say nothing here.
+A process that is killed cannot clean up. So each scratch folder is held by a lock that ends with its owner, and the
+next process that makes one removes those that nobody holds. This also works for processes of other containers and
+machines that share the place, whose process ids mean nothing here.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def _made(place: Path) -> tuple[Path, int | None]:
 
 
 def _hold(folder: Path) -> int:
-    """Lock a folder for as long as the returned descriptor is open; raises `OSError` where somebody else holds it."""
+    """Lock a folder for as long as the returned descriptor is open; raises `OSError` if somebody else holds it."""
     descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)
     try:
         if sys.platform != "win32":
@@ -127,7 +126,7 @@ def _hold(folder: Path) -> int:
     return descriptor
 
 
-def canonical_json(value: Any) -> bytes:  # whatever JSON holds
+def canonical_json(value: Any) -> bytes:  # any JSON value
     """Return JSON whose bytes depend only on the value: sorted keys, UTF-8, one final line end."""
     return (json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
@@ -179,7 +178,7 @@ def writing(place: Path, *, option: str = "") -> Iterator[None]:
 
     Args:
         place: what is written, where the failure does not say it.
-        option: how the user chooses another place, e.g. ``--out``; empty where there is no other.
+        option: how the user chooses another place, e.g. ``--out``; empty if there is no other.
     """
     try:
         with _umask():
@@ -190,7 +189,7 @@ def writing(place: Path, *, option: str = "") -> Iterator[None]:
 
 @contextmanager
 def _umask() -> Iterator[None]:
-    """Let all that is made be readable for others, as what a web server gives out has to be, and closed to them."""
+    """Make new files readable for others, as a web server needs, and not writable."""
     before = os.umask(0o022)
     try:
         yield

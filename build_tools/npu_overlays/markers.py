@@ -191,7 +191,7 @@ def deleted(
 ) -> None:
     """Delete a symbol of the module or class in whose body this stands: ``deleted("name", why=…)``.
 
-    ``deleted("*", why=…)`` deletes all that the module binds, and leaves it empty.
+    ``deleted("*", why=…)`` deletes everything that the module binds, and leaves it empty.
     """
 
 

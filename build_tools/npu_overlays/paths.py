@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def at_home(text: str) -> Path:
-    """Return a path with a home folder in the place of ``~``; of a user who does not exist it stays as it is."""
+    """Return a path with ``~`` expanded; unchanged if the user does not exist."""
     return Path(os.path.expanduser(text))  # noqa: PTH111  # pathlib's own fails where there is no such user
 
 
@@ -42,8 +42,8 @@ def unsafe(path: str) -> str:
 def faults(paths: Iterable[str]) -> list[str]:
     """Return one line for each path that is unsafe, repeated, or both a file and a folder.
 
-    They are upstream's, which may hold marks of direction and the like, that nobody sees and no file system minds: verl
-    had one in a name for three months. Whatever prints a path writes an escape for them.
+    Upstream's paths may contain invisible characters such as marks of direction: verl had one in a name for three
+    months. Messages print escapes for them.
     """
     found: list[str] = []
     seen: set[str] = set()

@@ -1,9 +1,9 @@
 """Worker pool: a function and tasks → what the function gives for each, found by several processes at once.
 
-Processes, not threads: merging is Python's own work, of which it does one piece at a time. `concurrent.futures` would
-not do: there one process that dies fails all tasks, and nothing says which of them killed it; here it fails its own,
-and the others go on. They are in a session of their own, so that an interrupt of a terminal reaches only the process
-that started them, which then ends them. A worker ends as soon as that process is gone, however it ended.
+Processes, not threads: merging is Python code, which runs on one thread at a time. `concurrent.futures` is not enough:
+there one process that dies fails all tasks, and nothing shows which task killed it; here it fails its own, and the
+others continue. They are in a session of their own, so that an interrupt of a terminal reaches only the process that
+started them, which then ends them. A worker ends as soon as that process is gone, however it ended.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class _Pool(Generic[TaskT]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        """End all of them: at once after an error; otherwise they are idle."""
+        """End all of them: at once after an error; else they are idle."""
         workers = [*self._free, *self.busy]
         for worker in workers:
             worker.dismiss(at_once=kind is not None)
@@ -215,7 +215,7 @@ def _received(pool: Connection[_Message, bytes]) -> queue.SimpleQueue[bytes]:
     return tasks
 
 
-def _run(task: bytes, send: Callable[[_Message], None]) -> Any:  # whatever the function gives
+def _run(task: bytes, send: Callable[[_Message], None]) -> Any:  # any result of the function
     """Return the result of a task, or `_Crash` with an error that survives pickling."""
     try:
         with told_to(lambda message: send(("step", message))):
@@ -225,6 +225,6 @@ def _run(task: bytes, send: Callable[[_Message], None]) -> Any:  # whatever the 
         error, shown = raised, "".join(traceback.format_exception(raised))
         try:
             pickle.loads(pickle.dumps(error))  # noqa: S301  # our own, to see whether it gets there
-        except Exception:  # whatever a class does when it is copied
+        except Exception:  # a class may raise any error when it is copied
             error = RuntimeError(f"{type(error).__name__}: {error}")
         return _Crash(error=error, traceback=shown)

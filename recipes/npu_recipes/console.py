@@ -58,7 +58,7 @@ class Console:
         """Print something worth knowing, apart from the result."""
         self._tell(Text(readable(text), style="yellow"))
 
-    def json(self, value: Any) -> None:  # whatever JSON holds
+    def json(self, value: Any) -> None:  # any JSON value
         """Print a result as JSON; ASCII only, so that no encoding can spoil it."""
         self._result(lambda: _write(json.dumps(value, indent=2, allow_nan=False) + "\n"))
 

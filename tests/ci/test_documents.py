@@ -26,6 +26,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / 
 PARSERS: dict[str, Callable[[], ArgumentParser]] = {"npu-overlays": parser, "npu-recipes": recipes_parser}
 LANGUAGE = ROOT / "docs" / "overlay-language.md"
 READMES = ("README.md", "README.zh-CN.md")
+HOMES = ("docs/index.md", "docs/index.zh-CN.md")
 
 
 def blocks(document: Path, language: str) -> list[str]:
@@ -64,6 +65,45 @@ def actions_shown(document: str) -> list[str]:
 def test_a_readme_wraps_one_function_in_twelve_lines(readme: str) -> None:
     assert actions_shown(readme) == ["wrapped"]
     assert len(blocks(ROOT / readme, "python")[0].splitlines()) <= 12
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_the_first_page_shows_what_a_build_makes_of_its_change(home: str) -> None:
+    change, before, after = blocks(ROOT / home, "python")
+    path = "transformers/models/qwen3/modeling_qwen3.py"
+    operations = read_operations(f"tree/{path}", change.encode(), layer="transformers@5.10.4", target=path)
+    merged, _ = merge(path, before.encode(), operations, distribution="transformers-npu", purpose="NPU")
+    assert merged.decode()[merged.decode().index("class ") :] == after
+
+
+def table_rows(document: str, heading: str) -> list[list[str]]:
+    """Return the rows of the first table below a heading, without those of its head."""
+    below = read(document).partition(heading)[2]
+    (table, *_) = re.findall(r"(?:^\|.*\n)+", below, re.MULTILINE)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+@pytest.mark.parametrize(
+    ("home", "heading", "layer"),
+    [(HOMES[0], "## How far", "## Operators"), (HOMES[1], "## 与上游相差", "## 每层的算子")],
+)
+def test_the_first_page_has_the_totals_of_the_page_of_parity(home: str, heading: str, layer: str) -> None:
+    parity = home.replace("index", "parity")
+    pins = table_rows(parity, "# ")
+    (qwen3,) = (row for row in table_rows(parity, layer) if row[0] == "`qwen3`")
+    operators = [cell.partition(" (")[0] for cell in qwen3[1:]]
+    *shown, total = table_rows(home, heading)
+    assert shown == [[pin[0], *pin[3:], count] for pin, count in zip(pins, operators, strict=True)]
+    assert total[1:3] == [str(sum(int(pin[column]) for pin in pins)) for column in (3, 4)]
+    errors = [cell for row in table_rows(parity, "## ") for cell in row[1:] if cell]
+    assert max(errors, key=float) in read(home).partition(heading)[2]
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_the_first_page_has_the_seconds_of_the_page_of_rivals(home: str) -> None:
+    measured = {row[0]: row[3] for row in table_rows(home.replace("index", "rivals"), "# ")}
+    (shown,) = (row for row in table_rows(home, "rivals") if row[1].endswith(" s"))
+    assert [shown[1], *shown[3:]] == [measured[way] for way in ("npu-overlays", "Fromager", "patch, pip wheel")]
 
 
 @pytest.mark.parametrize("page", ["docs/maintain.md", "docs/maintain.zh-CN.md"])

@@ -1,10 +1,13 @@
-"""Documents and help texts avoid turns that hide who does what: subject, verb, object reads faster."""
+"""Prose of documents, help and code avoids turns that hide who does what: subject, verb, object reads faster."""
 
 from __future__ import annotations
 
+import ast
 import re
+import tokenize
 from argparse import ArgumentParser, _SubParsersAction
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -25,9 +28,9 @@ FOLDERS = (
     ROOT / "build_tools" / "npu_doctor",
 )
 # Rewritten together with what `port` prints; then this goes.
-BEING_REWRITTEN = {"porting.md"}
-ENGLISH = [file for folder in FOLDERS for file in folder.glob("*.md") if ".zh-CN" not in file.name]
-DOCUMENTS = sorted(file for file in ENGLISH if file.name not in BEING_REWRITTEN)
+MODULES_BEING_REWRITTEN = ("authoring/port/", "commands/port.py")
+TOOL = ROOT / "build_tools" / "npu_overlays"
+DOCUMENTS = sorted(file for folder in FOLDERS for file in folder.glob("*.md") if ".zh-CN" not in file.name)
 
 # Each turn, and what to write instead.
 TURNS = {
@@ -47,12 +50,24 @@ TURNS = {
     r"as ever": "as before",
     r"(?:to|can|cannot|could) be had": "fetch, find or install",
 }
+# Turns of docstrings and comments, beside those.
+TURNS_OF_CODE = {
+    r"at hand": "this source, this Python, or the thing itself",
+    r"says? of": "name the facts, the settings or the text",
+    r"(?:go|goes) on": "still, continue, stay",
+    r"in the place of": "instead of, or replace",
+    r"made anew": "made again, replaced, rewritten",
+    r"makes? of": "the result of",
+    r"for what is no|none of (?:this|the|a) tree": "any other, or from outside the tree",
+    r"takes long": "is slow, or what is avoided",
+    r"in the order in which Python asks": "MRO",
+}
 
 
-def found_turns(text: str) -> list[str]:
+def found_turns(text: str, turns: Mapping[str, str] = TURNS) -> list[str]:
     """Return every turn in a text, each with the words around it and what to write instead."""
     flat = " ".join(text.split())
-    hits = [(hit, advice) for turn, advice in TURNS.items() for hit in re.finditer(rf"(?i)\b(?:{turn})\b", flat)]
+    hits = [(hit, advice) for turn, advice in turns.items() for hit in re.finditer(rf"(?i)\b(?:{turn})\b", flat)]
     return [f"…{flat[max(hit.start() - 40, 0) : hit.end() + 40]}… → {advice}" for hit, advice in hits]
 
 
@@ -62,6 +77,17 @@ def helps(root: ArgumentParser) -> Iterator[str]:
     for action in root._actions:  # argparse offers no other way to its commands
         if isinstance(action, _SubParsersAction):
             yield from (command.format_help() for command in action.choices.values())
+
+
+def prose(file: Path) -> Iterator[str]:
+    """Yield the docstrings of a module, its classes and its functions, and its comments."""
+    content = file.read_bytes()
+    for node in ast.walk(ast.parse(content)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield ast.get_docstring(node) or ""
+    for token in tokenize.tokenize(BytesIO(content).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: file.relative_to(ROOT).as_posix())
@@ -74,6 +100,23 @@ def test_help_says_who_does_what() -> None:
     texts += [doctor.parse([command, "--help"]).help for command in doctor.COMMANDS]
     assert len(texts) > 30
     assert found_turns("\n".join(texts)) == []
+
+
+def test_docstrings_and_comments_of_the_tool_say_who_does_what() -> None:
+    turns = TURNS | TURNS_OF_CODE
+    found: dict[str, list[str]] = {}
+    for file in TOOL.rglob("*.py"):
+        name = file.relative_to(TOOL).as_posix()
+        if not name.startswith(MODULES_BEING_REWRITTEN):
+            found[name] = found_turns("\n".join(prose(file)), turns)
+    assert len(found) > 300
+    assert {name: hits for name, hits in found.items() if hits} == {}
+
+
+def test_prose_is_found_in_every_part_of_a_module(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text('"""One."""\n\nclass C:\n    """Two."""\n\n    async def f(self):\n        """Three."""  # Four.\n')
+    assert list(prose(file)) == ["One.", "Two.", "Three.", "# Four."]
 
 
 @pytest.mark.parametrize(

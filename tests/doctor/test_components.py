@@ -229,7 +229,7 @@ def test_the_report_says_which_stack_was_taken_and_why(machine: Machine) -> None
     install_overlays(machine, "verl@0.9.1", "transformers@5.10.4")
     heading = machine.report().to_text().partition("\n\n")[0]
     assert heading.replace("\n", " ") == (
-        "Held against the stack verl-0.9.1, which verl-npu (verl@0.9.1) and transformers-npu (transformers@5.10.4) "
+        "Compared with the stack verl-0.9.1, which verl-npu (verl@0.9.1) and transformers-npu (transformers@5.10.4) "
         "were built for, and the published tables. Others for the same wheels: --stack verl-0.9.1-images."
     )
 
@@ -343,6 +343,12 @@ def test_on_x86_every_fix_gives_the_torch_that_torch_npu_requires_there(machine:
     machine.uninstall("torch")
     fix = row(machine.report(), "torch_npu", "stack.presence").fix
     assert re.fullmatch(rf"python -m pip install torch==[0-9.]+\+cpu --extra-index-url {CPU_INDEX} torch_npu==\S+", fix)
+
+
+def test_a_fix_whose_commands_begin_with_a_comment_is_no_comment(machine: Machine) -> None:
+    fix = row(machine.report("verl-0.9.1"), "triton_ascend", "stack.pins").fix
+    assert fix.startswith("triton-ascend 3.2.2 is among the releases of ")
+    assert fix.endswith(", then pip install --no-deps --find-links wheels 'triton-ascend==3.2.2'")
 
 
 def test_on_x86_what_belongs_to_torch_is_of_the_same_build(machine: Machine) -> None:

@@ -85,5 +85,5 @@ def test_its_wheel_is_the_same_every_time_and_asks_for_little(patched: Patched, 
     assert first.read_bytes() == second.read_bytes()
     assert metadata(first).get_all("Requires-Dist") == ["packaging>=22"]
     done = Environment(folder=tmp_path).cli("verify-wheel", first, COLUMNS="1000")
-    alone = "no statement is written of it, so that its own RECORD alone vouches for its files"
+    alone = "it has no statement, so only its own RECORD vouches for its files"
     assert done.out == f"{first}: npu-doctor 0.1.0, which examines machines; {alone}\n"

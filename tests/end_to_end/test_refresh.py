@@ -296,6 +296,7 @@ def test_nothing_is_written_where_git_cannot_move_the_branch(sample: Sample, fol
     lock.touch()
     done = sample.environment.cli("refresh", sample.lib_name, folder, "--why", "w", "--overlays", sample.overlays)
     assert (done.code, '"first "' in core(sample)) == (6, True)
+    assert "1 file refreshed" in done.out
     assert "the overlay was refreshed, and the work tree is as you left it" in " ".join(done.err.split())
     lock.unlink()
     edit(folder / CORE, '"first " + name', '"second " + name')

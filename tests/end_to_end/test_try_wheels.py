@@ -38,7 +38,12 @@ def test_installs_the_wheels_with_their_companions_and_prints_the_summary(sample
     assert "$ trial/bin/python -I -m app_npu_summary\n" in done.out
     assert "Patch File1: " in done.out
     assert "more lines: run that command" in done.out
-    assert done.out.partition("\nThe wheels:\n")[2].splitlines() == [
+    listed, _, command = done.out.partition("\nThe wheels:\n")[2].partition("\nInstall them with what they require:\n")
+    assert command.replace(f" --extra-index-url {CPU_INDEX}", "") == (
+        "  pip install -c wheels/constraints-pair.txt --find-links wheels app-npu\n"
+    )
+    assert (sample.folder / "wheels" / "constraints-pair.txt").is_file()
+    assert listed.splitlines() == [
         f"  wheels/{name}-{version}-py3-none-any.whl"
         for project, version in (("lib", sample.lib_version), ("app", sample.app_version))
         for name in (f"{project}_npu", project)
@@ -51,15 +56,16 @@ def test_installs_the_wheels_with_their_companions_and_prints_the_summary(sample
 def test_installs_anew_only_where_the_wheels_changed(sample: Sample) -> None:
     first = try_wheels(sample)
     second = try_wheels(sample)
-    assert "pip" in first.out
-    assert "pip" not in second.out
+    assert "-m pip" in first.out
+    assert "-m pip" not in second.out
     assert second.out.endswith(first.out.partition("_summary\n")[2])
     one = try_wheels(sample, sample.lib_name)
-    assert "pip" in one.out
+    assert "-m pip" in one.out
     assert "app Patch Summary" not in one.out
     archive = replace(sample.environment, extra={"NPU_OVERLAYS_SOURCE": "archive"})
     noted = try_wheels(replace(sample, environment=archive), sample.lib_name)
     assert "it lacks 1 file of the commit" in noted.out.splitlines()[-1]
+    assert "Install them" not in noted.out
 
 
 def test_ends_with_what_the_build_said_where_that_failed(sample: Sample) -> None:

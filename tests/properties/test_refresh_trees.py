@@ -197,7 +197,7 @@ def refreshed(root: Path, wanted: Files) -> tuple[LayerFile, ...]:
     patches = dataclasses.replace(one.content, operations=(), edits=(), files=())
     said = Grounds(reason=Reason(why="w"))
     files = LayerWriter(one, layer_named(one, ""), lambda *_: said).write(plan, apply_part(patches, one.tree))
-    put_in_place(files)
+    put_in_place(files, state="")
     return files
 
 

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from npu_summary.page import parse, render
 from support.browser import Browser, open_browser
+from support.devtools import Tab, open_tab
 
 from .pages import HOSTILE, rendered
+from .samples import change, distribution, file, typed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
@@ -18,6 +22,11 @@ pytestmark = pytest.mark.slow
 _SEEN = """
   const shown = (query) => [...page.querySelectorAll(query)].filter((one) => one.checkVisibility());
   const names = () => shown(".change").map((one) => one.dataset.action + " " + one.dataset.kind);
+"""
+# How many elements are wider than the place that they have.
+_CUT = "[...document.querySelectorAll('{}')].filter((one) => one.scrollWidth > one.clientWidth).length"
+_SHOWN = """
+  (query) => [...document.querySelectorAll(query)].filter((one) => one.checkVisibility()).map((one) => one.textContent)
 """
 
 
@@ -31,6 +40,31 @@ def page(tmp_path: Path) -> Path:
     file = tmp_path / "page.html"
     file.write_bytes(rendered())
     return file
+
+
+@pytest.fixture
+def tab(tmp_path: Path) -> Iterator[Tab]:
+    with open_tab(tmp_path) as tab:
+        yield tab
+
+
+@pytest.fixture
+def long_page(tmp_path: Path) -> Path:
+    """Return a page of three files, each with the actions of a real wheel and changes for half a sheet of paper."""
+    actions = ["added", "replaced", "wrapped", "edited"]
+    names = [f"function_{number}" for number in range(12)]
+    files, diff = [], ""
+    for number in range(3):
+        path = f"src/transformers/integrations_of_others/module_{number}.py"
+        imported = change("added", "import", "seed", why="needed")
+        changes = [change(action, "method", action, operation=action, why=f"Why {action}") for action in actions]
+        changes += [change("added", "method", name, why=f"Why {name}") for name in names]
+        files.append(file(path, [], [imported, *changes]))
+        diff += f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n"
+    (changes_,) = typed(distribution("transformers", files))
+    page = tmp_path / "long.html"
+    page.write_bytes(render([(changes_, parse(diff.encode(), changes_))]))
+    return page
 
 
 def test_it_is_whole_and_its_script_may_run(browser: Browser, page: Path) -> None:
@@ -127,3 +161,38 @@ def test_its_pictures_are_pictures_of_something(browser: Browser, page: Path, tm
     )
     assert len({nothing, light, dark}) == 3
     assert min(len(light), len(dark)) > 4 * len(nothing)
+
+
+@pytest.mark.parametrize("width", [400, 1000, 1600])
+def test_the_overview_shows_all_columns_of_its_table(tab: Tab, long_page: Path, width: int) -> None:
+    tab.look(width=width)
+    tab.open(long_page.as_uri())
+    columns = tab.find("[...document.querySelectorAll('.totals thead th')].map((one) => one.textContent)")
+    assert columns == ["", "added", "wrapped", "edited", "replaced", "imports"]
+    assert tab.find(_CUT.format(".overview > div")) == 0
+    assert tab.find("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_on_paper_filters_are_hidden_and_the_overview_and_folded_facts_are_shown(tab: Tab, page: Path) -> None:
+    tab.look(width=720, dark=True, paper=True)
+    tab.open(page.as_uri())
+    shown = f"({_SHOWN})"
+    assert tab.find(f"{shown}('#filter, .files > summary')") == []
+    assert tab.find(f"{shown}('.overview h3')") == ["Where", "Why", "Most changed files"]
+    assert tab.find(f"{shown}('.left-out .why').length") == 2
+    assert tab.find("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_on_paper_lines_of_a_diff_have_signs_and_no_table_is_cut(tab: Tab, long_page: Path) -> None:
+    tab.look(width=720, paper=True)
+    tab.open(long_page.as_uri())
+    tab.find("document.querySelector('#filter button').click()")
+    cells = "document.querySelectorAll('.diff td:not(.n, .none)')"
+    signs = tab.find(f"[...{cells}].map((one) => getComputedStyle(one, '::before').content)")
+    assert signs == ['"  "', '"  "', '"− "', '"+ "'] * 3
+    assert tab.find(_CUT.format("table, .overview > div, .file")) == 0
+
+
+def test_on_paper_files_follow_each_other_without_half_empty_sheets(tab: Tab, long_page: Path) -> None:
+    tab.open(long_page.as_uri())
+    assert tab.sheets() <= 5

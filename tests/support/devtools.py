@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -119,15 +120,20 @@ class Tab:
         if leads_away:
             self._until(lambda one: one.get("method") == "Page.loadEventFired")
 
-    def look(self, *, width: int, dark: bool = False) -> None:
-        """Have a window so wide, and colours that a user asked for."""
+    def look(self, *, width: int, dark: bool = False, paper: bool = False) -> None:
+        """Have a window so wide, and colours that a user asked for; or a sheet of paper so wide."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=1000, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.call("Emulation.setEmulatedMedia", media="print" if paper else "", features=[scheme])
 
     def picture(self) -> bytes:
         """Return what is seen, a PNG."""
         return base64.b64decode(self.call("Page.captureScreenshot")["data"])
+
+    def sheets(self) -> int:
+        """Print the page on A4 and return how many sheets it takes."""
+        pdf = base64.b64decode(self.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)["data"])
+        return len(re.findall(rb"/Type /Page\b", pdf))
 
     def _until(self, wanted: Any) -> dict[str, Any]:
         while True:

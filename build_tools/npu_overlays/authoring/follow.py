@@ -10,7 +10,8 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from npu_overlays.authoring.port.decisions import Decisions
 from npu_overlays.authoring.port.port import Port, evaluate
 from npu_overlays.authoring.port.start import start
 from npu_overlays.contracts.lock_head import load_metadata
-from npu_overlays.errors import OutputError, OverlayError, Problem
+from npu_overlays.errors import OutputError, OverlayError, Problem, UsageError
 from npu_overlays.files import canonical_json, write_atomically
 from npu_overlays.overlay.overlay_folders import find_overlay, overlay_folders
 from npu_overlays.overlay.project import LAYER_FILE, Overlay
@@ -46,7 +47,7 @@ _MEANINGS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class FollowedRelease:
     """A release that an overlay was ported to.
 
     Args:
@@ -55,9 +56,9 @@ class Trial:
         version: of the release.
         folder: where its overlays, its wheels and its report lie.
         seconds: how long the port took, without the build.
-        port: as far as it came; None where it could not be started.
+        port: as far as it came; None if it could not be started.
         problems: why it cannot be started, locked or built.
-        proof: the exit code of the command that proves it; None where it was not run.
+        proof: the exit code of the command that proves it; None if it was not run.
     """
 
     origin: str
@@ -115,40 +116,73 @@ def newest(overlays: Iterable[Overlay], projects: Iterable[str] = ()) -> list[Ov
     return [overlay for _, _, overlay in found.values()]
 
 
-def follow(overlay: Overlay, choice: Choice, out: Path, proof: Sequence[str] = ()) -> list[Trial]:
+def follow(overlay: Overlay, choice: Choice, out: Path, proof: Sequence[str] = ()) -> Iterator[FollowedRelease]:
     """Port an overlay to every newer release, each from the last that left nothing to decide, oldest release first.
 
     Args:
         overlay: of the newest pin.
         choice: where upstream comes from.
-        out: the folder for a folder of each release; one that is there is made anew.
+        out: the folder for a folder of each release; an existing one is replaced.
         proof: a command, run where a wheel was built, with `NPU_OVERLAYS_WHEELS` and `NPU_OVERLAYS_ROOT`, the folders
             of the wheels and of the overlays, and `NPU_OVERLAYS_NAME`, that of the new overlay.
+
+    Yields:
+        The result of each, once its folder is complete.
 
     Raises:
         OverlayError: no index answers, or `out` cannot be written.
     """
     step(f"{overlay.pin.project}: looking for newer releases")
     current = load_metadata(overlay).version
-    trials = []
-    for version in newer_releases(overlay.pin.project, current, progress=step):
+    versions = list(newer_releases(overlay.pin.project, current, progress=step))
+    for number, version in enumerate(versions, start=1):
         folder = out / f"{overlay.pin.project}@{version}"
-        with about(folder.name):
-            trial = _tried(_copied(overlay, folder), version, choice, folder, proof)
-        write_atomically(folder / "report.json", canonical_json(trial.as_json()))
-        write_atomically(folder / "report.md", report(trial).encode())
-        trials.append(trial)
-        if trial.port and trial.port.is_finished:
-            overlay = trial.port.new
-    return trials
+        with about(f"{folder.name} ({number} of {len(versions)})"), _whole(folder):
+            release = _followed(_copied(overlay, folder), version, choice, folder, proof)
+            write_atomically(folder / "report.json", canonical_json(release.as_json()))
+            write_atomically(folder / "report.md", report(release).encode())
+        yield release
+        if release.port and release.port.is_finished:
+            overlay = release.port.new
+
+
+def refuse_among(root: Path, out: Path) -> None:
+    """Raise `UsageError` where a port could take the place of an overlay, or be copied into itself.
+
+    Args:
+        root: the folder of overlays.
+        out: the folder for the ports.
+    """
+    if out.resolve() == root.resolve() or any(out.resolve().is_relative_to(one.resolve()) for one in _sources(root)):
+        what = f"is the folder of the overlays, or inside one: {root}"
+        options = (("--out", str(root / "follow")),)
+        raise UsageError(Problem(where=f"--out {out}", what=what, fix="name a folder of its own", options=options))
+
+
+def _sources(root: Path) -> list[Path]:
+    """Return the folders that a port is made with: every overlay and every layer."""
+    return [*overlay_folders(root), *(file.parent for file in root.glob(f"*/{LAYER_FILE}"))]
+
+
+@contextmanager
+def _whole(folder: Path) -> Iterator[None]:
+    """Remove a folder where the block fails or is interrupted; raises `OutputError` where another thing lies there."""
+    if folder.exists() and not (folder / _OVERLAYS).is_dir():
+        fix = "move it away, or name another folder with --out"
+        raise OutputError(Problem(where=str(folder), what="is there, and no port of this command's", fix=fix))
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _copied(overlay: Overlay, folder: Path) -> Overlay:
-    """Return an overlay of a copy of all that lies beside it, stacks included; raises `OutputError`."""
+    """Return an overlay in a copy of its folder's surroundings, stacks included; raises `OutputError`."""
     root = overlay.folder.parent
     try:
         shutil.rmtree(folder, ignore_errors=True)
-        for beside in (*overlay_folders(root), *(file.parent for file in root.glob(f"*/{LAYER_FILE}"))):
+        for beside in _sources(root):
             shutil.copytree(beside, folder / _OVERLAYS / beside.name, ignore=shutil.ignore_patterns("__pycache__"))
         if stacks_folder(root).is_dir():
             shutil.copytree(stacks_folder(root), stacks_folder(folder / _OVERLAYS))
@@ -158,20 +192,20 @@ def _copied(overlay: Overlay, folder: Path) -> Overlay:
     return find_overlay(folder / _OVERLAYS, overlay.folder.name)
 
 
-def _tried(old: Overlay, version: str, choice: Choice, folder: Path, proof: Sequence[str]) -> Trial:
+def _followed(old: Overlay, version: str, choice: Choice, folder: Path, proof: Sequence[str]) -> FollowedRelease:
     """Port an overlay to a release; where nothing is left to decide, build it and prove it."""
-    trial = Trial(origin=old.name, name=f"{old.pin.project}@{version}", version=version, folder=folder)
+    release = FollowedRelease(origin=old.name, name=f"{old.pin.project}@{version}", version=version, folder=folder)
     began = time.perf_counter()
     try:
         port = _ported(old, version, choice)
         seconds = time.perf_counter() - began
-        trial = replace(trial, name=port.new.name, port=port, problems=port.problems, seconds=seconds)
+        release = replace(release, name=port.new.name, port=port, problems=port.problems, seconds=seconds)
         if port.is_finished:
             build_all([port.new], choice, folder / _WHEELS, BuildPolicy())
-            trial = replace(trial, proof=_proven(trial, proof))
+            release = replace(release, proof=_proven(release, proof))
     except OverlayError as error:
-        trial = replace(trial, problems=tuple(error.problems))
-    return trial
+        release = replace(release, problems=tuple(error.problems))
+    return release
 
 
 def _ported(old: Overlay, version: str, choice: Choice) -> Port:
@@ -182,32 +216,32 @@ def _ported(old: Overlay, version: str, choice: Choice) -> Port:
     return evaluate(started.overlay.folder, choice, started, port)
 
 
-def _proven(trial: Trial, command: Sequence[str]) -> int | None:
+def _proven(release: FollowedRelease, command: Sequence[str]) -> int | None:
     """Run the command that proves a port, and return its exit code; what it prints stands in `proof.log`."""
     if not command:
         return None
     step("running the proof")
     variables = {
-        "NPU_OVERLAYS_NAME": trial.name,
-        "NPU_OVERLAYS_ROOT": str((trial.folder / _OVERLAYS).absolute()),
-        "NPU_OVERLAYS_WHEELS": str((trial.folder / _WHEELS).absolute()),
+        "NPU_OVERLAYS_NAME": release.name,
+        "NPU_OVERLAYS_ROOT": str((release.folder / _OVERLAYS).absolute()),
+        "NPU_OVERLAYS_WHEELS": str((release.folder / _WHEELS).absolute()),
     }
-    with (trial.folder / "proof.log").open("wb") as log:
+    with (release.folder / "proof.log").open("wb") as log:
         done = subprocess.run(
             command, env={**os.environ, **variables}, stdout=log, stderr=subprocess.STDOUT, check=False
         )
     return done.returncode
 
 
-def report(trial: Trial) -> str:
-    """Return what a pull request says of a port, as Markdown."""
-    lines = [f"# {trial.origin} → {trial.version}", "", f"{_MEANINGS[trial.outcome]}", ""]
-    for problem in trial.problems:
+def report(release: FollowedRelease) -> str:
+    """Return the text of a port's pull request, as Markdown."""
+    lines = [f"# {release.origin} → {release.version}", "", f"{_MEANINGS[release.outcome]}", ""]
+    for problem in release.problems:
         lines.append(f"- {problem}")
-    if trial.port:
-        fitting = sum(part.verdict.kind == "fits" for part in trial.port.parts)
-        lines += [f"{fitting} of {plural(len(trial.port.parts), 'part')} fit as they stand.", ""]
-        for cause in causes(trial.port.parts):
+    if release.port:
+        fitting = sum(part.verdict.kind == "fits" for part in release.port.parts)
+        lines += [f"{fitting} of {plural(len(release.port.parts), 'part')} fit as they stand.", ""]
+        for cause in causes(release.port.parts):
             named = ", ".join(f"`{part.name}`" for part in cause.parts)
             lines.append(f"- {cause.said}: {named}" + (f" ({cause.proposal or 'to decide'})" if cause.is_open else ""))
     return "\n".join(lines).rstrip() + "\n"

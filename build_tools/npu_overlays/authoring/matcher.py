@@ -178,11 +178,10 @@ class Matcher:
 
 
 def is_alike_elsewhere(module: Module, before: Definition, other: Module, after: Definition) -> bool:
-    """Return whether a definition may be what another one was under another name, or in another file.
+    """Return whether a definition may be another one, renamed or moved.
 
-    Unlike a match this does not need the same parameters, nor that nothing else is as alike. A short function that
-    keeps its name and parameters is alike whatever its body is: of two lines, one that changes leaves too little to
-    compare.
+    Unlike a match, this needs neither the same parameters nor a unique candidate. A short function that keeps its name
+    and parameters counts with any body: of two lines, one change leaves too little to compare.
     """
     if before.kind != after.kind:
         return False

@@ -22,7 +22,7 @@ def new_folder(folder: Path, *, option: str = "", fix: str) -> Iterator[Path]:
 
     Args:
         folder: the folder to write.
-        option: how the user chooses another place, e.g. ``--out``; empty where there is no other.
+        option: how the user chooses another place, e.g. ``--out``; empty if there is no other.
         fix: what the user does where something is in the way.
 
     Raises:

@@ -1,6 +1,6 @@
-"""Snapshots: one state of upstream's tree, asked for files, for parsed modules, and for where a name is defined.
+"""Snapshots: one state of upstream's tree → its files, parsed modules, and places of definitions.
 
-A file's content is asked for by its blob id: an answer that is cached by blob holds for every commit with that file.
+Contents are looked up by blob id: an answer cached by blob holds for every commit with that file.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Snapshot:
     def relocated_file(self, path: str, base: Snapshot) -> str:
         """Return the only new file with the same path below its top folder; empty if there is none, or several.
 
-        A file directly in the top folder has a name that says too little.
+        The name of a file directly in the top folder shows too little.
         """
         inner = path.partition("/")[2]
         found: list[str] = []

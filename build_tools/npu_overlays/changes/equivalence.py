@@ -1,4 +1,4 @@
-"""Equivalence: definitions and scopes → texts, equal where the code means the same."""
+"""Equivalence: definitions and scopes → texts that are equal if the code means the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def meaning(definitions: Iterable[Definition]) -> list[tuple[str, tuple[str, ...
 
 
 def _definition_dump(definition: Definition) -> str:
-    """Return the syntax of a definition; of an import, that of the name in question alone."""
+    """Return the syntax of a definition; of an import, only the part for the name."""
     node = definition.node
     if isinstance(node, ast.ClassDef):  # its body is compared member by member
         return bases(node) + decorators(node)
@@ -76,7 +76,7 @@ def _skeleton(node: ast.stmt) -> str:
 
 
 def _branches(node: ast.stmt) -> Iterator[str]:
-    """Yield the parts of an ``if``, ``try``, … that bind no name: its head, its handlers, the statements in it."""
+    """Yield the parts of an ``if``, ``try``, … that bind no name: its header, its handlers, its statements."""
     yield _head(node)
     for handler in getattr(node, "handlers", []):
         yield fingerprint.dump(handler.type) + str(handler.name) if handler.type else "except"
@@ -119,7 +119,7 @@ def order(module: Module, scope: str) -> list[tuple[str, int]]:
 
 
 def _events(module: Module, body: Iterable[ast.stmt], within: str = "") -> Iterator[tuple[str, int]]:
-    """Yield the events of a body; a statement is another event in another branch, a name is the same one."""
+    """Yield the events of a body; equal statements in different branches are different events, equal names are not."""
     for node in body:
         for name in sorted(module.names(node)):
             yield f"name {name}", node.lineno

@@ -1,6 +1,6 @@
 """Lost changes: changes of patches and substitutions → those that an operation or a later substitution undoes.
 
-A summary must not give the reason of a change that is not in the wheel.
+A summary must not give a reason for a change that is not in the wheel.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def lost_changes(applied: Applied, left: Sequence[Remaining]) -> Iterator[Proble
     """Yield a problem for every change of a patch that an operation or a substitution undoes.
 
     Args:
-        applied: what was applied, and the tree it left.
-        left: what remains of each patch or substitution behind the last patch, at the place where it was made.
+        applied: the applied overlay, with its tree.
+        left: the remaining effects of each patch or substitution after the last patch.
     """
     for number, one in enumerate(left):
         patched, change = one.effect.one, one.effect.change
@@ -40,7 +40,7 @@ def lost_changes(applied: Applied, left: Sequence[Remaining]) -> Iterator[Proble
 
 
 def _overwriting(declared: Iterable[Declared], place: SymbolPlace) -> Declared | None:
-    """Return the operation that replaces or deletes a symbol or what is around it; None where there is none."""
+    """Return the operation that replaces or deletes a symbol or what is around it, or None."""
     for entry in declared:
         around = f"{place.symbol}.".startswith(f"{entry.symbol}.")
         if around and entry.path == place.path and entry.operation in ("replaced", "deleted"):
@@ -49,7 +49,7 @@ def _overwriting(declared: Iterable[Declared], place: SymbolPlace) -> Declared |
 
 
 def _suspect(declared: Iterable[Declared], lost: Remaining) -> Declared | None:
-    """Return the first declaration that may have undone a change; None where there is none.
+    """Return the first declaration that may have undone a change, or None.
 
     A wrapped symbol keeps the original. Comments belong to no symbol: any declaration of the file may have.
     """
@@ -66,7 +66,7 @@ def _label(one: Declared) -> str:
 
 
 def _is_lost(one: PatchedFile, change: SymbolChange, applied: Applied) -> bool:
-    """Return whether a change is gone from the tree that was there when all patches had been applied."""
+    """Return whether a change is gone from the tree, compared with the tree after all patches."""
     source, last = applied.tree.before(one.path), applied.tree.after(one.path)
     patched = one.after
     if one.patch:
@@ -76,7 +76,7 @@ def _is_lost(one: PatchedFile, change: SymbolChange, applied: Applied) -> bool:
 
 
 def _is_gone(one: PatchedFile, change: SymbolChange, source: bytes | None, now: bytes | None) -> bool:
-    """Return whether a text has none of the words that a patch put into a symbol; if it put in none, all it took out.
+    """Return whether a text has none of the words that a patch added to a symbol; if it added none, all it removed.
 
     Comments and layout are compared by lines: their words are everywhere.
     """
@@ -93,7 +93,7 @@ def _is_gone(one: PatchedFile, change: SymbolChange, source: bytes | None, now: 
 
 
 def _words(content: bytes | None, path: str, change: SymbolChange) -> Counter[str] | None:
-    """Return the words of a symbol's definitions, or of a file without symbols; None where there is no such symbol."""
+    """Return the words of a symbol's definitions, or of a file without symbols; None if there is no such symbol."""
     if content is None:
         return None
     if change.kind == "text":

@@ -42,7 +42,7 @@ class SymbolChange:
     # the qualified name, with a selector for one of several definitions; or a statement's first line, or a file's name
     symbol: str
     parts: tuple[str, ...] = ()  # the symbols of its definitions: several where they cannot be told apart
-    line: int | None = None  # 1-based line in the patched file; None for what is no longer there
+    line: int | None = None  # 1-based line in the patched file; None if it is gone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +77,8 @@ def compare_modules(
     Args:
         before: one module.
         after: the other.
-        code: whether code and docstrings that bind no name count; of a file that is added or deleted as a whole,
-            the definitions say enough.
+        code: whether code and docstrings that bind no name count; for an added or deleted file, the definitions are
+            enough.
     """
     comparison = _Comparison(before, after)
     for name in dict.fromkeys([*after.definitions, *before.definitions]):
@@ -92,7 +92,7 @@ def compare_modules(
 
 
 class _Comparison:
-    """Two modules, and the changes that were found so far: by class, and of the module itself."""
+    """Two modules, and the changes found so far: by class, and of the module itself."""
 
     def __init__(self, before: Module, after: Module) -> None:
         self._before = before
@@ -105,12 +105,12 @@ class _Comparison:
         changes.append(change)
 
     def _note_attribute(self, scope: str, attribute: str, line: int | None, kind: ChangeKind = "attribute") -> None:
-        """Note that something of a module or class differs that has no definition."""
+        """Note a difference of a module or class that belongs to no definition."""
         symbol = f"{scope}.{attribute}" if scope else attribute
         self._note(scope, SymbolChange(action="replaced", kind=kind, symbol=symbol, line=line))
 
     def compare_name(self, name: str) -> None:
-        """Note how the definitions of a name differ; of a class only its header, since its members have names too."""
+        """Note how the definitions of a name differ; for a class, of its header only: members have their own names."""
         old, new = self._before.definitions.get(name, []), self._after.definitions.get(name, [])
         latest = (new or old)[-1]
         if all(definition.kind == "class" for definition in (latest, *old, *new)):
@@ -120,7 +120,7 @@ class _Comparison:
                 self._note(latest.parent, change)
 
     def _is_untouched(self, old: list[Definition], new: list[Definition]) -> bool:
-        """Return whether a name has one definition each, of the same text in the same branch."""
+        """Return whether a name has one definition in each module, with the same text in the same branch."""
         if len(old) != 1 or len(new) != 1 or (old[0].kind, old[0].branch) != (new[0].kind, new[0].branch):
             return False
         return self._before.whole_text(old[0].node) == self._after.whole_text(new[0].node)
@@ -135,7 +135,7 @@ class _Comparison:
                 self._note_attribute(name, attribute, _line(new))
 
     def compare_docstring(self, scope: str) -> None:
-        """Note another docstring of the module, or of a class that both modules have."""
+        """Note a changed docstring of the module, or of a class that both modules have."""
         old, new = owners(self._before, scope), owners(self._after, scope)
         if old and new and list(map(ast.get_docstring, old)) != list(map(ast.get_docstring, new)):
             self._note_attribute(scope, "__doc__", getattr(new[-1], "lineno", 1))
@@ -150,7 +150,7 @@ class _Comparison:
             self._note(scope, SymbolChange(action="deleted", kind="statement", symbol=prefix + first))
 
     def compare_order(self, scope: str) -> None:
-        """Note once that what both bodies of a module or class have stands in another order or branch."""
+        """Note once that common parts of two bodies are in another order or branch."""
         old, new = order(self._before, scope), order(self._after, scope)
         counts, counts_now = Counter(event for event, _ in old), Counter(event for event, _ in new)
         # An event that is there more or less often is a change of its own, and stands in no order to the rest.
@@ -163,14 +163,14 @@ class _Comparison:
             self._note_attribute(scope, "__order__", line, "order")
 
     def _moved_classes(self, scope: str) -> Iterator[int]:
-        """Yield the lines of the classes of a scope that stand in another branch than before."""
+        """Yield the lines of the classes of a scope that moved to another branch."""
         for name, definitions in self._after.definitions.items():
             old, new = _classes_in(scope, self._before.definitions.get(name, [])), _classes_in(scope, definitions)
             if old and new and [one.branch for one in old] != [one.branch for one in new]:
                 yield new[0].node.lineno
 
     def changed_classes(self) -> Iterator[ChangedClass]:
-        """Yield the classes that differ in the order of the patched module, and then those that are gone."""
+        """Yield the differing classes in the order of the patched module, then the deleted ones."""
         before, after = self._before.definitions, self._after.definitions
         lines = {name: _line(after.get(name, [])) for name in self._classes}
         for name in sorted(self._classes, key=lambda name: (lines[name] is None, lines[name] or 0, name)):
@@ -187,9 +187,9 @@ def _meaning(named: Iterable[_Named]) -> list[tuple[str, tuple[str, ...], str]]:
 
 
 def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[SymbolChange]:
-    """Yield a change for each definition of a name that differs, or one for all where they cannot be told apart.
+    """Yield a change for each differing definition of a name, or one for all if they cannot be matched.
 
-    As many as before are compared in order, whatever leads to them now. Any number of imports binds one package.
+    The same number of definitions is compared in order, without their selectors. Imports of one package count once.
     """
     if {one.definition.kind for one in (*old, *new)} == {"import"}:
         yield _of_name(name, old, new)
@@ -202,7 +202,7 @@ def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[Symb
 
 
 def _paired(name: str, old: list[_Named], new: list[_Named]) -> Iterator[SymbolChange]:
-    """Yield the changes of definitions between two that stayed: in order, or by what leads to them."""
+    """Yield the changes of definitions between two unchanged ones: in order, or by selectors."""
     if len(old) == len(new):
         new = [_Named(was.symbol, now.definition) for was, now in zip(old, new, strict=True)]
     elif len(dict(old).keys() & dict(new).keys()) < min(len(old), len(new)):

@@ -14,9 +14,9 @@ from npu_overlays.model.selectors import chosen
 
 
 def patch_contracts(patched: Iterable[PatchedFile]) -> list[Contract]:
-    """Return what each patch changes, by symbol, and what upstream has there.
+    """Return, for each patch, the symbols it changes, with upstream's content.
 
-    What an earlier patch added is not upstream's: of that, a patch depends on nothing there.
+    A symbol that an earlier patch added is not upstream's, so a patch does not depend on it.
     """
     upstream: dict[str, bytes | None] = {}
     added: set[tuple[str, str]] = set()

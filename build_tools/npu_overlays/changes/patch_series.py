@@ -1,4 +1,4 @@
-"""Patch series: patches and substitutions in their order → the changes that remain at the end, and who made each.
+"""Patch series: patches and substitutions in their order → the changes that remain at the end, with their authors.
 
 Each patch is compared with the tree that it was applied to. A change that a later patch reverts does not remain. A
 change that a later patch renames or moves keeps the reasons of the patches that made it.
@@ -36,7 +36,7 @@ class SymbolPlace(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What one patch or substitution did at one place."""
+    """The change of one patch or substitution at one place."""
 
     number: int  # its position in the series
     one: PatchedFile  # the patch or substitution, with the file before and after it
@@ -46,20 +46,20 @@ class Effect:
 
     @property
     def place(self) -> SymbolPlace:
-        """Where it did that."""
+        """Its place."""
         return SymbolPlace(self.one.path, self.change.symbol)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remaining:
-    """An effect that has a part in how a place differs from upstream at the end."""
+    """An effect that contributes to a place's final difference from upstream."""
 
     place: SymbolPlace  # that place; another one than the effect's where a later patch renamed or moved it
     effect: Effect  # the effect
 
     @property
     def declared(self) -> Declared:
-        """The declaration that it makes."""
+        """Its declaration."""
         one = self.effect.one
         path, symbol = self.place
         return Declared(
@@ -114,7 +114,7 @@ class _Series:
         return sorted(found, key=lambda one: one.effect.number)
 
     def _effects_of(self, number: int, one: PatchedFile) -> Iterator[Effect]:
-        """Yield the effects of a patch on a file; where it has none, that it replaces the file."""
+        """Yield the effects of a patch on a file; if it has none, the replacement of the file."""
         found = self._changes(one.path, one.before, one.after)
         for change, whole in found.values():
             yield Effect(number=number, one=one, change=change, whole=whole)
@@ -122,7 +122,7 @@ class _Series:
             yield Effect(number=number, one=one, change=SymbolChange(action="replaced", kind="file", symbol=""))
 
     def _append(self, effects: Sequence[Effect]) -> None:
-        """Put the effects of one patch on all of its files behind the earlier ones at their places."""
+        """Append the effects of one patch on all of its files to the earlier ones at their places."""
         gone = [one for one in effects if one.change.action == "deleted" and self._effects.get(one.place)]
         moved: dict[SymbolPlace, tuple[Effect, ...]] = {}
         for one in effects:
@@ -139,7 +139,7 @@ class _Series:
     def _moved_to(self, new: Effect, gone: Sequence[Effect]) -> tuple[Effect, ...]:
         """Return the earlier effects at the place that a patch renames or moves to a new one; none if it does not.
 
-        Those that the patch reverts at the same time are left out.
+        Effects that the patch also reverts are left out.
         """
         now = self._texts.shape(new.one.after, new.place)
         likest, best = None, (ENOUGH, False)
@@ -158,7 +158,7 @@ class _Series:
         return earlier
 
     def _without_reverted(self, effects: Sequence[Effect]) -> tuple[Effect, ...]:
-        """Return effects at a place without those that the last one reverts, and then without that one."""
+        """Return the effects at a place without those that the last reverts; if it reverts any, it goes too."""
         *earlier, last = effects
         for number, one in enumerate(earlier):
             if one.place != last.place or not last.one.patch:
@@ -170,7 +170,7 @@ class _Series:
         return tuple(effects)
 
     def _is_back(self, first: Effect, last: Effect) -> bool:
-        """Return whether a place is after one effect what it was before another."""
+        """Return whether one effect restores what a place was before another."""
         if first.change.kind in _OF_FILES or last.change.kind in _OF_FILES:
             return first.one.before == last.one.after
         return last.change.symbol not in self._changes(last.one.path, first.one.before, last.one.after)
@@ -194,10 +194,10 @@ class _Series:
         return bool(added & (now - upstream) if added else deleted & (upstream - now))
 
     def _unnamed(self, path: str) -> list[Effect]:
-        """Return the effects on a file that have a part in a difference that no effect names.
+        """Return the effects on a file that contribute to a difference that no effect names.
 
-        An order that two patches change together is one. Those effects are the ones that found or left a text that
-        cannot be parsed, and the ones that were reverted; if there are none, all.
+        An order that two patches change together is such a difference. These are the effects before or after which the
+        text does not parse, and the reverted ones; if there are none, all.
         """
         here: list[Effect] = []
         for place, effects in self._effects.items():
@@ -207,14 +207,14 @@ class _Series:
         return list((unnamed or _by_number(here)).values())
 
     def _differences(self, path: str) -> Mapping[str, tuple[SymbolChange, bool]]:
-        """Return how a file differs from upstream's at the end."""
+        """Return a file's final differences from upstream."""
         files = self._files[path]
         return self._changes(path, files[0].before, files[-1].after)
 
     def _changes(self, path: str, before: _Content, after: _Content) -> Mapping[str, tuple[SymbolChange, bool]]:
         """Return the changes between two contents of a file by symbol, and whether each is a whole class.
 
-        A name with one definition more and another one less, as a statement that changed has, counts as replaced.
+        A name that gains one definition and loses another, as a changed statement does, counts as replaced.
         """
         key = (path, before, after)
         if key not in self._compared:
@@ -245,14 +245,14 @@ def _by_number(effects: Iterable[Effect]) -> dict[int, Effect]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Edit:
-    """Lines that were exchanged, and the lines above and below."""
+    """Exchanged lines, with the lines above and below."""
 
     beside: tuple[str, str]
     removed: Sequence[str]
     added: Sequence[str]
 
     def reverts(self, other: _Edit) -> bool:
-        """Return whether this exchanges the lines back that another edit put there."""
+        """Return whether this restores the lines that another edit exchanged."""
         same_place = self.beside[0] == other.beside[0] or self.beside[1] == other.beside[1]
         return same_place and (self.removed, self.added) == (other.added, other.removed)
 
@@ -265,7 +265,7 @@ class _Texts:
         self._shapes: dict[tuple[_Content, SymbolPlace], TokenPairs] = {}
 
     def edits(self, effect: Effect) -> list[_Edit]:
-        """Return how an effect changes the text of its place, or of the file if that has no definition."""
+        """Return the edits of an effect in the text of its place, or of the file if the place has no definition."""
         old, new = self._text(effect.one.before, effect.place), self._text(effect.one.after, effect.place)
         around = ["", *old, ""]
         edits = []
@@ -276,7 +276,7 @@ class _Texts:
         return edits
 
     def is_back_renamed(self, first: Effect, last: Effect) -> bool:
-        """Return whether a place has after one effect, but for its name, the text of another before an effect there."""
+        """Return whether one effect restores, except for the name, the text of another place before an effect there."""
         old, new = first.place.symbol.rpartition(".")[2], last.place.symbol.rpartition(".")[2]
         named = re.compile(rf"(?<!\w){re.escape(new)}(?!\w)")
         after = self._text(last.one.after, last.place)
@@ -298,7 +298,7 @@ class _Texts:
         return (content or b"").decode(errors="replace").splitlines()
 
     def _definitions(self, content: _Content, place: SymbolPlace) -> tuple[Module | None, list[Definition]]:
-        """Return a module and the definitions at a place of it; None for what is no module, or cannot be parsed."""
+        """Return a module and the definitions at a place of it; None if it is no module, or cannot be parsed."""
         key = (place.path, content)
         if key not in self._modules:
             self._modules[key] = parsed(place.path, content)

@@ -29,7 +29,7 @@ _SHOWN_AS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Explained:
-    """One derived change with the declarations that account for it: the first, and what else had a part in it."""
+    """One derived change with the declarations that explain it: the first, and the others."""
 
     change: SymbolChange
     declared: Declared
@@ -38,7 +38,7 @@ class Explained:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedClass:
-    """A class that changed, its changes, and where the class came or went as a whole, why."""
+    """A changed class, its changes, and, if the class was added or deleted, why."""
 
     entry: ChangedClass
     changes: tuple[Explained, ...]
@@ -55,14 +55,14 @@ class ExplainedFile:
 
 
 def declarations(applied: Applied) -> tuple[Declared, ...]:
-    """Return all that was declared, in the order in which it was done.
+    """Return every declared change, in the order of application.
 
     A patch or a substitution declares the symbols that differ between the file it found and the one it left, unless a
     later patch reverts that.
 
     Raises:
-        MergeError: where what one of them changes is not in the patched tree, because an operation or a substitution
-            undoes it.
+        MergeError: a change of one of them is not in the patched tree, because an operation or a substitution undoes
+            it.
     """
     left = remaining(applied.patched)
     unmoved = [one for one in left if one.place == one.effect.place and not one.effect.whole]
@@ -77,8 +77,8 @@ def reconcile(
     """Pair every derived change with its declaration.
 
     Raises:
-        MergeError: where a change was not declared, a declaration changed nothing, or the original that a
-            wrapped symbol keeps is not upstream's.
+        MergeError: a change was not declared, a declaration changed nothing, or the kept original of a wrapped symbol
+            is not upstream's.
     """
     ledger = _Ledger(declared)
     files = tuple(_explain_file(ledger, change) for change in changes)
@@ -89,7 +89,7 @@ def reconcile(
 
 
 class _Ledger:
-    """The declarations, by place; which of them explain a change, and which changes none of them explains."""
+    """The declarations by place, those that explained a change, and unexplained changes."""
 
     def __init__(self, declared: tuple[Declared, ...]) -> None:
         self._declared = declared
@@ -112,7 +112,7 @@ class _Ledger:
             )
 
     def _where(self, path: str, symbol: str) -> str:
-        """Return where something is declared for a file, in the same class if anything is; empty where nothing is."""
+        """Return the place of a declaration for a file, preferably in the same class, or an empty text."""
         in_file = ""
         for entry in self._declared:
             if entry.path == path and entry.where:
@@ -132,7 +132,7 @@ class _Ledger:
         return tuple(found)
 
     def explain(self, path: str, change: SymbolChange) -> Explained | None:
-        """Return the change with all that was declared for the innermost of the places it belongs to, if anything."""
+        """Return the change with the declarations for the innermost of its places, if any."""
         innermost: list[Declared] = []
         for place in _places(change.symbol):
             fitting = self._fitting(path, place, change)
@@ -145,7 +145,7 @@ class _Ledger:
         return Explained(change=change, declared=first, also=tuple(also))
 
     def _fitting(self, path: str, place: str, change: SymbolChange) -> list[Declared]:
-        """Return the declarations for a place that a change there can come from."""
+        """Return the declarations for a place that can explain a change there."""
         parts = change.parts if place == change.symbol else ()
         entries: list[Declared] = []
         for one in dict.fromkeys((place, *parts)):
@@ -155,7 +155,7 @@ class _Ledger:
         return [one for one in entries if _fits(one, change) or (patched and one.operation == "edited")]
 
     def formatting(self, file: ChangedFile) -> Iterator[SymbolChange]:
-        """Yield the change of comments or layout that a patch makes beside changes of symbols."""
+        """Yield a patch's change of comments or layout beside its changes of symbols."""
         name = file.path.rpartition("/")[2]
         known = {change.symbol for change in file.module_changes}
         if name not in known and (file.path, name) in self._by_place:
@@ -206,7 +206,7 @@ def _explain_file(ledger: _Ledger, file: ChangedFile) -> ExplainedFile:
 
 
 def _kept(entry: Declared) -> tuple[str, ...]:
-    """Return under which names a change shows the original of a wrapped symbol: a class may declare it global."""
+    """Return the names under which a change shows the original of a wrapped symbol; a class may declare it global."""
     owner, _, leaf = entry.private.rpartition(".")
     return (entry.private, f"{owner}.global {leaf}") if entry.private else ()
 
@@ -230,7 +230,7 @@ def _lost_originals(tree: PatchedTree, declared: tuple[Declared, ...], overlay: 
 
 
 def _body(node: ast.stmt) -> str:
-    """Return what a function means, apart from its name, decorators and docstring."""
+    """Return a function's meaning without its name, decorators and docstring."""
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return ""
     body = fingerprint.without_docstring(node, node.body)

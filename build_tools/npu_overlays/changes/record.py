@@ -1,6 +1,6 @@
 """Record: explained changes → the summary data and the diff that a wheel carries.
 
-`npu_summary.changes` has the types of both, and says how they are read again: its code travels in the wheel.
+`npu_summary.changes` has the types of both and reads them again; its code is part of the wheel.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def summary_record(  # noqa: PLR0913  # one argument for each part of the summar
         version: version of the wheel, and of its companion.
         upstream_version: upstream's own version.
         source: where upstream's bytes came from.
-        archive: how that archive compares with the commit; None for git.
+        archive: how that archive differs from the commit; None for git.
         files: every change, with its reason.
         not_applied: operations on files the archive lacks.
         pairs: the patched distributions it is made for.
-        effects: by path and symbol, what an addition or a deletion changes beyond it.
+        effects: by path and symbol, the side effects of an addition or a deletion.
     """
     overlay = content.overlay
     record: Changes = {
@@ -102,7 +102,7 @@ def _assigned(one: StillAssigned) -> Assigned:
 
 
 def _with_effects(file: FileChange, effects: Mapping[tuple[str, str], str]) -> FileChange:
-    """Note at each change what it changes beyond its symbol."""
+    """Add the side effects of each change."""
     listed = [(change["name"], change) for change in file["module_changes"]]
     for entry in file["class_changes"]:
         listed += [(f"{entry['name']}.{one['name']}", one) for one in entry["changes"]]
@@ -192,7 +192,7 @@ def manifest(record: Changes, digests: Iterable[tuple[str, str]]) -> Manifest:
 
 
 def unified_diff(tree: PatchedTree) -> str:
-    """Return the unified diff between upstream and what is shipped, as ``git apply`` and ``patch -p1`` take it."""
+    """Return the unified diff between upstream and the shipped files, for ``git apply`` and ``patch -p1``."""
     return "".join("".join(_file_diff(tree, path)) for path in sorted(tree.changed))
 
 

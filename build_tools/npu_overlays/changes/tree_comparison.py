@@ -1,7 +1,6 @@
 """Tree comparison: two trees → what differs between them, by syntax.
 
-Reads only the trees, never the overlay, so that it is an independent witness
-of what an overlay says about itself.
+It reads only the trees, never the overlay, so that it checks the overlay's declarations independently.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def compare_trees(tree: PatchedTree) -> tuple[ChangedFile, ...]:
 
 
 def compare_file(path: str, before: bytes | None, after: bytes | None) -> ChangedFile | None:
-    """Return what differs between two contents of one file, None for a file that is absent; None where nothing does."""
+    """Return the differences between two contents of one file, None for an absent file; None if they are equal."""
     if before == after:
         return None
     action: ChangeAction = "added" if before is None else "deleted" if after is None else "updated"

@@ -1,1 +1,1 @@
-"""What must hold of a patched tree: the tree, and who wrote what in it → the mistakes that upstream's does not have."""
+"""The rules of a patched tree: the tree, and the author of each byte → mistakes that upstream's tree lacks."""

@@ -14,7 +14,7 @@ from npu_overlays.overlay.patches import line_of, read_patch
 
 @dataclass(frozen=True, kw_only=True)
 class Culprit:
-    """What of an overlay is to be mended."""
+    """The place in an overlay to mend."""
 
     file: str  # the overlay's file
     lines: tuple[int, ...] = ()  # the lines in it, where they are known
@@ -27,7 +27,7 @@ class Culprit:
 
 
 def culprit_of(operation: Operation) -> Culprit:
-    """Return an operation as what is to be mended."""
+    """Return an operation as the place to mend."""
     return Culprit(file=operation.file, lines=(operation.line,))
 
 
@@ -50,23 +50,23 @@ class Attribution:
             self._operations.setdefault(operation.path, []).append(operation)
 
     def wrote(self, path: str, offset: int) -> bool:
-        """Return whether a byte of a patched file is the overlay's."""
+        """Return whether the overlay wrote a byte of a patched file."""
         authorship = self._authorship.get(path)
         return authorship is not None and authorship.origin(offset) is None
 
     def is_patched(self, path: str) -> bool:
-        """Return whether a patch has a part in a file."""
+        """Return whether a patch changed a file."""
         authorship = self._authorship.get(path)
         return authorship is not None and any(one.where in self._patches for one in authorship.stretches)
 
     def author(self, path: str, offset: int, line: int, names: Iterable[str]) -> Culprit:
-        """Return who wrote a byte of a patched file.
+        """Return the author of a byte of a patched file.
 
         Args:
             path: repository path.
             offset: of the byte.
             line: its 1-based line in the patched file.
-            names: what stands there is about; the lines of the overlay that mention the first known one are named.
+            names: the names at that place; the result has the overlay's lines that mention the first known one.
         """
         where = self._authorship[path].at(offset).where
         if where in self._files:
@@ -88,12 +88,12 @@ class Attribution:
         return _all_of(operations) if operations else Culprit(file=where or f"{self.overlay}: {path}")
 
     def operations_at(self, path: str, offset: int) -> list[Operation]:
-        """Return the operations that wrote a byte of a patched file; none where a patch or an added file did."""
+        """Return the operations that wrote a byte of a patched file; none if a patch or an added file did."""
         where = self._authorship[path].at(offset).where
         return [operation for operation in self._operations.get(path, []) if operation.where == where]
 
     def changer(self, place: tuple[str, str], names: Sequence[str]) -> Culprit:
-        """Return who changed one of some members of a class, given its path and symbol."""
+        """Return the author of a change to one of some members of a class, given its path and symbol."""
         path, symbol = place
         wanted = [*(f"{symbol}.{name}" for name in names), symbol]
         for operation in self._operations.get(path, []):
@@ -102,7 +102,7 @@ class Attribution:
         return self.taker(path, names[0])
 
     def taker(self, path: str, name: str) -> Culprit:
-        """Return who took a name of upstream's away from a module, or put in what it gives another meaning."""
+        """Return the author who removed a name from an upstream module, or changed its meaning."""
         operations = self._operations.get(path, [])
         for symbol in _around(name):
             for operation in operations:
@@ -118,7 +118,7 @@ class Attribution:
         return Culprit(file=min(filter(None, wheres), default=f"{self.overlay}: {path}"), kind="patch")
 
     def _patch(self, file: str, path: str, names: Iterable[str]) -> Culprit:
-        """Return a patch, with the line that changes one of some names in a module, or else that of its head."""
+        """Return a patch, with the line that changes one of some names in a module, or its first line."""
         patch = next(one for one in self._content.patches if one.file == file)
         return Culprit(file=patch.holder, lines=(patch.line(line_of(patch.content, path, names)),), kind="patch")
 
@@ -131,14 +131,14 @@ def _around(name: str) -> Iterator[str]:
 
 
 def _all_of(operations: Sequence[Operation]) -> Culprit:
-    """Return the operations of the first one's file, where it is not known which of them it is."""
+    """Return the operations of the first one's file, if it may be any of them."""
     file = operations[0].file
     return Culprit(file=file, lines=tuple(one.line for one in operations if one.file == file))
 
 
 @dataclass(kw_only=True)
 class ProblemReport:
-    """Mistakes by what is wrong and where: each is reported once, with all its lines."""
+    """Mistakes by text and place: each is reported once, with all its lines."""
 
     _found: dict[tuple[str, str, str], set[int]] = field(default_factory=dict)
 

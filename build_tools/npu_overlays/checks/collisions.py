@@ -1,6 +1,6 @@
-"""Collisions: files of a wheel, and which of them are new → those that get in each other's way.
+"""Collisions: files of a wheel, and which are new → conflicting paths.
 
-What upstream's own files do to each other is upstream's business.
+Conflicts among upstream's own files are upstream's business.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Collision:
 
 
 def collision_problems(context: CheckContext) -> list[Problem]:
-    """Return the files of the overlay that get in another's way, or in that of installing the wheel."""
+    """Return a problem for each of the overlay's files that conflicts with another, or cannot be installed."""
     place, absent = cache(context.pin.place), context.before.absent
     paths = [path for path in context.tree.paths() if place(path)] + sorted(filter(place, absent))
     new = [path for path in paths if path not in context.tree.upstream and path not in absent]
@@ -60,7 +60,7 @@ def collision_problems(context: CheckContext) -> list[Problem]:
 
 
 def collisions(places: Iterable[str], new: Iterable[str], *, reserved: Iterable[str] = ()) -> list[Collision]:
-    """Return what is wrong with new files of a wheel.
+    """Return the conflicts of a wheel's new files.
 
     Args:
         places: every file of the wheel, the new ones included.
@@ -100,7 +100,7 @@ def _not_on_windows(part: str) -> bool:
 
 
 def _folded(name: str) -> str:
-    """Return what a name is to file systems that ignore case or the way accents are written."""
+    """Return a name as file systems compare it that ignore case or the spelling of accents."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
@@ -136,7 +136,7 @@ def _same_to_some(places: list[str], new: frozenset[str]) -> Iterator[Collision]
             if place not in new:
                 old.add(path)
     for place in sorted(new):
-        # The outermost folder that differs stands for all that is below it.
+        # The outermost folder that differs stands for everything below it.
         for path in reversed([place, *_folders(place)]):
             others = spelled[_folded(path)] - {path}
             if not others or path in old:

@@ -1,6 +1,6 @@
 """Constructor calls: patched tree → classes that no longer accept the arguments that shipped modules make them with.
 
-That is so where a constructor comes, goes or gets other parameters, by whichever operation or patch.
+A class does so if a constructor is added, removed or gets other parameters, by any operation or patch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _ConstructorChange:
 
 @dataclass(frozen=True, kw_only=True)
 class _ConstructorChanges:
-    """What a change of one class does to it and to its subclasses."""
+    """The effect of a class's change on it and its subclasses."""
 
     made: Mapping[Symbol, _ConstructorChange]  # by class, what makes its objects
     behind: Mapping[Symbol, _ConstructorChange]  # by class, what ``super().__init__`` in it calls
@@ -60,7 +60,7 @@ def report_refused_calls(context: CheckContext, report: ProblemReport) -> None:
 
 
 def _stated(graph: ClassGraph, symbol: Symbol) -> tuple[list[str], tuple[Target, ...]]:
-    """Return what a class itself says of how it is made: its constructor's parameters, and its bases."""
+    """Return the parameters of a class's own constructor, and its bases."""
     known = [one.node for one in graph.definitions(symbol.member(_INIT))]
     shown = [signature_text(one.args) if isinstance(one, FUNCTIONS) else ast.unparse(one) for one in known]
     return shown, graph.bases(symbol).stated
@@ -92,7 +92,7 @@ def _narrowed(
 
 
 def _refused(graph: ClassGraph, changes: _ConstructorChanges) -> Iterator[str]:
-    """Yield the calls that fail, as ``path:line (call)``, except where the code expects that they may."""
+    """Yield the calls that fail, as ``path:line (call)``, except if the code expects that they may."""
     names = {one.name.rpartition(".")[2] for one in (*changes.made, *changes.behind)}
     if not names:
         return
@@ -124,12 +124,12 @@ def _is_refused(
 
 
 def _is_rebound(graph: ClassGraph, path: str, name: str) -> bool:
-    """Return whether a module may give a name that is a class's another value."""
+    """Return whether a module may rebind a class's name."""
     module = graph.module(path)
     return any(one.kind not in ("import", "class") for one in module.definitions.get(name, [])) if module else True
 
 
 def _required(function: FunctionNode, *, bound: bool) -> list[Parameter]:
-    """Return the parameters that a call has to give."""
+    """Return the required parameters."""
     known = parameters(function.args)
     return known[1:] if bound and known and known[0].kind in ("/", "|") else known

@@ -1,4 +1,4 @@
-"""Context: patched tree → what every check looks at."""
+"""Context: patched tree → the common input of all checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STRUCTS = b"msgspec"
 
 @dataclass(frozen=True, kw_only=True)
 class PatchedModule:
-    """A module whose text is not upstream's."""
+    """A module with changed text."""
 
     path: str  # repository path
     before: bytes | None  # upstream's bytes; None for an added file
@@ -33,7 +33,7 @@ class PatchedModule:
 
 @dataclass(frozen=True, kw_only=True)
 class TextPrescan:
-    """What the text of modules shows without parsing them."""
+    """Facts about modules that need no parsing."""
 
     stars: frozenset[str]  # paths of upstream's that look as if they had a star import
     structs: bool  # whether any module, upstream's or patched, may have a ``msgspec.Struct``
@@ -41,7 +41,7 @@ class TextPrescan:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckContext:
-    """A patched tree and what is known of it."""
+    """A patched tree and its models."""
 
     tree: PatchedTree  # the tree
     content: Content  # the overlay it was made with
@@ -53,12 +53,12 @@ class CheckContext:
 
     @property
     def pin(self) -> Pin:
-        """What is patched."""
+        """The pin of the patched tree."""
         return self.content.overlay.pin
 
     @cached_property
     def prescan(self) -> TextPrescan:
-        """What the text of all modules tells, which is read for this once."""
+        """The prescan of all modules, computed once."""
         stars, structs = set(), False
         for path, content in self.before.modules.texts.items():
             structs = structs or _STRUCTS in content
@@ -68,13 +68,13 @@ class CheckContext:
         )
 
     def changed_classes(self) -> Iterator[Symbol]:
-        """Yield the patched tree's classes of all modules of upstream's that were changed."""
+        """Yield the classes of changed upstream modules, as they are in the patched tree."""
         for path in sorted(self.tree.changed):
             if self.tree.before(path) is not None and path.endswith(".py"):
                 yield from self.after.classes.classes(path)
 
     def sets_elsewhere(self, name: str) -> bool:
-        """Return whether a shipped module gives a name to something that is not itself: perhaps to what is asked."""
+        """Return whether a shipped module sets an attribute of this name on something other than ``self``."""
         word = re.escape(name.encode())
         setting = re.compile(
             rb"(?<!\bself)(?<!\bcls)\.%s\s*(?::[^=\n]+)?=(?!=)|\bsetattr\([^()]*['\"]%s['\"]" % (word, word)
@@ -83,12 +83,12 @@ class CheckContext:
         return any(map(setting.search, texts.values()))
 
     def name(self, path: str) -> str:
-        """Return the dotted name of the module a repository path is; empty where it is none, or not shipped."""
+        """Return the dotted name of a shipped module's path; empty for any other path."""
         return module_name(self.pin.place(path))
 
 
 def check_context(content: Content, applied: Applied) -> CheckContext:
-    """Return what every check looks at, given an overlay and what merging it into upstream's tree gave."""
+    """Return the input of the checks, given an overlay and the result of merging it into upstream's tree."""
     tree = applied.tree
     modules: list[PatchedModule] = []
     for path, after in sorted(tree.changed.items()):

@@ -1,6 +1,6 @@
-"""Cross package: the overlays of a stack → what one needs of another and does not find there.
+"""Cross package: the overlays of a stack → the names that one needs of another and that are missing there.
 
-What upstream's own code needs of another upstream that has it not is listed apart: no overlay made it so.
+Needs of upstream's own code that another upstream lacks are listed apart: no overlay caused them.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from npu_overlays.sources.tree import PatchedTree
 
 @dataclass(frozen=True, kw_only=True)
 class StackMember:
-    """One overlay of a stack, and the tree that applying it gave."""
+    """One overlay of a stack, and its patched tree."""
 
     content: Content
     applied: Applied
 
     @property
     def absent(self) -> frozenset[str]:
-        """Paths that its pin has and the source at hand lacks."""
+        """Paths that its pin has and this source lacks."""
         return self.applied.before.absent
 
     @property
@@ -43,7 +43,7 @@ class StackMember:
 
     @property
     def pin(self) -> Pin:
-        """Says where its files are installed."""
+        """Its pin, which maps files to installed places."""
         return self.content.overlay.pin
 
     @property
@@ -53,12 +53,12 @@ class StackMember:
 
     @cached_property
     def homes(self) -> tuple[str, ...]:
-        """What it installs, as dotted names."""
+        """The dotted names of its packages."""
         return tuple(home.removesuffix(".py").replace("/", ".") for _, home in self.pin.homes)
 
     @cached_property
     def attribution(self) -> Attribution:
-        """Who wrote what of its tree."""
+        """The authors of its tree."""
         return Attribution(self.content, self.applied.authorship)
 
     def owns(self, module: str) -> bool:
@@ -66,24 +66,24 @@ class StackMember:
         return any(module == home or module.startswith(f"{home}.") for home in self.homes)
 
     def path_of(self, place: str) -> str:
-        """Return the repository path of a place of its before it was patched; empty where it has none there."""
+        """Return the upstream repository path of an installed place; empty if upstream has none."""
         return next((path for path in self.tree.upstream.entries if self.pin.place(path) == place), "")
 
     def places(self) -> dict[str, str]:
-        """Return by place in the environment the repository path of everything it installs."""
+        """Return, by installed place, the repository path of each of its files."""
         return {place: path for path in self.tree.paths() if (place := self.pin.place(path))}
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackMismatches:
-    """What does not fit in a stack."""
+    """The mismatches in a stack."""
 
     problems: tuple[Problem, ...]  # what overlays of it bring in, or break
     notices: tuple[str, ...]  # what upstream's own modules need of another upstream that does not have it
 
 
 def stack_mismatches(members: Sequence[StackMember]) -> StackMismatches:
-    """Return what the overlays of a stack need of one another and do not find."""
+    """Return what the overlays of a stack need of one another and lack."""
     parsed = ParsedModules()
     before = _environment(members, patched=False, parsed=parsed)
     after = _environment(members, patched=True, parsed=parsed)
@@ -101,7 +101,7 @@ def _environment(members: Iterable[StackMember], *, patched: bool, parsed: Parse
 
     Args:
         members: the overlays.
-        patched: whether as they make it, or as upstream has it.
+        patched: whether with the overlays applied, or as upstream has it.
         parsed: parses the modules; most are the same in both.
     """
     files: dict[str, bytes] = {}
@@ -121,7 +121,7 @@ def _environment(members: Iterable[StackMember], *, patched: bool, parsed: Parse
 
 @dataclass(frozen=True, kw_only=True)
 class _Pair:
-    """One overlay that uses another, among all that is installed before and after."""
+    """One overlay that uses another, with the environments before and after patching."""
 
     user: StackMember
     provider: StackMember
@@ -129,7 +129,7 @@ class _Pair:
     after: SymbolLookup
 
     def examine(self, report: ProblemReport) -> Iterator[str]:
-        """Report what the two overlays bring in or break; yield what is upstream's own."""
+        """Report mismatches that the two overlays cause; yield those of upstream's own."""
         for place, path in sorted(self.user.places().items()):
             missing = list(self._missing(place, path))
             known = set(package_needs(self.before, place, self.provider.owns)) if missing else set()
@@ -144,7 +144,7 @@ class _Pair:
                     yield f"{self.user.name}: upstream's own {path}:{line} (`{need.text}`): {self._lack(need)}"
 
     def _missing(self, place: str, path: str) -> Iterator[PackageNeed]:
-        """Yield what a module needs and does not find; parsing those that mention nothing would take long."""
+        """Yield what a module needs and lacks; modules that mention nothing are not parsed."""
         content = self.user.tree.after(path) if path.endswith(".py") else None
         if content is not None and self._mention.search(content):
             found = package_needs(self.after, place, self.provider.owns)
@@ -166,17 +166,17 @@ class _Pair:
         return self.user.attribution.wrote(path, self._offset(path, need)) and not self._is_written(need)
 
     def _may_be_lost(self, need: PackageNeed) -> bool:
-        """Return whether what the other overlay changes mentions a name; following lazy packages takes long."""
+        """Return whether the other overlay's changed files mention a name, before the slow lookup in lazy packages."""
         return bool(need.names) and any(need.names[0].encode() in text for text in self._touched)
 
     @cached_property
     def _touched(self) -> tuple[bytes, ...]:
-        """What upstream has in the files that the other overlay changes."""
+        """Upstream's content of the files that the other overlay changes."""
         tree = self.provider.tree
         return tuple(filter(None, map(tree.before, tree.changed)))
 
     def _is_written(self, need: PackageNeed) -> bool:
-        """Return whether a name stands anywhere in the other distribution, as one made at run time must too."""
+        """Return whether a name occurs anywhere in the other distribution, as even one made at run time must."""
         name = (need.names or (need.module.rpartition(".")[2],))[-1].encode()
         texts = map(self.provider.tree.after, self.provider.places().values())
         return bool(self.provider.absent) or any(name in (text or b"") for text in texts)
@@ -185,7 +185,7 @@ class _Pair:
         return self.after.modules.parsed.offset(self.user.tree.after(path) or b"", need.node)
 
     def _author(self, path: str, need: PackageNeed) -> Culprit:
-        """Return who wrote the code that needs something, or took away the code that kept it from running."""
+        """Return the author of the code that needs something, or of the removal of its guard."""
         offset, words = self._offset(path, need), re.findall(r"\w+", need.text)
         if not self.user.attribution.wrote(path, offset):
             return self.user.attribution.taker(path, words[0])
@@ -193,7 +193,7 @@ class _Pair:
         return self.user.attribution.author(path, offset, getattr(need.node, "lineno", 1), names)
 
     def _breaker(self, need: PackageNeed) -> Culprit:
-        """Return what of the other overlay took something away."""
+        """Return the place in the other overlay that removed something."""
         symbol = ".".join(need.names)
         for operation in self.provider.content.operations:
             if symbol and operation.name in (symbol, f"{symbol}.__init__", *need.names[:1]):
@@ -202,7 +202,7 @@ class _Pair:
         return self.provider.attribution.taker(self.provider.path_of(place), symbol)
 
     def _lack(self, need: PackageNeed) -> str:
-        """Return what is not there, in words."""
+        """Return what is missing, in words."""
         if need.keyword:
             return f"`{'.'.join((need.module, *need.names))}` of {self.provider.name} takes no `{need.keyword}`"
         if not need.names or self.after.modules.exists(need.module) is False:

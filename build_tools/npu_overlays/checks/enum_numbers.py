@@ -1,4 +1,4 @@
-"""Enum numbers: members of upstream's that ``auto()`` numbers otherwise, by what came, went or moved before them."""
+"""Enum numbers: upstream members whose ``auto()`` number changes, because of a change before them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FLAGS = frozenset({"enum.Flag", "enum.IntFlag"})
 
 
 def report_enum_numbers(context: CheckContext, report: ProblemReport) -> None:
-    """Report members that keep their name and get another number: what was stored or sent then means another one."""
+    """Report members that keep their name and get another number: stored or sent numbers would mean another member."""
     before, after = context.before.classes, context.after.classes
     for symbol in context.changed_classes():
         if b"auto(" not in (context.tree.before(symbol.path) or b""):
@@ -29,7 +29,7 @@ def report_enum_numbers(context: CheckContext, report: ProblemReport) -> None:
 
 
 def _cause(before: ClassGraph, after: ClassGraph, symbol: Symbol, member: str) -> tuple[str, str]:
-    """Return the first member that came or went in front of one, and that as a clause; the member itself for none."""
+    """Return the first member added or removed before one, and that as a clause; if none, the member itself."""
     old = [name for name, _ in _members(before, symbol)]
     new = [name for name, _ in _members(after, symbol)]
     for name in new[: new.index(member)]:
@@ -42,7 +42,7 @@ def _cause(before: ClassGraph, after: ClassGraph, symbol: Symbol, member: str) -
 
 
 def _numbers(graph: ClassGraph, symbol: Symbol) -> dict[str, object]:
-    """Return what ``auto()`` gives each member that has it: a number, or what it is made from where that is unknown."""
+    """Return the number of each ``auto()`` member, or, if unknown, what it depends on."""
     kinds = graph.outside(symbol)
     if not kinds & _NUMBERED or any("_generate_next_value_" in graph.members(one) for one in graph.line(symbol)):
         return {}

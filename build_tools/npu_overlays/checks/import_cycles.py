@@ -1,6 +1,6 @@
-"""Import cycles: imports of the overlay's that lead back to a module which is not yet through with its own.
+"""Import cycles: imports of the overlay's that lead back to a module that is still being imported.
 
-What runs when a module is imported first of all is followed as Python does it, with what stands under no condition.
+Each module is imported first once, as Python would do it; only unconditional imports are followed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Import: TypeAlias = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True, kw_only=True)
 class ImportFailure:
-    """An import that fails: where it stands, and what it does not find in which module."""
+    """An import that fails: its place, and the missing name with its module."""
 
     path: str
     node: ast.ImportFrom
@@ -37,7 +37,7 @@ class _Interpreter:
     lines: dict[str, int] = field(default_factory=dict)
 
     def failures(self, module: str) -> Iterator[ImportFailure]:
-        """Import a module, and yield what fails on the way; after the first, Python would stop."""
+        """Import a module and yield the failures on the way; Python would stop after the first."""
         parts = module.split(".")
         for number in range(1, len(parts) + 1):
             name = ".".join(parts[:number])
@@ -64,7 +64,7 @@ class _Interpreter:
                     yield ImportFailure(path=path, node=node, module=one.module, name=one.name)
 
     def _lacks(self, module: str, name: str) -> bool:
-        """Return whether a module that waits for an import has surely not bound a name yet."""
+        """Return whether a module that waits for an import has certainly not bound a name yet."""
         content = self.modules.read(self.modules.paths[module])
         scopes, line = self.modules.parsed.scopes(content), self.lines[module]
         bound = any(one.line < line for one in scopes.bound(name)) or any(star.line < line for star in scopes.stars)
@@ -72,7 +72,7 @@ class _Interpreter:
 
 
 def report_import_cycles(context: CheckContext, report: ProblemReport) -> None:
-    """Report imports of the overlay's by which a module can no longer be the first that is imported."""
+    """Report imports of the overlay's that break importing some module first."""
     reported: set[tuple[str, _Import]] = set()
     for entry in _entries(context):
         interpreter = _Interpreter(modules=context.after.modules)
@@ -92,7 +92,7 @@ def report_import_cycles(context: CheckContext, report: ProblemReport) -> None:
 
 
 def _entries(context: CheckContext) -> list[str]:
-    """Return the modules that import shipped ones by the overlay's own text, and those that are imported so."""
+    """Return the modules that import shipped ones by the overlay's own text, and the imported ones."""
     found: dict[str, None] = {}
     for module in context.modules:
         name = context.name(module.path)
@@ -115,7 +115,7 @@ def _targets(modules: ShippedModules, name: str, node: _Import) -> list[str]:
 
 
 def _own_import(context: CheckContext, interpreter: _Interpreter) -> tuple[str, _Import] | None:
-    """Return the first import on the way to a failure that the overlay wrote, with its path."""
+    """Return the overlay's first import on the way to a failure, with its path."""
     waiting = {name: line for name, line in interpreter.lines.items() if line}
     for name, line in waiting.items():
         path = context.after.modules.paths[name]

@@ -1,6 +1,6 @@
-"""Lost members: patched tree → attributes that classes have no more, and the places that still ask for them.
+"""Lost members: patched tree → attributes that classes no longer have, and the places that still read them.
 
-A class loses them with what its body binds, with what its methods set on its objects, and with its bases.
+A class loses a member with a binding in its body, an assignment in a method, or a base.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEEP = "keep it, or change those places too"
 
 @dataclass(frozen=True, kw_only=True)
 class _Loss:
-    """A member that a class has no more."""
+    """A member that a class no longer has."""
 
     name: str
     symbol: Symbol  # the class
@@ -45,10 +45,9 @@ class _Loss:
 
 
 def report_lost_members(context: CheckContext, report: ProblemReport) -> None:
-    """Report members of classes that the overlay takes away, no base has, and the shipped modules still ask for.
+    """Report members that the overlay removes, that no base has, and that shipped modules still read.
 
-    The class of an object in a variable is known of ``self`` and ``cls``, of parameters by their annotations, and of
-    what is made in the same function.
+    The class of a variable is known for ``self``, ``cls``, annotated parameters, and objects made in the same function.
     """
     before, after = context.before.classes, context.after.classes
     for path in sorted(context.tree.changed):
@@ -64,7 +63,7 @@ def report_lost_members(context: CheckContext, report: ProblemReport) -> None:
 
 
 def _report_loss(context: CheckContext, report: ProblemReport, loss: _Loss, methods: Iterable[str]) -> None:
-    """Report a loss that is asked for; the methods of the class that set it are where it may have gone."""
+    """Report a loss that something reads; any method of the class that set it may be the cause."""
     path, name = loss.symbol
     if places := list(_askers(context.after.classes, loss)):
         what = f"`{name}.{loss.name}` is taken away from {path}, but needed in {listing(places)}"
@@ -72,7 +71,7 @@ def _report_loss(context: CheckContext, report: ProblemReport, loss: _Loss, meth
 
 
 def _losses(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> list[_Loss]:
-    """Return what a class gave its objects, itself or by a base it has no more, and that they lack now."""
+    """Return the members that objects of a class had, by itself or a removed base, and lack now."""
     bases = set(before.bases(symbol).actual) - set(after.bases(symbol).actual)
     same = before.members(symbol) == after.members(symbol) and before.text(symbol) == after.text(symbol)
     if same and not bases:
@@ -92,7 +91,7 @@ def _losses(before: ClassGraph, after: ClassGraph, symbol: Symbol) -> list[_Loss
 
 
 def _askers(graph: ClassGraph, loss: _Loss) -> Iterator[str]:
-    """Yield the places that ask for a lost member, as ``path:line (expression)``."""
+    """Yield the places that read a lost member, as ``path:line (expression)``."""
     for path, around in nodes_mentioning(graph, _mention_of(loss)):
         found: list[tuple[int, int, str]] = []
         for node in around.keys() - unsure_nodes(around, loss.name):
@@ -107,7 +106,7 @@ def _askers(graph: ClassGraph, loss: _Loss) -> Iterator[str]:
 
 
 def _mention_of(loss: _Loss) -> re.Pattern[bytes]:
-    """Return what the text of a module holds that may ask for a lost member."""
+    """Return the words that a module must contain to read a lost member."""
     if loss.name in OPERATORS:
         return any_word(one.name.rpartition(".")[2] for one in loss.without)
     name = re.escape(loss.name.encode())
@@ -115,7 +114,7 @@ def _mention_of(loss: _Loss) -> re.Pattern[bytes]:
 
 
 def _is_class(graph: ClassGraph, path: str, asked: ast.expr, around: Around) -> bool:
-    """Return whether an expression is a class, which Python does not ask for the operators that its objects have."""
+    """Return whether an expression is a class, in which Python does not look up operators of its objects."""
     root = ast.unparse(asked).partition(".")[0]
     return (
         not isinstance(asked, ast.Call)
@@ -125,7 +124,7 @@ def _is_class(graph: ClassGraph, path: str, asked: ast.expr, around: Around) -> 
 
 
 def _is_without(graph: ClassGraph, path: str, asked: ast.expr, around: Around, loss: _Loss) -> bool:
-    """Return whether an expression is an object of a class that has lost the member, or such a class."""
+    """Return whether an expression is a class that lost the member, or an object of one."""
     outer = around[asked]
     owner = class_around(path, outer)
     if isinstance(asked, ast.Call) and is_name(asked.func, "super"):
@@ -141,7 +140,7 @@ def _is_without(graph: ClassGraph, path: str, asked: ast.expr, around: Around, l
 
 
 def _is_above(graph: ClassGraph, owner: Symbol, loss: _Loss) -> bool:
-    """Return whether the classes behind one, where ``super()`` looks, had the member and none of them has it now."""
+    """Return whether ``super()`` of a class found the member before and does not find it now."""
     behind = graph.line(owner)[1:]
     had = loss.symbol in behind or (loss.inherited and owner == loss.symbol)
     gone = had and not any(loss.name in graph.members(one) for one in behind)

@@ -1,4 +1,4 @@
-"""Member access: syntax of a module → the places in it that ask something for a member."""
+"""Member access: syntax of a module → the places that read a member of something."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WHETHER = frozenset({"hasattr", "getattr"})
 
 
 def receivers(node: ast.AST, name: str) -> list[ast.expr]:
-    """Return the expressions that a node asks for a member."""
+    """Return the expressions whose member a node reads."""
     if operands := _operands(node, name):
         return operands
     if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
@@ -36,12 +36,12 @@ def receivers(node: ast.AST, name: str) -> list[ast.expr]:
 
 
 def is_operator(node: ast.AST, name: str) -> bool:
-    """Return whether a node asks for a member as an operator: Python then asks an object's class, not the object."""
+    """Return whether a node reads a member by an operator, which Python looks up in the class, not the object."""
     return bool(_operands(node, name))
 
 
 def _operands(node: ast.AST, name: str) -> list[ast.expr]:
-    """Return what Python asks for ``__call__`` and the like where a node is evaluated."""
+    """Return the operands in which Python looks up ``__call__`` and the like to evaluate a node."""
     if isinstance(node, ast.Call):
         measured = name == "__len__" and is_name(node.func, "len")
         return [node.func] if name == "__call__" else node.args[:1] if measured else []
@@ -54,14 +54,14 @@ def _operands(node: ast.AST, name: str) -> list[ast.expr]:
 
 
 def of_class(asked: ast.expr) -> ast.expr:
-    """Return the object whose class is asked, for ``type(x)`` and ``x.__class__``."""
+    """Return the object of ``type(x)`` and ``x.__class__``."""
     if isinstance(asked, ast.Call) and is_name(asked.func, "type") and len(asked.args) == 1:
         return asked.args[0]
     return asked.value if isinstance(asked, ast.Attribute) and asked.attr == "__class__" else asked
 
 
 def nodes_mentioning(graph: ClassGraph, word: re.Pattern[bytes]) -> Iterator[tuple[str, Around]]:
-    """Yield the path and the nodes of every module whose text holds a word: parsing all modules takes long."""
+    """Yield the path and the nodes of every module whose text contains a word; the others are not parsed."""
     for path, content in graph.texts.items():
         module = graph.module(path) if word.search(content) else None
         if module is not None:
@@ -69,7 +69,7 @@ def nodes_mentioning(graph: ClassGraph, word: re.Pattern[bytes]) -> Iterator[tup
 
 
 def unsure_nodes(nodes: Iterable[ast.AST], name: str) -> set[ast.AST]:
-    """Return every node that does not run, or only where something has the member."""
+    """Return every node that does not run, or only if something has the member."""
     found: set[ast.AST] = set()
     for node in nodes:
         for part in (*guarded_parts(node), *_behind_guards(node, name)):
@@ -78,7 +78,7 @@ def unsure_nodes(nodes: Iterable[ast.AST], name: str) -> set[ast.AST]:
 
 
 def _behind_guards(node: ast.AST, name: str) -> Iterator[ast.AST]:
-    """Yield what runs only where a statement before it found the member."""
+    """Yield the nodes that run only if a statement before them found the member."""
     bodies = [node.body] if isinstance(node, (*FUNCTIONS, ast.Module, ast.ClassDef)) else []
     if isinstance(node, ast.stmt):
         bodies += [block for _, block in blocks(node)]
@@ -90,7 +90,7 @@ def _behind_guards(node: ast.AST, name: str) -> Iterator[ast.AST]:
 
 
 def _asks_whether(test: ast.AST, name: str) -> bool:
-    """Return whether a test asks something whether it has a member."""
+    """Return whether a test asks whether something has a member."""
     for call in all_of(test, ast.Call):
         asks = getattr(call.func, "id", "") in _WHETHER and len(call.args) > 1
         if asks and getattr(call.args[1], "value", None) == name:

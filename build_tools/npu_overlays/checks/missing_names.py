@@ -1,4 +1,4 @@
-"""Missing names: patched tree → the names and modules that modules need of one another, and that are not there."""
+"""Missing names: patched tree → the names and modules that modules need of one another and that are missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DOTS_ONLY = re.compile(rb"\bfrom\s*\.[.\s]*import\b")
 
 
 def report_missing_names(context: CheckContext, report: ProblemReport) -> None:
-    """Report what the overlay's own text needs of the shipped modules, or lists in ``__all__``, and is not there."""
+    """Report missing names that the overlay's own text needs of the shipped modules, or lists in ``__all__``."""
     for module in context.modules:
         for reference in _needs(context, module.path, module.after):
             offset = context.parsed.offset(module.after, reference.node)
@@ -34,7 +34,7 @@ def report_missing_names(context: CheckContext, report: ProblemReport) -> None:
 
 
 def _needs(context: CheckContext, path: str, content: bytes) -> Iterator[Reference]:
-    """Yield what a module needs of the shipped ones, what it lists in ``__all__`` or exports lazily included."""
+    """Yield what a module needs of the shipped ones, names in ``__all__`` and lazy exports included."""
     nodes, name = context.parsed.nodes(content), context.name(path)
     modules = context.after.modules
     if not nodes or not name:
@@ -51,7 +51,7 @@ def _needs(context: CheckContext, path: str, content: bytes) -> Iterator[Referen
 
 
 def _mentions(reference: Reference) -> list[str]:
-    """Return the names by which the overlay's own text may mention what is missing."""
+    """Return the names by which the overlay's own text may mention a missing one."""
     aliases: list[ast.alias] = getattr(reference.node, "names", [])
     wanted = [alias for alias in aliases if alias.name in (reference.name, reference.module)] or aliases
     bound = [alias.asname or alias.name.partition(".")[0] for alias in wanted]
@@ -76,7 +76,7 @@ def _complaint(modules: ShippedModules, reference: Reference) -> tuple[str, str]
 
 
 def report_lost_names(context: CheckContext, report: ProblemReport) -> None:
-    """Report names and modules of upstream's that the overlay takes away, and upstream's own modules still need."""
+    """Report upstream's names and modules that the overlay removes and upstream's own modules still need."""
     lost = _lost_names(context)
     if not lost:
         return
@@ -102,7 +102,7 @@ def report_lost_names(context: CheckContext, report: ProblemReport) -> None:
 
 
 def _lost_names(context: CheckContext) -> dict[str, str]:
-    """Return the names and modules that upstream's tree has and the patched one has not, each with its path."""
+    """Return the names and modules that the patched tree lacks and upstream's has, each with its path."""
     lost: dict[str, str] = {}
     keeping = _only_adding(context)
     for path in sorted(context.tree.changed):
@@ -123,7 +123,7 @@ def _lost_names(context: CheckContext) -> dict[str, str]:
 
 
 def _only_adding(context: CheckContext) -> set[str]:
-    """Return the paths whose operations leave every name of the module bound."""
+    """Return the paths whose operations keep every name of the module bound."""
     actions: dict[str, set[str]] = {}
     for operation in context.content.operations:
         action = "edited" if operation.symbol == "__all__" else operation.action
@@ -136,9 +136,9 @@ def _only_adding(context: CheckContext) -> set[str]:
 
 
 def _affected_modules(context: CheckContext, lost: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the shipped modules that may need something lost, with their content: parsing all of them takes long.
+    """Yield the shipped modules that may need something lost, with their content; the others are not parsed.
 
-    They mention it, and besides the module that had it, or one that exports it again by ``import *`` or lazily.
+    They mention it, and also the module that had it, or one that re-exports it by ``import *`` or lazily.
     """
     modules = context.after.modules
     homes, word = set(lost.values()), any_word(lost)
@@ -174,13 +174,13 @@ def _is_lost(context: CheckContext, reference: Reference) -> bool:
 
 
 def _holds(modules: ShippedModules, reference: Reference) -> bool | None:
-    """Return whether a tree has what is needed, lazy packages followed; None where that cannot be told."""
+    """Return whether a tree has what is needed, lazy packages followed; None if unknown."""
     known = reference.holds(modules)
     return has(modules, reference.module, reference.name) if known is None and reference.name else known
 
 
 def _lost_by_star(context: CheckContext, path: str, content: bytes, lost: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the lost names that an unchanged module has by a star import, with the lines that read them."""
+    """Yield the lost names that an unchanged module gets by a star import, with the lines that read them."""
     name, surface = context.name(path), context.parsed.surface(content)
     if path in context.tree.changed or not surface.stars:
         return
@@ -192,7 +192,7 @@ def _lost_by_star(context: CheckContext, path: str, content: bytes, lost: Iterab
 
 
 def _named_in_settings(context: CheckContext, lost: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what is lost, with the places of shipped settings that name it in full."""
+    """Yield lost names, with the places in shipped settings that name them in full."""
     for path in sorted(context.after.modules.places.values()):
         content = context.tree.after(path) if path.endswith(_SETTINGS) else None
         if not content:

@@ -40,7 +40,7 @@ class PackageNeed:
     node: ast.AST = field(compare=False, repr=False)
 
     def holds(self, there: SymbolLookup) -> bool | None:
-        """Return whether it is there; None where that cannot be told."""
+        """Return whether it exists; None if unknown."""
         modules = there.modules
         if self.kind == "name":
             return modules.offers(self.module, self.names[0]) if self.names else modules.exists(self.module)
@@ -58,13 +58,13 @@ class PackageNeed:
         return classes.declares(owner.origin, name) or classes.has(owner.origin, name)
 
     def holds_lazily(self, there: SymbolLookup) -> bool | None:
-        """Return whether a name is there as `holds` does, lazy packages followed, which takes long."""
+        """Return whether a name exists, like `holds`, with lazy packages followed, which is slow."""
         named = self.kind == "name" and self.names
         return has(there.modules, self.module, self.names[0]) if named else self.holds(there)
 
 
 def _resolved(there: SymbolLookup, module: str, names: tuple[str, ...]) -> ResolvedSymbol | None:
-    """Return what names of a module mean one after the other; None where one of them is not known."""
+    """Return what each name of a chain in a module stands for; None if one is unknown."""
     found = there.named(module, names[0] if names else "")
     if found is None or not names[1:]:
         return found
@@ -73,14 +73,14 @@ def _resolved(there: SymbolLookup, module: str, names: tuple[str, ...]) -> Resol
 
 
 def package_needs(there: SymbolLookup, path: str, is_foreign: Callable[[str], bool]) -> Iterator[PackageNeed]:
-    """Yield what a module uses of other distributions, except where it expects that this may not be there.
+    """Yield what a module uses of other distributions, except in code that expects its absence.
 
-    What stands below a test of a version is perhaps for another one, and is passed over.
+    Code below a test of a version may be for another one, and is skipped.
 
     Args:
-        there: all that is installed.
+        there: everything that is installed.
         path: of the module.
-        is_foreign: says whether a dotted name is another distribution's.
+        is_foreign: returns whether a dotted name is another distribution's.
     """
     module, modules = there.module(path), there.modules
     if module is None:
@@ -99,7 +99,7 @@ def package_needs(there: SymbolLookup, path: str, is_foreign: Callable[[str], bo
 
 
 class _Reader:
-    """Reads what a module uses beside what it imports."""
+    """Reads a module's uses of other distributions, imports excepted."""
 
     def __init__(self, modules: ShippedModules, path: str, module: Module, is_foreign: Callable[[str], bool]) -> None:
         self._is_foreign = is_foreign
@@ -113,7 +113,7 @@ class _Reader:
         self._exchanged = set(map(self._meant, stored))
 
     def needs(self, node: ast.AST) -> Iterator[PackageNeed]:
-        """Yield what one node uses."""
+        """Yield the needs of one node."""
         if isinstance(node, ast.Call):
             if module := self._dynamic(node):
                 yield PackageNeed(kind="name", module=module, names=(), text=ast.unparse(node), node=node)
@@ -137,7 +137,7 @@ class _Reader:
             yield PackageNeed(kind="keyword", module=module, names=names, keyword=keyword, text=text, node=call)
 
     def _dynamic(self, node: ast.AST) -> str:
-        """Return the foreign module that ``importlib.import_module("…")`` gives; empty for anything else."""
+        """Return the external module of ``importlib.import_module("…")``; empty for anything else."""
         if not isinstance(node, ast.Call) or last_name(node.func) != _BY_NAME or len(node.args) != 1:
             return ""
         given = node.args[0]
@@ -145,7 +145,7 @@ class _Reader:
         return text if isinstance(text, str) and self._is_foreign(text) else ""
 
     def _meant(self, node: ast.expr) -> tuple[str, tuple[str, ...]] | None:
-        """Return the foreign module that an expression leads to by what is imported, and the names behind it."""
+        """Return the external module that an expression refers to by imports, and the further names of its chain."""
         names: list[str] = []
         while isinstance(node, ast.Attribute):
             names.insert(0, node.attr)
@@ -159,7 +159,7 @@ class _Reader:
 
 
 def _texts(tree: ast.Module) -> dict[str, str]:
-    """Return the texts that a module's own names stand for, where they are given one once."""
+    """Return the string constants of a module's names that are assigned once."""
     found: dict[str, list[str]] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
@@ -170,7 +170,7 @@ def _texts(tree: ast.Module) -> dict[str, str]:
 
 
 def _unsure_nodes(nodes: Sequence[ast.AST]) -> set[ast.AST]:
-    """Return every node that expects its names to be missing, is for certain versions only, or does not run."""
+    """Return every node that expects missing names, is for certain versions only, or does not run."""
     conditions: set[str] = set()
     answers = [node for node in nodes if isinstance(node, ast.Assign) and _is_answer(node.value)]
     for _ in range(_RENAMES):
@@ -186,14 +186,14 @@ def _unsure_nodes(nodes: Sequence[ast.AST]) -> set[ast.AST]:
 
 
 def _is_answer(value: ast.expr) -> bool:
-    """Return whether a value may be the answer to such a question, and is not only made with one."""
+    """Return whether a value may be the result of such a test, and does not only use one."""
     if isinstance(value, ast.Call):
         return last_name(value.func) in _ASKING or "version" in last_name(value.func).lower()
     return isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Name))
 
 
 def _is_condition(test: ast.AST, conditions: set[str]) -> bool:
-    """Return whether a test asks for a version, or whether something is there."""
+    """Return whether a test is about a version, or about the existence of something."""
     names = {*map(last_name, ast.walk(test))}
     if names & conditions or any("version" in name.lower() for name in names):
         return True
@@ -201,12 +201,12 @@ def _is_condition(test: ast.AST, conditions: set[str]) -> bool:
 
 
 def _asks_itself(call: ast.Call) -> bool:
-    """Return whether an object is asked for something of its own, as ``hasattr(self, …)``, and no distribution is."""
+    """Return whether a test is about an object's own attribute, as ``hasattr(self, …)``, and about no distribution."""
     return bool(call.args) and ast.unparse(call.args[0]).partition(".")[0] in ("self", "cls")
 
 
 def _conditional_parts(node: ast.AST, conditions: set[str]) -> Iterator[ast.AST]:
-    """Yield what below a node is for another version, or for when something else is not there."""
+    """Yield the parts of a node for another version, or for the absence of something."""
     if isinstance(node, ast.ExceptHandler) and node.type and _MISSING & {*map(last_name, ast.walk(node.type))}:
         yield from node.body
     elif isinstance(node, ast.If) and _is_condition(node.test, conditions):

@@ -1,4 +1,4 @@
-"""Patched tree: what it must satisfy before it may be shipped, and an overlay applied so that it does."""
+"""Patched tree: applies an overlay, and runs every check on the result before it is shipped."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _Check: TypeAlias = Callable[[CheckContext, ProblemReport], None]
 def apply_overlay(
     content: Content, upstream: SourceTree, *, absent: frozenset[str] = frozenset(), model: Model | None = None
 ) -> Applied:
-    """Merge everything an overlay says into its pinned upstream, and check the tree that this gives.
+    """Apply an overlay to its pinned upstream, and check the result.
 
     Args:
         content: the overlay.
         upstream: its files at the pin.
         absent: paths the commit holds and this source is known to lack; operations on them are
             listed as not applied instead of failing.
-        model: of upstream's files, where there is one already.
+        model: of upstream's files, if there is one already.
 
     Raises:
         MergeError: with everything that does not fit, or else with every mistake that a check finds.

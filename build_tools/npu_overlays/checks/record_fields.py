@@ -1,4 +1,4 @@
-"""Record fields: records of upstream's that take their arguments otherwise, since one of their bases was changed."""
+"""Record fields: upstream records whose positional arguments move, because a base was changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from npu_overlays.model.record_classes import RecordClasses
 
 
 def report_record_fields(context: CheckContext, report: ProblemReport) -> None:
-    """Report fields of a record that move those of its heirs, and those that make a named tuple longer."""
+    """Report fields of a record that move its heirs' arguments, and fields that lengthen a named tuple."""
     graph = context.after.classes
     before = RecordClasses(context.before.classes, lambda: context.prescan.structs)
     after = RecordClasses(graph, lambda: context.prescan.structs)
@@ -32,7 +32,7 @@ def report_record_fields(context: CheckContext, report: ProblemReport) -> None:
 
 
 def _gained(before: RecordClasses, after: RecordClasses, symbol: Symbol) -> list[str]:
-    """Return the fields of a class of upstream's that are not where upstream has them, new ones first."""
+    """Return the fields of an upstream class that are not at upstream's position, new ones first."""
     if before.graph.node(symbol) is None:
         return []
     old = [one.name for one in before.fields(symbol) if one.kind == "|"]
@@ -43,13 +43,13 @@ def _gained(before: RecordClasses, after: RecordClasses, symbol: Symbol) -> list
 
 
 def _shifted(before: RecordClasses, after: RecordClasses, symbol: Symbol) -> list[str]:
-    """Return the parameters of a class that are no longer where its own callers give them."""
+    """Return the parameters of a class that are no longer at the position of its callers' arguments."""
     old, new = before.positions(symbol) or [], after.positions(symbol) or []
     return [name for at, name in enumerate(old) if name in new and new.index(name) != at]
 
 
 def _moved(graph: ClassGraph, before: RecordClasses, after: RecordClasses, base: Symbol) -> list[str]:
-    """Return the heirs of a class whose own parameters are no longer where callers give them."""
+    """Return the heirs of a class whose parameters are no longer at the position of their callers' arguments."""
     found: list[str] = []
     for heir in graph.heirs(base):
         old, new = before.positions(heir), after.positions(heir)

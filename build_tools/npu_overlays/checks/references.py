@@ -1,4 +1,4 @@
-"""References: module → what it needs of the shipped packages."""
+"""References: module → the names and modules that it needs of the shipped packages."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Reference:
     runs: bool = True  # whether Python evaluates it, and not only a type checker
 
     def holds(self, modules: ShippedModules) -> bool | None:
-        """Return whether a tree has what is needed; None where that cannot be told."""
+        """Return whether a tree has what is needed; None if unknown."""
         if not self.runs and self.module and self.name in modules.surface(self.module).typing_only:
             return True
         return modules.offers(self.module, self.name) if self.name and self.module else modules.exists(self.module)
 
 
 def references(nodes: Sequence[ast.AST], module: str, modules: ShippedModules) -> Iterator[Reference]:
-    """Yield what a module needs of the shipped packages, except where it expects that this may be missing.
+    """Yield what a module needs of the shipped packages, except in code that expects its absence.
 
     Args:
         nodes: its whole syntax.
@@ -66,18 +66,18 @@ def references(nodes: Sequence[ast.AST], module: str, modules: ShippedModules) -
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the name most like one that is missing, as an error hints at it; empty where none is like it."""
+    """Return the name that is most similar to a missing one, for a hint, or an empty text."""
     close = difflib.get_close_matches(name, [*known], n=1)
     return f"nearest: `{close[0]}`" if close else ""
 
 
 def any_word(words: Iterable[str]) -> re.Pattern[bytes]:
-    """Return the pattern that finds one of some words in a text: parsing all modules takes long."""
+    """Return a pattern that finds one of some words in a text, to avoid parsing."""
     return re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(set(words))))
 
 
 def guarded_parts(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what stands directly below a node and does not run, or expects that what it needs may be missing."""
+    """Yield the direct children of a node that do not run, or that expect missing names."""
     if isinstance(node, (ast.Try, ast.With, ast.AsyncWith)):
         handlers = [handler.type for handler in node.handlers] if isinstance(node, ast.Try) else node.items
         caught = any(handler is None or _EXPECTED & _names(handler) for handler in handlers)
@@ -102,7 +102,7 @@ def _names(*nodes: ast.AST) -> set[str]:
 
 
 def _needed(one: Imported, node: ast.Import | ast.ImportFrom) -> Reference:
-    """Return what a name that is imported needs."""
+    """Return what an imported name needs."""
     if isinstance(node, ast.Import):
         return Reference(module=one.alias.name, name="", node=node, text=f"import {one.alias.name}")
     text = f"from {'.' * node.level}{node.module or ''} import {one.name}"
@@ -112,7 +112,7 @@ def _needed(one: Imported, node: ast.Import | ast.ImportFrom) -> Reference:
 def _attributes(
     nodes: Sequence[ast.AST], guarded: set[ast.AST], known: dict[str, str], modules: ShippedModules
 ) -> Iterator[Reference]:
-    """Yield ``m.name`` where `m` is in all of the module nothing but a shipped module."""
+    """Yield ``m.name`` if `m` is a shipped module everywhere in the module."""
     if not known:
         return
     attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
@@ -124,7 +124,7 @@ def _attributes(
 
 
 def _is_module(one: Imported, modules: ShippedModules) -> bool:
-    """Return whether what is imported is a shipped module: a function can have the name of its module."""
+    """Return whether an imported name is a shipped module, and not a function named like its module."""
     if not modules.owns(one.full) or not modules.holds(one.full):
         return False
     return not one.name or bool(modules.inner_module(one.module, one.name))
@@ -133,7 +133,7 @@ def _is_module(one: Imported, modules: ShippedModules) -> bool:
 def _chain(
     node: ast.Attribute, known: dict[str, str], modules: ShippedModules, set_here: set[str]
 ) -> Iterator[Reference]:
-    """Yield what ``a.b.c`` needs: the first name on the way that is no module."""
+    """Yield what ``a.b.c`` needs: the first name in it that is no module."""
     parts: list[ast.Attribute] = []
     root: ast.expr = node
     while isinstance(root, ast.Attribute):

@@ -1,4 +1,4 @@
-"""Ruff: texts of modules → the names in them that nothing binds, and what is no Python of the lowest version."""
+"""Ruff: texts of modules → unbound names, and syntax errors for the lowest supported Python."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = re.compile("`([^`]+)`")
 
 @dataclass(frozen=True, kw_only=True)
 class RuffFinding:
-    """What ruff says of one place."""
+    """One finding of ruff."""
 
     kind: FindingKind  # what is wrong there
     name: str  # the name, or the message of a syntax error
@@ -34,7 +34,7 @@ class RuffFinding:
 
 
 def findings(texts: Sequence[tuple[str, bytes]]) -> list[list[RuffFinding]]:
-    """Return what ruff says of each text, given the name of its file and its bytes."""
+    """Return ruff's findings for each text, given its file name and its bytes."""
     if not texts:
         return []
     entries: list[list[dict[str, Any]]] = [[] for _ in texts]
@@ -50,7 +50,7 @@ def findings(texts: Sequence[tuple[str, bytes]]) -> list[list[RuffFinding]]:
 
 
 def _entries(folder: str) -> list[dict[str, Any]]:
-    """Run ruff on every file of a folder and return what it says, as it says it."""
+    """Run ruff on a folder and return its raw findings."""
     options = ["--isolated", "--no-cache", "--exit-zero", "--ignore-noqa", "--output-format=json"]
     rules = [f"--select={','.join(_RULES)}", f"--target-version={LOWEST_PYTHON}"]
     output = process.run([sys.executable, "-m", "ruff", "check", *options, *rules, folder])
@@ -59,7 +59,7 @@ def _entries(folder: str) -> list[dict[str, Any]]:
 
 
 def _at_offsets(content: bytes, entries: list[dict[str, Any]]) -> list[RuffFinding]:
-    """Return findings at byte offsets instead of the lines and characters that ruff counts."""
+    """Return findings with byte offsets instead of ruff's lines and columns."""
     text = as_utf8(content)
     lines = text.splitlines(keepends=True) or [b""]
     starts = line_starts(lines)

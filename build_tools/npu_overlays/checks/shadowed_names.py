@@ -1,4 +1,4 @@
-"""Shadowed names: patched tree → names a module gained that mean something else to upstream's other code."""
+"""Shadowed names: patched tree → names a module gained that have another meaning for upstream's other code."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _RENAME = "give it another name"
 
 
 def report_shadowed_names(context: CheckContext, report: ProblemReport) -> None:
-    """Report names the overlay gives to upstream's modules where others get something else by them so far.
+    """Report names that the overlay adds to upstream's modules and that others so far resolve to something else.
 
-    That is a module of a package, what a star import of the same module brings, and what other modules, which take
-    everything by ``*``, read as a builtin or from elsewhere.
+    They resolve to a submodule, to a name of a star import, or, in modules that star-import this one, to a builtin or
+    another module's name.
     """
     starred: dict[str, frozenset[str]] = {}
     for path in sorted(context.tree.changed):
@@ -35,7 +35,7 @@ def report_shadowed_names(context: CheckContext, report: ProblemReport) -> None:
 
 
 def _hidden_by(context: CheckContext, path: str, name: str) -> Iterator[str]:
-    """Yield what others that take a name from a module of upstream's get so far."""
+    """Yield what a name of an upstream module means to its importers so far."""
     module, before = context.name(path), context.before.modules
     inner = f"{module}.{name}"
     own = {f"from . import {name}", f"from {module} import {name}", f"import {inner} as {name}"}
@@ -49,7 +49,7 @@ def _hidden_by(context: CheckContext, path: str, name: str) -> Iterator[str]:
 
 
 def _statements(context: CheckContext, path: str, name: str) -> set[str]:
-    """Return the imports of a name that operations on a module bring."""
+    """Return the imports of a name by operations on a module."""
     found: set[str] = set()
     for operation in context.content.operations:
         if operation.path == path:
@@ -58,7 +58,7 @@ def _statements(context: CheckContext, path: str, name: str) -> set[str]:
 
 
 def _report_starred(context: CheckContext, report: ProblemReport, gains: Mapping[str, Iterable[str]]) -> None:
-    """Report names that star imports bring only now, to modules that read something else by them.
+    """Report names that star imports bring only now, to modules that resolve them to something else.
 
     Args:
         context: what is checked.
@@ -68,7 +68,7 @@ def _report_starred(context: CheckContext, report: ProblemReport, gains: Mapping
     words = {name.encode() for name in set[str]().union(*gains.values())}
     for other in sorted(context.prescan.stars & {*context.after.modules.paths.values()}):
         content = context.tree.before(other) or b""
-        # Parsing takes long, and few of the modules that import everything of another mention what was gained.
+        # Few of the modules with a star import mention a gained name; the others need not be parsed.
         mentioned = any(word in content for word in words)
         if not mentioned or context.parsed.tree(content) is None or not context.parsed.surface(content).stars:
             continue
@@ -83,7 +83,7 @@ def _report_starred(context: CheckContext, report: ProblemReport, gains: Mapping
 
 
 def _reaches(context: CheckContext, other: str, path: str, name: str) -> bool:
-    """Return whether a star import of one module brings a name that another one gained."""
+    """Return whether a star import of one module brings a name that another module gained."""
     if other == path:
         return False
     before, after = context.before.modules, context.after.modules
@@ -92,7 +92,7 @@ def _reaches(context: CheckContext, other: str, path: str, name: str) -> bool:
 
 
 def _report_hiding_modules(context: CheckContext, report: ProblemReport) -> None:
-    """Report new modules that, once imported, stand where their package has something else of that name."""
+    """Report new modules that, once imported, replace another attribute of their package."""
     files = {file.path: file.file for file in context.content.files}
     before = context.before.modules
     for path in sorted(context.tree.changed):
@@ -109,7 +109,7 @@ def _report_hiding_modules(context: CheckContext, report: ProblemReport) -> None
 
 
 def _imports_it(context: CheckContext, node: ast.AST, package: str, leaf: str) -> bool:
-    """Return whether a statement of a package imports a module of its own."""
+    """Return whether a statement of a package imports a submodule."""
     taken = context.before.modules.imported(package, node)
     return any((one.local, one.module, one.name) == (leaf, package, leaf) for one in taken)
 

@@ -1,7 +1,7 @@
-"""Undefined names: patched modules → names used in them that nothing binds, and text that Python cannot read.
+"""Undefined names: patched modules → names that nothing binds, and syntax errors.
 
-What upstream's own text leaves undefined is upstream's business: each place is compared with the place it was at there,
-so that the same name at another place, or in the overlay's text, is found.
+What upstream's own text leaves undefined is upstream's business: each place is compared with its place upstream, so the
+same name elsewhere, or in the overlay's text, is found.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Place: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class UndefinedName:
-    """One place that names what nothing binds."""
+    """One read of an undefined name."""
 
     module: PatchedModule
     kind: FindingKind | ConditionalKind  # why; "syntax" where the text is no Python of the lowest version
@@ -49,7 +49,7 @@ class UndefinedName:
 
 
 def report_undefined_names(context: CheckContext, report: ProblemReport) -> None:
-    """Report names of patched modules that nothing binds, and text that the lowest supported Python cannot read."""
+    """Report undefined names of patched modules, and text that the lowest supported Python cannot parse."""
     counts: Counter[tuple[str, str]] = Counter()
     for one in _undefined_names(context.modules, context.parsed):
         path, stars = one.module.path, list[str]()
@@ -67,7 +67,7 @@ def report_undefined_names(context: CheckContext, report: ProblemReport) -> None
 
 
 def _complaint(one: UndefinedName, culprit: Culprit, stars: list[str]) -> tuple[str, str]:
-    """Return what is wrong with an undefined name in the overlay's text, and what to do."""
+    """Return the problem of an undefined name in the overlay's text, and what to do."""
     place = "" if culprit.kind == "file" else f" in {one.module.path}"
     if one.kind == "syntax":
         return f"line {one.line} of the patched {one.module.path}: {one.name}", f"write what Python {_LOWEST} reads"
@@ -105,7 +105,7 @@ def _undefined_names(modules: Iterable[PatchedModule], parsed: ParsedModules) ->
 def _named_by_ruff(
     module: PatchedModule, before: list[RuffFinding], after: list[RuffFinding]
 ) -> Iterator[UndefinedName]:
-    """Yield what ruff finds in the patched module, without what it finds at the same places of upstream's."""
+    """Yield ruff's findings in the patched module that are not at the same places upstream."""
     known: dict[str, list[int]] = {}
     for one in before:
         known.setdefault(one.name, []).append(one.offset)
@@ -122,7 +122,7 @@ def _named_by_ruff(
 
 
 def _is_excused(one: UndefinedName, parsed: ParsedModules) -> bool:
-    """Return whether a name stands in the annotation of a local variable, which nothing reads, or is closed over."""
+    """Return whether a name is in a local variable's annotation, which nothing evaluates, or is closed over."""
     if module := parsed.module(one.module.after):
         for node in local_annotations(module.nodes):
             if one.offset in range(*module.span(node.annotation)):
@@ -131,7 +131,7 @@ def _is_excused(one: UndefinedName, parsed: ParsedModules) -> bool:
 
 
 def _is_closed_over(one: UndefinedName, parsed: ParsedModules) -> bool:
-    """Return whether a function around the one that reads a name binds it: ruff takes a `del` there for its end."""
+    """Return whether an enclosing function binds a name: ruff takes a `del` there for its end."""
     for scope in parsed.scopes(one.module.after).all:
         for load in scope.loads:
             if load.name == one.name and parsed.offset(one.module.after, load.at) == one.offset:
@@ -154,7 +154,7 @@ def _conditionally_bound(module: PatchedModule, parsed: ParsedModules) -> Iterat
 
 
 def _conditional_reads(content: bytes, parsed: ParsedModules) -> dict[tuple[ConditionalKind, str], list[_Place]]:
-    """Return the places where code that runs reads a name that the module only seems to bind, by why and by name."""
+    """Return the reads, in code that runs, of names that the module only seems to bind, by reason and name."""
     nodes = parsed.nodes(content) if _CONDITIONAL.search(content) else []
     if not nodes:
         return {}
@@ -172,7 +172,7 @@ def _conditional_reads(content: bytes, parsed: ParsedModules) -> dict[tuple[Cond
 
 
 def _global_only(nodes: Iterable[ast.AST], scopes: Scopes) -> set[str]:
-    """Return the names declared ``global`` that no binding gives a first value."""
+    """Return the names declared ``global`` that nothing else binds."""
     declared: set[str] = set()
     extended: set[ast.expr] = set()
     for node in nodes:
@@ -193,7 +193,7 @@ def _global_only(nodes: Iterable[ast.AST], scopes: Scopes) -> set[str]:
 def _is_left_by_upstream(context: CheckContext, one: UndefinedName, counts: Counter[tuple[str, str]]) -> bool:
     """Return whether upstream's text of the operation's symbol leaves a name undefined too.
 
-    An operation may leave as many places undefined as it found, and none elsewhere.
+    An operation may leave as many undefined places as it found, and none elsewhere.
 
     Args:
         context: what is checked.
@@ -219,14 +219,14 @@ def _is_left_by_upstream(context: CheckContext, one: UndefinedName, counts: Coun
 
 
 def _changed_spans(module: Module | None, operation: Operation) -> Iterator[tuple[int, int]]:
-    """Yield the bytes of upstream's definitions of what an operation changes."""
+    """Yield the byte ranges of upstream's definitions that an operation changes."""
     if module is not None:
         for one in chosen(module, operation.symbol):
             yield module.offset(one.first_line), module.span(one.node)[1]
 
 
 def _taken_over(module: Module | None, operation: Operation) -> Iterator[tuple[int, int]]:
-    """Yield the bytes of what a wrapper has from upstream's text, since its own leaves it out."""
+    """Yield the byte ranges of upstream's text that a wrapper takes over."""
     own = ast.parse(operation.text).body[0]
     if module is None or not isinstance(own, FUNCTIONS):
         return

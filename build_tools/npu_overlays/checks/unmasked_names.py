@@ -1,6 +1,6 @@
-"""Unmasked names: patched tree → names that upstream's own text gets from elsewhere since a patch removed a binding.
+"""Unmasked names: patched tree → names with another binding for upstream's text, because a patch removed one.
 
-What operations take away is asked where they are merged.
+The merge checks removals by operations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from npu_overlays.model.scopes import Load, Scope
 
 
 def report_unmasked_names(context: CheckContext, report: ProblemReport) -> None:
-    """Report names that a patch takes away, where upstream's own text then reads another binding of the name."""
+    """Report names that a patch removes and that upstream's own text then resolves to another binding."""
     for one in context.modules:
         if one.before is None or not context.attribution.is_patched(one.path):
             continue
@@ -34,7 +34,7 @@ def report_unmasked_names(context: CheckContext, report: ProblemReport) -> None:
 
 
 def _taken(one: PatchedModule, before: Module) -> set[str]:
-    """Return the names that lost a binding of upstream's."""
+    """Return the names that lost an upstream binding."""
     kept: list[range] = []
     for part in one.authorship.stretches:
         if part.origin is not None:
@@ -48,7 +48,7 @@ def _taken(one: PatchedModule, before: Module) -> set[str]:
 
 
 def _is_there(context: CheckContext, one: PatchedModule, after: Module, scope: Scope, load: Load) -> bool:
-    """Return whether a name has a binding that the overlay did not write for it."""
+    """Return whether a name has bindings, and the overlay wrote none of them."""
     bindings = scope.owner(load.name).bindings.get(load.name, [])
     if bindings:
         return all(one.authorship.origin(after.span(binding.node)[0]) is not None for binding in bindings)

@@ -82,15 +82,16 @@ def _run(options: Options, console: Console) -> int:
         outcomes = build_all(overlays, options.choice, options.out, policy)
     outcomes += tuple(FailedBuild(overlay=name, error=error) for name, error in unread.items())
     if options.json:
-        console.json(list(map(_as_json, outcomes)))
+        console.json(list(map(as_json, outcomes)))
     else:
-        _report(console, outcomes, table=options.all or policy.keep_going or options.jobs is not None)
+        report(console, outcomes, table=options.all or policy.keep_going or options.jobs is not None)
     if errors := [one.error for one in outcomes if isinstance(one, FailedBuild)]:
         raise type(errors[0])(chain.from_iterable(error.problems for error in errors))
     return 0
 
 
-def _report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool) -> None:
+def report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool = False) -> None:
+    """Print what was built, as a table or with the summary of each."""
     built = [one for one in outcomes if isinstance(one, BuiltWheels)]
     for one in built:
         if one.instead_of:
@@ -125,7 +126,8 @@ def _cells(one: BuildOutcome) -> tuple[str, ...]:
     return one.overlay, one.state, f"{one.seconds:.1f}", str(one.wheel) if isinstance(one, BuiltWheels) else ""
 
 
-def _as_json(one: BuildOutcome) -> dict[str, object]:
+def as_json(one: BuildOutcome) -> dict[str, object]:
+    """Return the outcome of a build as JSON."""
     head = {"overlay": one.overlay, "outcome": one.state, "seconds": round(one.seconds, 3)}
     if isinstance(one, FailedBuild):
         return {**head, "problems": list(map(asdict, one.error.problems))}

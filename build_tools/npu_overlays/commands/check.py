@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from npu_overlays.authoring.port.history import UpstreamHistory
-from npu_overlays.checks.cross_package import StackMember, stack_mismatches
+from npu_overlays.checks.cross_package import StackMember, StackMismatches, stack_mismatches
 from npu_overlays.checks.risk_lint.risks import OverlayRisks, overlay_risks, risk_problems
 from npu_overlays.commands.command import Command, Selection, flag, json_option
 from npu_overlays.commands.console import Console
@@ -17,9 +17,10 @@ from npu_overlays.contracts.contract_drift import drift_notices, without_lines
 from npu_overlays.contracts.drop_conditions import met_drop_conditions
 from npu_overlays.contracts.runtime_coverage import load_coverage, uncovered_operations
 from npu_overlays.contracts.unused_bounds import unused_bounds
-from npu_overlays.errors import MergeError, Problem, by_cause
+from npu_overlays.errors import MergeError, OverlayError, Problem, by_cause
 from npu_overlays.overlay.overlay_folders import pins_on
 from npu_overlays.overlay.project import Overlay
+from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.pipeline.loader import Loader
 from npu_overlays.pipeline.preparation import Prepared, each, joined, load
 from npu_overlays.sources.cache import cache_root
@@ -65,29 +66,12 @@ class Options(Selection):
 
 
 def _run(options: Options, console: Console) -> int:
-    overlays = select(options)
-    loader = Loader(overlays, options.choice)
-    checked, errors = each(overlays, lambda overlay: _checked(overlay, loader))
-    prepared = [one.prepared for one in checked]
-    dangers = risk_problems([one.looked for one in checked], shared=_shared(prepared))
-    stacks = list(map(stack_mismatches, _stacks(prepared)))
+    found = check(select(options), options.choice)
     if options.json:
-        console.json([{**one.prepared.record, "dangers": _as_json(one.looked)} for one in checked])
+        console.json(as_json(found))
     else:
-        for one in checked:
-            _report(console, one, due=not options.due)
-        console.warnings(() if options.strict else dangers)
-        console.notices(dict.fromkeys(chain.from_iterable(stack.notices for stack in stacks)))
-    problems: list[Problem] = []
-    if options.due:
-        problems += chain.from_iterable(one.due for one in checked)
-    if options.strict:
-        problems += dangers
-    problems += chain.from_iterable(stack.problems for stack in stacks)
-    if problems:
-        errors.append(MergeError(dict.fromkeys(problems)))
-    if errors:
-        raise joined(errors)
+        report(console, found, due=not options.due, dangers=not options.strict)
+    refuse(found, due=options.due, strict=options.strict)
     return 0
 
 
@@ -100,8 +84,59 @@ class _Checked:
     due: Sequence[Problem]
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckResult:
+    """What is found of several overlays."""
+
+    checked: Sequence[_Checked]  # those that fit
+    errors: Sequence[OverlayError]  # why the others do not
+    dangers: Sequence[Problem]  # what is dangerous in those that fit, and not accepted
+    stacks: Sequence[StackMismatches]  # what overlays of one stack ask of each other in vain
+
+
+def check(overlays: Sequence[Overlay], choice: Choice) -> CheckResult:
+    """Return what a build of overlays would find."""
+    loader = Loader(overlays, choice)
+    checked, errors = each(overlays, lambda overlay: _checked(overlay, loader))
+    prepared = [one.prepared for one in checked]
+    return CheckResult(
+        checked=checked,
+        errors=errors,
+        dangers=risk_problems([one.looked for one in checked], shared=_shared(prepared)),
+        stacks=list(map(stack_mismatches, _stacks(prepared))),
+    )
+
+
+def refuse(found: CheckResult, *, due: bool = False, strict: bool = False) -> None:
+    """Raise `OverlayError` with every mistake, and with due or dangerous changes if these count as errors."""
+    problems: list[Problem] = []
+    if due:
+        problems += chain.from_iterable(one.due for one in found.checked)
+    if strict:
+        problems += found.dangers
+    problems += chain.from_iterable(stack.problems for stack in found.stacks)
+    errors = list(found.errors)
+    if problems:
+        errors.append(MergeError(dict.fromkeys(problems)))
+    if errors:
+        raise joined(errors)
+
+
+def report(console: Console, found: CheckResult, *, due: bool = True, dangers: bool = True) -> None:
+    """Print what is found, also what is due or dangerous where that is no error."""
+    for one in found.checked:
+        _report(console, one, due=due)
+    console.warnings(found.dangers if dangers else ())
+    console.notices(dict.fromkeys(chain.from_iterable(stack.notices for stack in found.stacks)))
+
+
+def as_json(found: CheckResult) -> list[dict[str, object]]:
+    """Return the record of each overlay that fits, with what is dangerous in it, as JSON."""
+    return [{**one.prepared.record, "dangers": _dangers(one.looked)} for one in found.checked]
+
+
 def _checked(overlay: Overlay, loader: Loader) -> _Checked:
-    """Return what is found of one overlay; raises `OverlayError` where a build would refuse it."""
+    """Return what is found of one overlay; raises `OverlayError` if a build would refuse it."""
     from npu_overlays.wheels.hatchling_archives import rehearse  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     prepared = rehearse(load(overlay, loader))
@@ -151,7 +186,7 @@ def _stacks(prepared: list[Prepared]) -> list[list[StackMember]]:
     return [list(map(sides.__getitem__, names)) for names in whole]
 
 
-def _as_json(looked: OverlayRisks) -> list[dict[str, object]]:
+def _dangers(looked: OverlayRisks) -> list[dict[str, object]]:
     dangers: list[dict[str, object]] = []
     for one in looked.risks:
         accepted = None if one.accepted is None else one.accepted.reason or one.change.why

@@ -181,7 +181,7 @@ class Selection:
 
     @property
     def choice(self) -> Choice:
-        """Where upstreams are to come from; raises `UsageError` where a variable asks for an unknown kind of source."""
+        """Where upstreams are to come from; raises `UsageError` if a variable asks for an unknown kind of source."""
         return choice_of(self.source, self.upstream)
 
 

@@ -22,7 +22,7 @@ from npu_overlays.errors import OutputError, Problem
 class _Plain(RichConsole):
     """A console that leaves a reader who has gone to its caller; rich would end the process with 1.
 
-    It prints lines as wide as they are, whatever COLUMNS and LINES say: at a width of 0 rich would print nothing.
+    It prints lines at full width and ignores COLUMNS and LINES: at a width of 0 rich would print nothing.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
@@ -36,10 +36,9 @@ class _Plain(RichConsole):
 class Console:
     """Standard output for results, standard error for progress and problems.
 
-    Whatever is printed for people holds no character that a terminal obeys
-    instead of showing it: names and reasons are other people's text. A reader
-    of the result who has seen enough (``| head``) does not stop the work.
-    Rich leaves colours out where NO_COLOR is set or nobody looks.
+    Text for people contains no character that a terminal obeys instead of showing it: names and reasons are other
+    people's text. A reader of the result who has seen enough (``| head``) does not stop the work. Rich leaves colours
+    out where NO_COLOR is set or nobody looks.
 
     Args:
         json_output: whether the result is JSON, and problems too.
@@ -65,7 +64,7 @@ class Console:
         self._watch = None
 
     def step(self, message: str) -> None:
-        """Show what is being done now, where it takes long enough to be seen."""
+        """Show the current step, if it lasts long enough to be seen."""
         if self._watch is not None:
             self._watch.step(readable(message))
 
@@ -91,13 +90,13 @@ class Console:
             self._tell(Text.assemble(("warning: ", "bold yellow"), _as_text(problem)))
 
     def raw(self, text: str) -> None:
-        """Print a result as it is, in UTF-8 whatever the terminal says; on a terminal without what that would obey."""
+        """Print a result unchanged, always in UTF-8; on a terminal, without control characters."""
         if sys.stdout is not None and sys.stdout.isatty():
             text = readable(text, keep="\n\t")
         self._quiet()
         self._result(lambda: _write(text))
 
-    def json(self, value: Any) -> None:  # whatever JSON holds
+    def json(self, value: Any) -> None:  # any JSON value
         """Print a result as JSON."""
         self.raw(_json(value))
 
@@ -135,7 +134,7 @@ class Console:
             _discard(sys.stderr)
 
     def _result(self, write: Callable[[], None]) -> None:
-        """Write a part of the result; raises `OutputError` where it is lost although somebody waits for it."""
+        """Write a part of the result; raises `OutputError` if it is lost although somebody waits for it."""
         try:
             write()
         except BrokenPipeError:
@@ -170,7 +169,7 @@ def _as_text(problem: Problem) -> str:
     return readable(text, keep="\n")
 
 
-def _json(value: Any) -> str:  # whatever JSON holds
+def _json(value: Any) -> str:  # any JSON value
     text = json.dumps(value, ensure_ascii=False, indent=2)
     with suppress(UnicodeError):
         text = text.encode("utf-8", "surrogateescape").decode("utf-8")

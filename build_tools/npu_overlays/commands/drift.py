@@ -59,7 +59,7 @@ class Options(OneOverlay):
 
 
 def _range(options: Options) -> tuple[str, str]:
-    """Return where to begin, empty for the pin, and where to end; raises `UsageError` for a range that is none."""
+    """Return where to begin, empty for the pin, and where to end; raises `UsageError` for an invalid range."""
     first, dots, last = options.range.partition("..")
     if not dots or not last or last.startswith("."):
         what = f"`{options.range}` is no range"
@@ -97,7 +97,7 @@ def _walked(loaded: Loaded, ends: tuple[str, str], options: Options) -> tuple[Dr
     commits = [*every[:-1][:: options.step], every[-1]]
     # As it is written, and not written out for the pin: what empties a module does so on every commit.
     content = load_content(loaded.overlay, loaded.lock.metadata.version, loaded.lock.forms)
-    # The history holds the pin, whatever a clone of the user's has checked out.
+    # The history holds the pin, also if a clone of the user's has checked out something else.
     changed = _changed(content, acquire(loaded.overlay, "auto", repository)) if options.patches else {}
     step(f"walking {plural(len(commits), 'commit')}")
     walk = WalkSegment(

@@ -13,6 +13,7 @@ from npu_overlays.commands.selection import checked_root
 from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.overlay.overlay_folders import load_all
 from npu_overlays.overlay.source_choice import Choice
+from npu_summary.plurals import plural
 
 _DESCRIPTION = """\
 Look in the package index for releases that are newer than the newest pin of a
@@ -24,7 +25,7 @@ decide, and a report for people (report.md) and machines (report.json).
 The command of --prove runs once the wheels of a port are built, finds
 them by NPU_OVERLAYS_WHEELS, the overlays by NPU_OVERLAYS_ROOT and the name of
 the new one by NPU_OVERLAYS_NAME, and exits with 0 where all is well. What it
-prints is in proof.log.
+prints is in proof.log. An interrupt leaves the ports that are finished.
 
 examples:
   npu-overlays follow
@@ -50,7 +51,7 @@ class Options:
 
 
 def _run(options: Options, console: Console) -> int:
-    from npu_overlays.authoring.follow import follow, newest  # noqa: PLC0415  # hatchling takes a fifth of a second
+    from npu_overlays.authoring.follow import follow, newest, refuse_among  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     # Before anything is ported.
     if options.words and shutil.which(options.words[0]) is None:
@@ -58,19 +59,27 @@ def _run(options: Options, console: Console) -> int:
         raise UsageError(Problem(where="--prove", what=what, fix=fix))
     overlays = load_all(checked_root(options.root))
     _refuse_unknown(options.projects, {overlay.pin.project for overlay in overlays})
-    trials = []
+    refuse_among(options.root, options.out)
+    releases = []
     for overlay in newest(overlays, options.projects):
-        trials += follow(overlay, Choice(), options.out, options.words)
+        for release in follow(overlay, Choice(), options.out, options.words):
+            releases.append(release)
+            if not options.json:
+                console.notice(
+                    f"{release.folder.name}: {release.outcome}, {plural(release.left, 'part')} left to decide"
+                )
     if options.json:
-        console.json([trial.as_json() for trial in trials])
+        console.json([release.as_json() for release in releases])
         return 0
-    if not trials:
+    if not releases:
         console.line("no index has a release newer than the newest pins")
         return 0
     rows = []
-    for trial in trials:
-        project, seconds = trial.folder.name.partition("@")[0], f"{trial.seconds:.1f}"
-        rows.append((project, trial.version, trial.outcome, str(trial.left), seconds, str(trial.folder / "report.md")))
+    for release in releases:
+        project, seconds = release.folder.name.partition("@")[0], f"{release.seconds:.1f}"
+        rows.append(
+            (project, release.version, release.outcome, str(release.left), seconds, str(release.folder / "report.md"))
+        )
     console.table(_HEADINGS, rows)
     return 0
 

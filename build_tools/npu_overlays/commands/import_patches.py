@@ -73,7 +73,7 @@ _HEADINGS = ("finding", "what", "listed", "found", "where")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The patches, and what is said of the new overlays."""
+    """The patches, and the options for the new overlays."""
 
     root: Path
     folder: Path = option(type=whole_path, metavar="DIR", help="holds REPO/REV/NAME.patch, itself or in patch/")
@@ -124,7 +124,7 @@ def _run(options: Options, console: Console) -> int:
 
 
 def _request(options: Options) -> InitRequest:
-    """Return what is said of all new overlays."""
+    """Return the options for all new overlays."""
     return InitRequest(
         name="",
         repository=options.repository,

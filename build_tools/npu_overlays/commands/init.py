@@ -49,7 +49,7 @@ examples:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is said of the new overlay."""
+    """The options for the new overlay."""
 
     root: Path
     project: str = option(metavar="PROJECT", help="its name on the package index, e.g. attrs")
@@ -91,7 +91,7 @@ class Options:
 
 
 def _request(options: Options) -> InitRequest:
-    """Return what is said of the new overlay."""
+    """Return the options for the new overlay."""
     return InitRequest(
         name=options.project,
         release=options.release,

@@ -111,7 +111,7 @@ def _without(words: Sequence[str], option: str, *, takes_value: bool) -> Iterabl
 
 
 def _exchanged(word: str, name: str, value: str) -> str:
-    """Return what stands in the place of a word, which may be an option with its value: another one, or itself."""
+    """Return the replacement of a word, which may be an option with its value, or the word itself."""
     option, equals, given = word.partition("=") if word.startswith("--") else ("", "", word)
     is_path = Path(name).is_absolute() and at_home(given).absolute() == Path(name)
     return f"{option}{equals}{value}" if given == name or (given and is_path) else word

@@ -39,18 +39,27 @@ class Options(Selection):
 
 
 def _run(options: Options, console: Console) -> int:
-    report = _check if options.check else _write
+    handle = _check if options.check else _write
     choice = options.choice
-    _, errors = each(select(options), lambda overlay: report(derive_lock(overlay, choice), console))
+    _, errors = each(select(options), lambda overlay: handle(derive_lock(overlay, choice), console))
     if errors:
         raise joined(errors)
     return 0
 
 
 def _write(derived: DerivedLock, console: Console) -> None:
+    report(console, derived, changed=write(derived))
+
+
+def write(derived: DerivedLock) -> bool:
+    """Write a lock into the folder of its overlay, and return whether it changed; raises `OutputError`."""
     overlay = derived.content.overlay
     with held(f"{overlay.name} is locked"):
-        changed = write_lock(overlay.folder, derived.lock)
+        return write_lock(overlay.folder, derived.lock)
+
+
+def report(console: Console, derived: DerivedLock, *, changed: bool) -> None:
+    """Print what the user has to know of a lock that was written."""
     console.notices(derived.notices)
     console.line(_state(derived, "written" if changed else "up to date"))
 
@@ -62,7 +71,7 @@ def _check(derived: DerivedLock, console: Console) -> None:
         console.notices(derived.notices)
         fix = f"run `npu-overlays lock {overlay.argument}`"
         raise ConfigError(Problem(where=str(file), what="is missing or out of date", fix=fix))
-    console.line(_state(derived, "up to date"))  # whoever reviewed it has read the notices
+    console.line(_state(derived, "up to date"))  # its reviewer has read the notices
 
 
 def _state(derived: DerivedLock, state: str) -> str:

@@ -48,7 +48,7 @@ def source_notes(record: Changes, argument: str, *, verb: str) -> Iterator[str]:
     """
     upstream, name = record["upstream"], record["overlay"]["name"]
     if upstream["source"]["kind"] == "git" or not upstream["commit"]:
-        return  # a release alone is pinned, and nothing else could be had
+        return  # a release alone is pinned, and no other source could be read
     yield f"{name}: {verb} from the release archive {upstream['source'].get('archive')}, not from git"
     if upstream["missing"]:
         yield f"{name}: {_lacks(record, argument)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -129,7 +130,7 @@ def _run(options: Options, console: Console) -> int:
             folder = find_named(options.root, options.name).folder
             state = origin_of(folder)
             if not (folder / PORT_FILE).is_file():
-                console.notice(f"{folder.name} is finished: beside it is shown {state.origin}, the next older pin")
+                console.notice(f"{folder.name} is finished, so it is compared with {state.origin}, the next older pin")
             return _show(examine(folder, state, options.choice), options.show, console)
         started = start(find_named(options.root, options.name), options.to, options.choice) if options.to else None
         folder = started.overlay.folder if started else _unfinished(options)
@@ -164,6 +165,10 @@ def _report(console: Console, port: Port) -> None:
             console.line(line)
     console.line("")
     if port.is_finished:
+        if changed := [part.symbol for part in port.parts if part.verdict.kind == "body changed"]:
+            others = ", and each other part above" if len(changed) > 1 else ""
+            name = shlex.quote(changed[0])
+            console.line(f"compare old and new: npu-overlays port {port.new.argument} --show {name}{others}")
         console.line(f"finished, and locked: npu-overlays check {port.new.argument}", style="green")
         return
     console.problems(port.problems)
@@ -194,7 +199,7 @@ def _lines(cause: Cause, port: Port) -> Iterator[str]:
     for part in cause.parts:
         yield from _wrapped(f"{part.action} {part.name}", "    ", "      ")
         if part.is_open and port.states_itself(part):
-            yield from _wrapped(f"at {part.where}: edit it, or delete it", "      ", "        ")
+            yield from _wrapped(f"at {part.where}: edit or delete it", "      ", "        ")
     for text in cause.operations:
         yield ""
         for line in text.splitlines():

@@ -57,12 +57,12 @@ class Spinner:
 
 
 class Lines:
-    """In a pipe or a log: the current step in one line, at most one a second; a long one is told again.
+    """In a pipe or a log: the current step in one line, at most one a second; a long step is repeated.
 
     Args:
         say: prints a line.
         after: seconds without a line before one is printed.
-        again: seconds after which a step that goes on is told again.
+        again: seconds after which a step still in progress is repeated.
     """
 
     def __init__(self, say: Callable[[str], None], *, after: float = LINE_AFTER, again: float = _AGAIN_AFTER) -> None:

@@ -19,11 +19,11 @@ _ASKED = """\
 
 
 def reasons(new: Sequence[tuple[str, str]], why: str, *, ask: bool) -> Mapping[tuple[str, str], str]:
-    """Return the reason of each thing that is new; raises `UsageError` where one is missing.
+    """Return the reason of each thing that is new; raises `UsageError` if one is missing.
 
     Args:
         new: pairs of an action and its target.
-        why: the reason of all of it; empty where none was given.
+        why: the reason of all of it; empty if none was given.
         ask: whether a person at the terminal may be asked for them.
     """
     if why or not new:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.authoring.refresh.placement import LayerFile
-from npu_overlays.authoring.refresh.refresh import EDITED, RefreshOptions, RefreshResult, bring_up_to_date, refresh
+from npu_overlays.authoring.refresh.placement import LayerFile, undone_on_failure
+from npu_overlays.authoring.refresh.refresh import (
+    EDITED,
+    RefreshOptions,
+    RefreshResult,
+    bring_up_to_date,
+    refresh,
+    write_result,
+)
 from npu_overlays.commands.command import Command, OneOverlay, flag, json_option, one_line, option, whole_path
 from npu_overlays.commands.reasons import reasons
-from npu_overlays.commands.selection import find_named, select
-from npu_overlays.errors import listing
+from npu_overlays.commands.refresh_steps import UNDONE, StepResult, Steps, take
+from npu_overlays.commands.selection import select
+from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.interrupts import undisguised
+from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.overlay_folders import pins_on
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline.preparation import subject
@@ -41,8 +51,14 @@ and the work tree as you left it is kept as a commit.
 
 The reasons of what is new are given with --why, or asked for in $EDITOR.
 
+--lock, --check, --revise and --build then do what these commands do, in this
+order. Each includes the ones before it, except --revise, which you have to
+give. If one fails, nothing is written: the overlay and the work tree are as
+they were.
+
 examples:
   npu-overlays refresh verl@d62da49 ~/src/verl-npu --why "NPU has no bfloat16 here."
+  npu-overlays refresh verl@d62da49 ~/src/verl-npu --why "…" --revise --build
   npu-overlays refresh verl@d62da49 ~/src/verl-npu --dry-run
   npu-overlays refresh verl@d62da49 ~/src/verl-npu --into verl
 """
@@ -53,16 +69,48 @@ class Options(OneOverlay):
     """The overlay, its checkout, and how to bring that back."""
 
     folder: Path = option(type=whole_path, metavar="DIR", help="a work tree made by `npu-overlays checkout`")
-    why: str = option("--why", type=one_line, default="", metavar="TEXT", help="the reason for everything new")
+    why: str = option(
+        "--why", type=one_line, default="", metavar="TEXT", help="the reason for everything new, and for the revision"
+    )
     into: str = option(
         "--into", default="", metavar="LAYER", help="the layer that takes what is new (default: the pin)"
     )
     as_patch: bool = flag("--as-patch", "if operations of the pin cannot stay, write a patch in their place")
     dry_run: bool = flag("--dry-run", "prove and report, and write nothing")
+    lock: bool = flag("--lock", "then write overlay.lock")
+    check: bool = flag("--check", "then do what a build does, except writing a wheel")
+    revise: bool = flag("--revise", "then raise the revision, with --why as its reason, if anything changed since it")
+    build: bool = flag("--build", "then build the wheels")
+    out: Path | None = option("--out", type=whole_path, metavar="DIR", help="where wheels go (default: wheels)")
     json: bool = json_option()
+
+    @property
+    def steps(self) -> Steps:
+        """The steps to take afterwards."""
+        asked = {"lock": self.lock, "check": self.check, "revise": self.revise, "build": self.build}
+        typed = tuple(name for name, is_asked in asked.items() if is_asked)
+        return Steps(typed=typed, choice=self.choice, why=self.why, out=self.out or whole_path("wheels"))
+
+
+def _refuse_contradictions(options: Options) -> None:
+    """Raise `UsageError` where options do not go together."""
+    problems = []
+    typed = " ".join(f"--{name}" for name in options.steps.typed)
+    if options.dry_run and typed:
+        what, fix = f"writes nothing, and {typed} would", f"leave out --dry-run, or {typed}"
+        problems.append(Problem(where="--dry-run", what=what, fix=fix))
+    if options.revise and not options.why:
+        what = "needs the reason of the revision"
+        problems.append(Problem(where="--revise", what=what, fix='say what is new: --why "…"'))
+    if options.out and not options.build:
+        what = "says where wheels go, and none are built"
+        problems.append(Problem(where="--out", what=what, fix="build them too", options=(("--build", ""),)))
+    if problems:
+        raise UsageError(problems)
 
 
 def _run(options: Options, console: Console) -> int:
+    _refuse_contradictions(options)
     (overlay,) = select(options)
     choice = options.choice
     with about(overlay.name):
@@ -70,21 +118,34 @@ def _run(options: Options, console: Console) -> int:
             subject(overlay, choice),
             options.folder,
             lambda new: reasons(new, options.why, ask=not options.json),
-            RefreshOptions(into=options.into, as_patch=options.as_patch, dry_run=options.dry_run),
+            RefreshOptions(into=options.into, as_patch=options.as_patch),
         )
-        if done.files and not options.dry_run:
-            with undisguised("the overlay was refreshed, and the work tree is as you left it"):
-                now = subject(find_named(options.root, str(overlay.folder)), choice)
-                bring_up_to_date(done.checkout, now)
+        results = [] if options.dry_run else _written(done, options.steps, overlay)
     if options.json:
-        console.json(_as_json(done, options))
+        console.json(_as_json(done, options, results))
     else:
         _report(console, done, options, overlay)
+        for one in results:
+            one.report(console)
+    if (done.files or options.revise) and not options.dry_run:
+        with undisguised("the overlay was refreshed, and the work tree is as you left it"), about(overlay.name):
+            bring_up_to_date(done, subject(load_overlay(overlay.folder), choice))
     return 0
 
 
+def _written(done: RefreshResult, steps: Steps, overlay: Overlay) -> Sequence[StepResult]:
+    """Write the refreshed overlay and take the steps behind it, all or nothing; raises `OverlayError`."""
+    if not steps.names:
+        write_result(done)
+        return ()
+    with ExitStack() as undo:
+        undo.enter_context(undone_on_failure([(file.layer, file.path) for file in done.files], state=UNDONE))
+        write_result(done)
+        return take(steps, overlay, undo)
+
+
 def _outcomes(done: RefreshResult) -> list[dict[str, str]]:
-    """Return how each part of the overlay was written before, and how it is now; empty where it is not."""
+    """Return how each part of the overlay was written before, and how it is now; empty if it is not."""
     plan = done.plan
     rows: list[tuple[str, str, str]] = []
     for one in plan.operations:
@@ -123,7 +184,8 @@ def _report(console: Console, done: RefreshResult, options: Options, overlay: Ov
         return
     number = plural(len(done.files), "file")
     console.line(f"{name}: {number} refreshed; the wheel will be what was edited", style="green")
-    console.line(f"  what it depends on upstream:    npu-overlays lock {overlay.argument}")
+    if not options.steps.names:
+        console.line(f"  what it depends on upstream:    npu-overlays lock {overlay.argument}")
     console.line(f"  the work tree as you left it:   git -C {shlex.quote(str(done.checkout.folder))} show {EDITED}")
     for layer, pins in others_made_of(done.files, overlay):
         console.notice(f"{layer} is what {listing(pins)} is made of, too: npu-overlays lock --all, and check --all")
@@ -139,8 +201,8 @@ def others_made_of(files: Iterable[LayerFile], overlay: Overlay) -> list[tuple[s
     return found
 
 
-def _as_json(done: RefreshResult, options: Options) -> dict[str, object]:
-    return {
+def _as_json(done: RefreshResult, options: Options, results: Sequence[StepResult]) -> dict[str, object]:
+    answer: dict[str, object] = {
         "overlay": done.checkout.overlay,
         "folder": str(done.checkout.folder),
         "written": bool(done.files) and not options.dry_run,
@@ -153,6 +215,9 @@ def _as_json(done: RefreshResult, options: Options) -> dict[str, object]:
         "passed_over": list(done.passed_over),
         "nested": list(done.nested),
     }
+    if results:
+        answer["steps"] = {one.name: one.json for one in results}
+    return answer
 
 
 COMMAND = Command(

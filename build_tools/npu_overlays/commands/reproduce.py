@@ -1,4 +1,4 @@
-"""`reproduce`: a wheel → whether the overlays at hand give the same bytes, and if not, where they differ."""
+"""`reproduce`: a wheel → whether these overlays give the same bytes, and if not, where they differ."""
 
 from __future__ import annotations
 

@@ -70,21 +70,37 @@ def _check(options: Options) -> None:
 
 def _run(options: Options, console: Console) -> int:
     _check(options)
-    if options.all:
-        wanted = [one.overlay for one in _loaded(load_all(checked_root(options.root))) if not _is_revision(one)]
-    else:
-        wanted = _named(options)
-    paired = _paired(wanted)
-    revised = _revise([*wanted, *(overlay for overlay, _ in paired.values())], options.why)
+    wanted = changed(load_all(checked_root(options.root))) if options.all else _named(options)
+    planned = planned_revisions(wanted)
+    revise(planned, options.why)
     if options.json:
-        console.json([{"overlay": one.name, "revision": one.overlay.revision} for one in revised])
-        return 0
-    for one in revised:
-        _, due = paired.get(one.overlay.folder, (None, ""))
-        console.line(f"{one.name}: revision {one.overlay.revision}{f', as it is paired with {due}' if due else ''}")
-    if not revised:
-        console.line("every overlay is as its last revision")
+        console.json(list(map(as_json, planned)))
+    else:
+        report(console, planned)
     return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRevision:
+    """An overlay that gets its next revision."""
+
+    overlay: Overlay
+    number: int
+    due_to: str = ""  # the overlay that it is paired with and that changes; empty where the user asked for it
+
+
+def as_json(planned: PlannedRevision) -> dict[str, object]:
+    """Return a revision as JSON."""
+    return {"overlay": planned.overlay.name, "revision": planned.number}
+
+
+def report(console: Console, planned: Sequence[PlannedRevision]) -> None:
+    """Print which revisions were recorded."""
+    for one in planned:
+        due = f", as it is paired with {one.due_to}" if one.due_to else ""
+        console.line(f"{one.overlay.name}: revision {one.number}{due}")
+    if not planned:
+        console.line("every overlay is as its last revision")
 
 
 def _named(options: Options) -> list[Overlay]:
@@ -123,6 +139,11 @@ def _loaded(overlays: Sequence[Overlay]) -> list[Loaded]:
     return loaded
 
 
+def changed(overlays: Sequence[Overlay]) -> list[Overlay]:
+    """Return the overlays that differ from their last revision; raises `OverlayError`."""
+    return [one.overlay for one in _loaded(overlays) if not _is_revision(one)]
+
+
 def _is_revision(loaded: Loaded) -> bool:
     return is_revision(loaded, inputs_digest(input_files(loaded.overlay)))
 
@@ -151,18 +172,29 @@ def _readable(root: Path) -> list[Loaded]:
     return loaded
 
 
-def _revise(overlays: Sequence[Overlay], why: str) -> list[Loaded]:
-    """Write the next revision of each overlay; raises `OverlayError`, before anything is written, with all mistakes."""
-    before = _loaded(overlays)
+def planned_revisions(wanted: Sequence[Overlay]) -> list[PlannedRevision]:
+    """Return the next revisions of overlays, and of those that name them; raises `OverlayError`, with all mistakes."""
+    found = [PlannedRevision(overlay=one.overlay, number=_next(one)) for one in _loaded(wanted)]
+    paired = _paired(wanted)
+    due_to = {folder: due for folder, (_, due) in paired.items()}
+    for one in _loaded([overlay for overlay, _ in paired.values()]):
+        found.append(PlannedRevision(overlay=one.overlay, number=_next(one), due_to=due_to[one.overlay.folder]))
+    return found
+
+
+def _next(loaded: Loaded) -> int:
+    last = loaded.revisions[-1].number if loaded.revisions else 0
+    return max(last, loaded.overlay.revision) + 1
+
+
+def revise(planned: Sequence[PlannedRevision], why: str) -> None:
+    """Record revisions in the folders of their overlays; raises `OverlayError`."""
     with held("every revision is recorded"):
-        for one in before:
-            last = one.revisions[-1].number if one.revisions else 0
-            set_revision(one.overlay.folder, max(last, one.overlay.revision) + 1)
-        revised = _loaded([load_overlay(one.folder) for one in overlays])
-        for one in revised:
-            digest = revision_digest(one, inputs_digest(input_files(one.overlay)))
-            record_revision(one.overlay.folder, Revision(number=one.overlay.revision, why=why, sha256=digest))
-    return revised
+        for one in planned:
+            set_revision(one.overlay.folder, one.number)
+        for revised in _loaded([load_overlay(one.overlay.folder) for one in planned]):
+            digest = revision_digest(revised, inputs_digest(input_files(revised.overlay)))
+            record_revision(revised.overlay.folder, Revision(number=revised.overlay.revision, why=why, sha256=digest))
 
 
 COMMAND = Command(

@@ -15,7 +15,7 @@ from npu_overlays.paths import at_home
 
 
 def checked_root(folder: Path) -> Path:
-    """Return the folder of overlays; raises `ConfigError` where there is none, or it is an overlay itself."""
+    """Return the folder of overlays; raises `ConfigError` if there is none, or it is an overlay itself."""
     if (folder / CONFIG_FILE).is_file() and "@" in folder.name:
         what, options = "is an overlay, not a folder of overlays", (("--overlays", str(folder.parent)),)
         raise ConfigError(
@@ -47,7 +47,7 @@ def select_readable(selection: Selection) -> tuple[list[Overlay], dict[str, Over
 
 
 def _with_clones(overlays: list[Overlay], selection: Selection) -> list[Overlay]:
-    """Return overlays; raises `ConfigError` where a clone is named that none of them is for."""
+    """Return overlays; raises `ConfigError` if a clone is named that none of them is for."""
     known = {overlay.pin.project for overlay in overlays}
     for name, _ in selection.upstream:
         if name not in known:
@@ -57,7 +57,7 @@ def _with_clones(overlays: list[Overlay], selection: Selection) -> list[Overlay]
 
 
 def find_named(root: Path, name: str) -> Overlay:
-    """Return the overlay of a name, a tag or a path; raises `ConfigError` where there is none."""
+    """Return the overlay of a name, a tag or a path; raises `ConfigError` if there is none."""
     folder = at_home(name)
     if folder.name == CONFIG_FILE:
         folder = folder.parent

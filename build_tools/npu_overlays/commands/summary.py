@@ -1,4 +1,4 @@
-"""`summary`: a wheel file → what it says of itself."""
+"""`summary`: a wheel file → its summary."""
 
 from __future__ import annotations
 

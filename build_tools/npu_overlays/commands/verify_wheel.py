@@ -36,7 +36,7 @@ _KINDS = {
 }
 # They are made of no overlay and no upstream that a statement could name.
 _WITHOUT_STATEMENT = {"doctor", "recipes"}
-_RECORD_ALONE = "; no statement is written of it, so that its own RECORD alone vouches for its files"
+_RECORD_ALONE = "; it has no statement, so only its own RECORD vouches for its files"
 _NO_STATEMENT = "no statement beside it names these bytes; only its own RECORD says that these are as built"
 
 

@@ -1,4 +1,4 @@
-"""Baselines: the layers of an overlay → the locks of the pins that what they say was written for."""
+"""Baselines: the layers of an overlay → the locks of the pins that their operations were written for."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ Key = tuple[str, ...]
 
 
 def key_of(entry: Contract) -> Key:
-    """Return by what the contracts of one operation on different pins are known to be of the same."""
+    """Return the key by which contracts of one operation on different pins match."""
     return (*entry.place, entry.operation)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """What operations were written for: the contracts of another pin."""
+    """The contracts of another pin, for which operations were written."""
 
     name: str  # what it is called in messages
     version: Version | None  # upstream's; None for an earlier pin's lock in the same folder: all was written for it
     lock: Lock
 
     def holds(self, bounds: Bounds) -> bool:
-        """Return whether something with these bounds is applied there."""
+        """Return whether an item with these bounds applies there."""
         return self.version is None or bounds.hold(self.version)
 
     def contract(self, key: Key) -> Contract | None:
-        """Return what an operation met there."""
+        """Return an operation's contract there."""
         return next((entry for entry in self.lock.contracts if key_of(entry) == key), None)
 
     def of_patch(self, name: str) -> list[Contract]:
-        """Return what a patch changed there."""
+        """Return the symbols that a patch changed there."""
         return [entry for entry in self.lock.contracts if entry.patch == name]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Baselines:
-    """By layer, the pins its operations were written for, the nearest first, and what is to be said of unread ones."""
+    """By layer, the pins its operations were written for, nearest first, and notices about unreadable locks."""
 
     pins: Mapping[str, Sequence[Baseline]] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
 
     def at(self, layer: str, bounds: Bounds) -> list[Baseline]:
-        """Return the pins, nearest first, at which something of a layer with these bounds is applied."""
+        """Return the pins, nearest first, at which an item of a layer with these bounds applies."""
         return [one for one in self.pins.get(layer, ()) if one.holds(bounds)]
 
 
@@ -64,12 +64,12 @@ def baselines_of(
     *,
     first: bool = False,
 ) -> Baselines:
-    """Return what the operations of each layer of a pin were written for.
+    """Return the baselines of each layer of a pin.
 
     Args:
         overlay: the pin and its layers.
         lock: its lock.
-        before: the lock that this one takes the place of; where it was made for another pin, all was written for that.
+        before: the lock that this one replaces; if it was made for another pin, everything was written for that.
         lock_of: gives the lock of another pin; may raise `ConfigError`.
         first: whether the pin is locked for the first time: older than all others, it is compared with the next later.
     """
@@ -95,7 +95,7 @@ def baselines_of(
 
 
 def _nearest(known: list[tuple[Version, Baseline]], version: Version, *, also_later: bool) -> list[Baseline]:
-    """Return pins in the order in which operations are compared with them."""
+    """Return pins in the order of comparison, nearest first."""
     found = sorted((pair for pair in known if pair[0] <= version), key=lambda pair: pair[0], reverse=True)
     if not found and also_later:
         found = sorted(known, key=lambda pair: pair[0])
@@ -110,7 +110,7 @@ def _unread(overlay: Overlay, pin: Overlay, why: str) -> str:
 
 
 def _of_another_pin(before: Lock | None, lock: Lock) -> list[Baseline]:
-    """Return the lock that was in the pin's own folder, where it was made for another pin."""
+    """Return the earlier lock of the pin's own folder, if it was made for another pin."""
     if before is None or before.commit == lock.commit:
         return []
     return [Baseline(name=f"{LOCK_FILE} of {before.commit[:7]}", version=None, lock=before)]

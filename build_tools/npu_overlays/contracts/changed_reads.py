@@ -1,4 +1,4 @@
-"""Changed reads: what a lock keeps of reads, and another tree → what is not the same there, and who reads it."""
+"""Changed reads: the reads in a lock, and another tree → the symbols that differ there, and their readers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ReaderPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedRead:
-    """One symbol that is not what it was, and the places that read it."""
+    """One changed symbol, and the places that read it."""
 
     before: Read
     now: Read | None  # None where it is gone
@@ -44,7 +44,7 @@ class ChangedRead:
         return f"`{self.before.path}:{self.before.symbol}`: {', '.join(self.differences)}"
 
     def shown_places(self) -> str:
-        """Return the places in words, those of one definition that serves several targets together."""
+        """Return the places in words; the targets of one shared definition are grouped."""
         shown: dict[tuple[str, str], list[str]] = {}
         for one in self.places:
             shown.setdefault((one.where, one.written), []).append(one.reader.partition(" ")[2].rpartition("/")[2])
@@ -52,12 +52,12 @@ class ChangedRead:
 
 
 def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Content) -> tuple[ChangedRead, ...]:
-    """Return what is not the same in another tree of all that operations and added files read.
+    """Return the symbols read by operations and added files that differ in another tree.
 
     Args:
         before: of a lock.
         upstream: the other tree.
-        content: the overlay that is to apply there; what is not part of it, reads nothing.
+        content: the overlay to apply there; other readers do not count.
     """
     codes = {code.reader: code for code in OverlayCode(content).all}
     found: list[ChangedRead] = []
@@ -114,13 +114,13 @@ def _key_and_value(entry: str) -> tuple[str, str]:
 
 
 def _exchanged(old: str, new: str) -> str:
-    """Return two texts side by side; of what is long, a digest says nothing to a reader."""
+    """Return two texts side by side, or an empty text if only their digests differ."""
     old, new = _DIGEST.sub("…", old), _DIGEST.sub("…", new)
     return f" ({exchanged(old, new)})" if old != new else ""
 
 
 def _place(entry: str, codes: dict[str, CodePiece]) -> ReaderPlace | None:
-    """Return where something stands that reads, as the overlay is now; None where the overlay has it no more."""
+    """Return the current place of a reader in the overlay; None if it is gone."""
     reader, _, written = entry.rpartition(" ")
     code = codes.get(reader)
     if code is None:

@@ -1,4 +1,4 @@
-"""Contract check: the contracts of a lock and those of the source at hand → what is broken, or worth a look."""
+"""Contract check: the contracts of a lock and of the current source → broken contracts, and notices."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def check_contracts(
     overlay: str,
     argument: str,
 ) -> list[str]:
-    """Compare the locked contracts with the source at hand.
+    """Compare the locked contracts with the current source.
 
     Args:
         contracts: of the lock.
-        actual: of the same operations on the source at hand.
+        actual: of the same operations on the current source.
         operations: the operations, for messages.
         overlay: name of the overlay, for messages.
-        argument: what names it on a command line.
+        argument: its name on a command line.
 
     Returns:
-        Notices: what changed without harm for the contract.
+        Notices of changes that do not break a contract.
 
     Raises:
         MergeError: with every broken, missing and superfluous contract.
@@ -59,7 +59,7 @@ def check_contracts(
 
 
 def _harmless(locked: Contract, now: Contract, again: str) -> Iterator[str]:
-    """Yield what changed without harm: of upstream's, and of how the operation is written."""
+    """Yield the changes that do not break a contract: upstream's, and the operation's own."""
     named = f"the {now.operation} `{now.symbol}`"
     if soft := _differing_parts(locked, now, hard=False):
         yield f"the {soft} of {named} changed upstream"
@@ -69,7 +69,7 @@ def _harmless(locked: Contract, now: Contract, again: str) -> Iterator[str]:
 
 
 def warnings(contracts: Iterable[Contract], operations: Iterable[Operation]) -> Iterator[str]:
-    """Yield what to know of operations on this upstream, as the contracts say it; it stands in the lock."""
+    """Yield the notices about operations on this upstream that the contracts, and so the lock, contain."""
     where = _places(operations)
     for entry in contracts:
         at = where.get(entry.place, "")
@@ -88,12 +88,12 @@ def warnings(contracts: Iterable[Contract], operations: Iterable[Operation]) -> 
 
 
 def _places(operations: Iterable[Operation]) -> dict[ContractPlace, str]:
-    """Return where the operation of each contract is written."""
+    """Return the place of each contract's operation."""
     return {(one.path, one.symbol, "", ""): one.where for one in operations}
 
 
 def _differing_parts(locked: Contract, now: Contract, *, hard: bool) -> str:
-    """Return the parts that differ and the operation cannot do without, or the other ones."""
+    """Return the differing parts that the operation needs, or those that it does not need."""
     hard_parts = needed(now)
     found: list[str] = []
     for one in differences(locked, now):

@@ -1,7 +1,7 @@
-"""Contract drift: what operations were written for in the lock they come from, against what they meet on this pin.
+"""Contract drift: the contracts that operations were written for, compared with those on this pin.
 
-A lock holds these notices too, as `Lock.told`, so that whoever reviews a lock reviews them. A build or check shows only
-those that it does not hold.
+A lock holds these notices too, as `Lock.told`, so a review of the lock covers them. A build or check shows only those
+that are not in the lock.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ def drift_notices(
     before: Lock | None = None,
     lock_of: Callable[[Overlay], Lock] = load_lock,
 ) -> list[str]:
-    """Return a notice for every operation that meets another upstream here than the one it was written for.
+    """Return a notice for every operation whose upstream differs here from the one it was written for.
 
-    An operation of a layer is compared with the nearest earlier pin on that layer to which it applies, and when a pin
-    older than all others is locked for the first time, with the nearest later one. Where the pin was changed in place,
-    everything is compared with the lock in its folder.
+    An operation of a layer is compared with the nearest earlier pin on that layer to which it applies. If a pin older
+    than all others is locked for the first time, it is compared with the nearest later one. If the pin was changed in
+    place, everything is compared with the lock in its folder.
 
     Args:
         content: the pin and its layers.
         lock: its lock.
-        upstream: its upstream; nothing is known of what is absent there.
-        before: the lock that this one takes the place of.
+        upstream: its upstream; absent files are not compared.
+        before: the lock that this one replaces.
         lock_of: gives the lock of another pin; may raise `ConfigError`.
 
     Raises:
-        MergeError: where a patch changes other symbols than where it was written.
+        MergeError: a patch changes other symbols than those it was written for.
     """
     first = not (content.overlay.folder / LOCK_FILE).is_file()
     written = baselines_of(content.overlay, lock, before, lock_of, first=first)
@@ -58,13 +58,13 @@ def drift_notices(
 
 
 def standing_notices(content: Content, lock: Lock, upstream: SymbolLookup) -> list[str]:
-    """Return the notices that any build shows: not those of a pin changed in place or locked for the first time."""
+    """Return the notices that any build shows: not those of a pin changed in place, or locked for the first time."""
     written = baselines_of(content.overlay, lock, None)
     return list(map(without_lines, _notices_of(content, lock, upstream, written)))
 
 
 def without_lines(notice: str) -> str:
-    """Return a notice without the lines of the overlay it names: any change above them moves those."""
+    """Return a notice without line numbers of the overlay, since any change above moves them."""
     return _LINE.sub("", notice)
 
 
@@ -95,7 +95,7 @@ def _notices_of(content: Content, lock: Lock, upstream: SymbolLookup, written: B
 
 
 def _of_reads(content: Content, upstream: SymbolLookup, written: Baselines) -> Iterator[str]:
-    """Yield each symbol that differs from what its readers were written for."""
+    """Yield each symbol that differs from the one its readers were written for."""
     groups: dict[str, tuple[Baseline, list[str]]] = {}
     for reader, (layer, bounds) in readers(content).items():
         for pin in written.at(layer, bounds)[:1]:
@@ -107,7 +107,7 @@ def _of_reads(content: Content, upstream: SymbolLookup, written: Baselines) -> I
 
 
 def _authors(content: Content) -> dict[Key, tuple[str, Bounds]]:
-    """Return by contract which layer says so, and for which versions."""
+    """Return, by contract, the operation's layer and its versions."""
     found: dict[Key, tuple[str, Bounds]] = {}
     for edit in reversed(content.edits):
         found[edit.path, "", "", edit.edit.find, "edit"] = edit.layer, edit.bounds
@@ -117,7 +117,7 @@ def _authors(content: Content) -> dict[Key, tuple[str, Bounds]]:
 
 
 def _compared(overlay: Overlay, entry: Contract, pins: list[Baseline], *, expected: bool = True) -> Iterator[str]:
-    """Yield what differs between a contract and what its operation was written for."""
+    """Yield the differences between a contract and the one its operation was written for."""
     for pin in pins:
         if before := pin.contract(key_of(entry)):
             if changed := ", ".join(map(str, differences(before, entry))):
@@ -142,7 +142,7 @@ def _of_emptied(overlay: Overlay, lock: Lock, written: Baselines, emptying: Iter
 
 
 def _moved(patch: OverlayFile, here: list[Contract], pins: list[Baseline], absent: frozenset[str]) -> Iterator[Problem]:
-    """Yield a problem where a patch does not change what it changed where it was written."""
+    """Yield a problem for each patch that changes other symbols than those it was written for."""
     for pin in pins:
         there = [entry for entry in pin.of_patch(patch.path) if entry.path not in absent]
         if not there:

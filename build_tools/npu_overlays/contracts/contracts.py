@@ -1,4 +1,4 @@
-"""Contracts: what each operation depends on in its pinned upstream, and whether a source at hand keeps it."""
+"""Contracts: what each operation depends on in its pinned upstream, and whether another source still has it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ContractPlace = tuple[str, str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Contract:
-    """What one operation saw in upstream; empty fields are what that kind of operation does not depend on."""
+    """What one operation saw in upstream; fields that its kind does not depend on are empty."""
 
     path: str  # repository path
     symbol: str = ""  # qualified name; empty for a substitution in a file that is not Python
@@ -56,7 +56,7 @@ class Contract:
 
     @property
     def place(self) -> ContractPlace:
-        """What it is about, by which two sets of contracts are compared."""
+        """The key by which two sets of contracts are compared."""
         return self.path, self.symbol, self.patch, self.find
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class Contract:
 
 @dataclass(frozen=True, kw_only=True)
 class ContractDifference:
-    """One part that is not the same in two contracts on one place."""
+    """One part that differs in two contracts on one place."""
 
     part: str
     before: str
@@ -82,9 +82,9 @@ class ContractDifference:
 
 
 def exchanged(before: str, after: str) -> str:
-    """Return in words that a text took the place of another one, or that one is gone or new.
+    """Return in words that a text changed, is gone, or is new.
 
-    Of long lists of parameters or decorators it names what differs.
+    Of long lists of parameters or decorators, it names the differences.
     """
     if before and after:
         runs = _differing(before, after) if len(before) + len(after) > _LONG else []
@@ -93,7 +93,7 @@ def exchanged(before: str, after: str) -> str:
 
 
 def _differing(before: str, after: str) -> list[str]:
-    """Return in words what differs between two lists; nothing where one is no list."""
+    """Return in words how two lists differ; nothing if one is no list."""
     listed: list[list[str]] = []
     for text in (before, after):
         if text.startswith("(") and text.endswith(")"):
@@ -138,7 +138,7 @@ _PARTS = (
     "unlike",
     *FAR,
 )
-# What changes with how the operation is written, as long as all that it cannot do without stays.
+# Parts that follow from the operation's own text; a change of them breaks no contract.
 OWN = frozenset({"unlike"})
 # What an operation cannot do without; a difference in anything else is worth a look.
 _DEFINITION = frozenset({"kind", "signature", "decorators", "annotations", "body"})
@@ -151,7 +151,7 @@ _HARD = {
 
 
 def differences(one: Contract, other: Contract) -> list[ContractDifference]:
-    """Return what differs between two contracts of one operation."""
+    """Return the differences between two contracts of one operation."""
     found: list[ContractDifference] = []
     for part in _PARTS:
         before, after = getattr(one, part), getattr(other, part)
@@ -161,24 +161,24 @@ def differences(one: Contract, other: Contract) -> list[ContractDifference]:
 
 
 def needed(contract: Contract) -> frozenset[str]:
-    """Return the parts that an operation cannot do without; of a symbol with a number, which it counts."""
+    """Return the parts that an operation needs; for a symbol with a number, also the definitions that it counts."""
     counted = any(text.startswith("#") for text in selector(contract.symbol))
     return _HARD.get(contract.operation, frozenset()) | ({"definitions"} if counted else frozenset())
 
 
 def breaking(locked: Contract, now: Contract) -> list[ContractDifference]:
-    """Return what differs between two contracts of one operation, of that which it cannot do without."""
+    """Return the differences between two contracts of one operation in the parts that it needs."""
     parts_needed = needed(now)
     return [one for one in differences(locked, now) if one.part in parts_needed]
 
 
 def contract(module: Module, operation: Operation, classes: ClassGraph | None = None) -> Contract:
-    """Return what an operation depends on; raises `MergeError` where its symbol is not there exactly once.
+    """Return what an operation depends on; raises `MergeError` unless its symbol exists exactly once.
 
     Args:
         module: upstream's module.
         operation: the operation.
-        classes: those of upstream's tree; without them, nothing is known of other modules.
+        classes: those of upstream's tree; without them, other modules are unknown.
     """
     found: dict[str, str] = {}
     classes = classes or classes_of(module)
@@ -201,7 +201,7 @@ def contract(module: Module, operation: Operation, classes: ClassGraph | None = 
 
 
 def _unlike(operation: Operation, definition: Definition, classes: ClassGraph) -> str:
-    """Return in what a replacement of a function or class is another one."""
+    """Return how the replacement of a function or class differs from it."""
     if operation.kind == "attribute":
         return ""
     imports = "".join(f"{one.statement}\n" for one in operation.imports)
@@ -212,9 +212,9 @@ def _unlike(operation: Operation, definition: Definition, classes: ClassGraph) -
 
 
 def contracts(content: Content, tree: SourceTree, classes: ClassGraph) -> list[Contract]:
-    """Return what each operation and substitution depends on in a source tree; those without their symbol are left out.
+    """Return the contract of each operation and substitution in a source tree; those without their symbol are left out.
 
-    Those are reported when they are applied, with the nearest name.
+    Applying them reports these, with the nearest name.
 
     Args:
         content: the overlay.

@@ -1,4 +1,4 @@
-"""Core metadata: upstream's core metadata, as its build wrote them → the facts that a patched wheel carries over."""
+"""Core metadata: upstream's core metadata file → the facts that a patched wheel takes over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMeta
 
     Args:
         text: the METADATA or PKG-INFO file.
-        entry_points: the entry_points.txt beside it, may be empty.
+        entry_points: the entry_points.txt beside it; may be empty.
         readme: repository path of the file the long description was made from, or empty.
     """
     message = email.message_from_string(text, policy=email.policy.compat32)
@@ -43,7 +43,7 @@ def parse_metadata(text: str, entry_points: str, *, readme: str) -> UpstreamMeta
         fields={name: value for name, value in fields.items() if value},
         scripts=dict(parser["console_scripts"]) if parser.has_section("console_scripts") else {},
         readme=readme,
-        # Where nothing is said, it is no Markdown; what is said may have parameters, which hatchling does not take.
+        # The default is no Markdown; a content type may have parameters, which hatchling refuses.
         readme_type=str(message.get("Description-Content-Type", "text/plain")).partition(";")[0].strip(),
         entry_points={name: dict(parser[name]) for name in parser.sections() if name != "console_scripts"},
     )
@@ -59,7 +59,7 @@ def _people(message: email.message.Message, kind: str) -> list[dict[str, str]]:
 
 
 def _keywords(text: str) -> list[str]:
-    """Return keywords: separated by commas as the specification wants, or by blanks as setuptools wrote them."""
+    """Return keywords, separated by commas as specified, or by blanks as setuptools wrote them."""
     parts = text.split(",") if "," in text else text.split()
     return list(filter(None, map(str.strip, parts)))
 

@@ -1,4 +1,4 @@
-"""Drop conditions: what an overlay says, and upstream as it is pinned → what has met its own condition to go."""
+"""Drop conditions: an overlay and its pinned upstream → the operations whose `drop_when` holds."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _FIX = "delete it, give it until=, or say another drop_when if it is still neede
 def met_drop_conditions(
     content: Content, version: str, tree: SourceTree, has_commit: Callable[[str], bool] = lambda _: False
 ) -> Iterator[Problem]:
-    """Yield a problem for everything whose `drop_when` is a condition that has come true.
+    """Yield a problem for everything whose `drop_when` is a condition that holds.
 
     Args:
         content: the overlay's.
         version: upstream's.
         tree: upstream, unpatched.
-        has_commit: whether a commit is part of it, as far as that is known.
+        has_commit: returns whether a commit is part of it, as far as known.
     """
     asked: dict[Condition, bool] = {}
     for where, reason in _reasons(content):
@@ -61,7 +61,7 @@ def _holds(wanted: Condition, version: str, tree: SourceTree, has_commit: Callab
 
 
 def _nodes(wanted: Condition, tree: SourceTree) -> list[ast.stmt]:
-    """Return the definitions of a symbol; none where there is no such file, or it is not Python."""
+    """Return the definitions of a symbol; none if the file is absent or not Python."""
     if wanted.path not in tree:
         return []
     try:
@@ -72,7 +72,7 @@ def _nodes(wanted: Condition, tree: SourceTree) -> list[ast.stmt]:
 
 
 def _takes(node: ast.stmt, name: str) -> bool:
-    """Return whether a function has a parameter; of a class its own ``__init__`` counts, or else its fields."""
+    """Return whether a function has a parameter; for a class, its own ``__init__`` counts, else its fields."""
     if isinstance(node, FUNCTIONS):
         return any(one.name == name for one in parameters(node.args))
     if not isinstance(node, ast.ClassDef):

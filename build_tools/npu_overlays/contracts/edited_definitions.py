@@ -1,4 +1,4 @@
-"""Edited definitions: an edit and what applying its overlay gave → the definition that ships, and its new nodes."""
+"""Edited definitions: an edit and the applied overlay → the shipped definition, and its new nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EditedDefinition:
 
 
 class MergedModules:
-    """The modules that edits are in, as they are upstream and as they are shipped.
+    """The modules of edits, upstream's and shipped.
 
     Args:
         applied: what applying the overlay gave.
@@ -33,7 +33,7 @@ class MergedModules:
         self._applied = applied
 
     def edited(self, operation: Operation) -> EditedDefinition:
-        """Return what an edit leaves; nothing of a file that the source lacks, or that this Python cannot parse."""
+        """Return an edited definition; nothing if the source lacks the file, or this Python cannot parse it."""
         path, symbol = operation.path, operation.symbol
         before, after = self._applied.before.modules.module(path), self._applied.after.modules.module(path)
         authorship = self._applied.authorship.get(path)
@@ -50,7 +50,7 @@ def _body(module: Module, symbol: str) -> list[ast.stmt]:
 
 
 def _found(module: Module, authorship: Authorship, symbol: str) -> Iterator[ast.AST]:
-    """Yield what of a definition of upstream's something else stands for now, which may repeat it."""
+    """Yield the exchanged parts of an upstream definition, whose replacements may repeat them."""
     gone = list(_gone(authorship, len(module.content)))
     pending: list[ast.AST] = [*_body(module, symbol)]
     while pending:
@@ -63,7 +63,7 @@ def _found(module: Module, authorship: Authorship, symbol: str) -> Iterator[ast.
 
 
 def _gone(authorship: Authorship, size: int) -> Iterator[tuple[int, int]]:
-    """Yield from where to where bytes of upstream's module are gone, given how many it has."""
+    """Yield the byte ranges of upstream's module that are gone, given its length."""
     start = 0
     for kept in authorship.stretches:
         if kept.origin is not None:
@@ -74,7 +74,7 @@ def _gone(authorship: Authorship, size: int) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Hand:
-    """The bytes of a module that one operation wrote; what its text only repeats of upstream's does not count."""
+    """The bytes of a module that one operation wrote, without text that it repeats from upstream."""
 
     module: Module
     authorship: Authorship  # of the module's bytes
@@ -82,7 +82,7 @@ class _Hand:
     known: frozenset[str]  # the expressions that stood there, as `dump` writes them
 
     def written(self, tree: ast.AST) -> Iterator[ast.AST]:
-        """Yield those nodes; a name that stood there is one where it is called or handed on otherwise."""
+        """Yield the new nodes; a repeated name counts if it is called or passed on differently."""
         pending = [(tree, False, False)]
         while pending:
             node, inside, handed = pending.pop()
@@ -100,7 +100,7 @@ class _Hand:
             pending += [(one, inside, handed) for one in ast.iter_child_nodes(node)]
 
     def _decides(self, node: ast.AST) -> bool:
-        """Return whether it wrote a node, of ``a.b`` any of the names, or of a call one of the arguments."""
+        """Return whether it wrote a node: any name of ``a.b``, or an argument of a call."""
         if isinstance(node, ast.Attribute):
             inner = self._decides if isinstance(node.value, ast.Attribute) else self._whole
             return self._wrote(self._end(node)) or inner(node.value)

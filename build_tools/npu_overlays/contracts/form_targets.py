@@ -25,16 +25,16 @@ from npu_summary.plurals import plural
 def form_targets(
     operations: Iterable[Operation], tree: SourceTree, model: Model, earlier: FormTargets = NO_FORMS
 ) -> FormTargets:
-    """Return the targets of operations that name a model: that first, then the others in the order of their paths.
+    """Return the targets of operations that name a model: the model first, then the others in the order of their paths.
 
     Args:
         operations: those of an overlay that name one.
         tree: upstream.
         model: of that tree.
-        earlier: of a lock made for the same pin: what it lists of files that the tree is known to lack is kept.
+        earlier: of a lock for the same pin; its targets in files that the tree is known to lack are kept.
 
     Raises:
-        MergeError: with every model that upstream lacks, glob that names no file, and exception that is none.
+        MergeError: with every model that upstream lacks, glob without a file, and exception that is no target.
     """
     forms = Forms(model.symbols)
     found: dict[Like, tuple[str, ...]] = {}
@@ -59,7 +59,7 @@ def found_content(overlay: Overlay, version: str, tree: SourceTree) -> Content:
 
     Args:
         overlay: the pin.
-        version: upstream's; empty where it is not known yet.
+        version: upstream's; empty if it is not known yet.
         tree: upstream.
     """
     forms = form_targets(models_of(overlay, version), tree, model_of(overlay.pin, tree))
@@ -78,12 +78,12 @@ def _symbol(target: str) -> Symbol:
 
 
 def _files(like: Like, model: Model) -> list[str]:
-    """Return the shipped modules in which definitions of a form are looked for."""
+    """Return the shipped modules to search for definitions of a form."""
     return sorted(path for path in model.modules.names if fnmatchcase(path, like.within))
 
 
 def _model_problems(operation: Operation, like: Like, tree: SourceTree, model: Model) -> Iterator[Problem]:
-    """Yield why a model is no definition that has a form; one in a file that the tree is known to lack is nothing."""
+    """Yield why a model has no form; models in files that the tree is known to lack are not examined."""
     path, name = _symbol(like.model)
     if path not in tree:
         yield Problem(where=operation.where, what=f"upstream has no {path}", fix=nearest_file(tree.entries, path))
@@ -116,7 +116,7 @@ def _but_problems(operation: Operation, like: Like, found: tuple[str, ...]) -> I
 
 
 def form_notices(before: FormTargets, now: FormTargets, model: Model) -> Iterator[str]:
-    """Yield for each model which definitions of its form came and which went since an earlier lock, and why those went.
+    """Yield for each model the definitions of its form that are new or gone since an earlier lock, and why they went.
 
     Args:
         before: what the earlier lock lists.
@@ -138,6 +138,6 @@ def form_notices(before: FormTargets, now: FormTargets, model: Model) -> Iterato
 
 
 def _lost(name: str, like: Like, forms: Forms) -> str:
-    """Return a definition that is not of a form any more, and what differs."""
+    """Return a definition that no longer has a form, and how it differs."""
     differs = forms.difference(_symbol(like.model), _symbol(name), like.reads)
     return f"{name} ({differs})" if differs else name

@@ -1,6 +1,6 @@
-"""Lock groups: entries of a lock that differ in nothing but whose they are → one entry, and back.
+"""Lock groups: entries of a lock that differ only in their owner → one entry, and back.
 
-What definitions of one form depend on is the same for each. ``each`` lists them, by path or by path and class, and
+Definitions of one form have the same dependencies. ``each`` lists them, by path or by path and class, and
 ``*`` in the other texts stands for one of them.
 """
 
@@ -20,7 +20,7 @@ _FEWEST = 3
 
 
 def grouped(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the entries of one kind with one for several that are alike, where the first of those stands."""
+    """Return the entries of one kind, with equal ones joined at the place of the first."""
     groups: dict[str, list[tuple[str, Entry]]] = {}
     alone = list(entries)
     for entry in alone:
@@ -38,7 +38,7 @@ def grouped(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def each(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield every entry that entries of a lock stand for; raises what damaged ones lead to."""
+    """Expand the entries of a lock; damaged ones raise what `loaded` catches."""
     for entry in entries:
         if _EACH in entry:
             yield from _of_group(entry)
@@ -47,13 +47,13 @@ def each(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _name(entry: Entry) -> str:
-    """Return whose an entry is: a class, with its path, or for a symbol of the module the path alone."""
+    """Return an entry's owner: a class, with its path; for a symbol of the module, the path alone."""
     owner = owner_of(plain(entry.get("symbol", "")))
     return f"{entry['path']}:{owner}" if owner else str(entry["path"])
 
 
 def _common(entry: Entry, name: str) -> dict[str, Any]:
-    """Return an entry with ``*`` in the place of whose it is."""
+    """Return an entry with ``*`` instead of its owner."""
     path, _, owner = name.partition(":")
     common = {key: value for key, value in entry.items() if key != "path"}
     common["symbol"] = _ANY + str(entry.get("symbol", "")).removeprefix(owner)

@@ -1,4 +1,4 @@
-"""The head of a lock: its version, its pin and upstream's metadata, which can be had without all that follows."""
+"""The head of a lock: its version, its pin and upstream's metadata, which can be read without the rest."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _CONTRACTS = b"\n[[contracts]]\n"
 
 
 def load_metadata(overlay: Overlay) -> UpstreamMetadata:
-    """Return what an overlay's lock says of upstream, and read no further; raises `ConfigError` as `load_lock` does."""
+    """Return upstream's metadata in an overlay's lock, reading no further; raises `ConfigError` as `load_lock` does."""
     return metadata_in(overlay, read_lock(overlay))
 
 
 def metadata_in(overlay: Overlay, content: bytes) -> UpstreamMetadata:
-    """Return what the text of an overlay's lock says of upstream; raises `ConfigError` as `load_lock` does."""
+    """Return upstream's metadata in the text of an overlay's lock; raises `ConfigError` as `load_lock` does."""
     head = content.partition(_CONTRACTS)[0]
     made_for, metadata = loaded(overlay, head, lambda values: (values["commit"], metadata_of(values)))
     check_pin(overlay, made_for)
@@ -34,14 +34,14 @@ def metadata_in(overlay: Overlay, content: bytes) -> UpstreamMetadata:
 
 
 def check_pin(overlay: Overlay, made_for: str) -> None:
-    """Raise `ConfigError` where a lock was made for another pin than the overlay's."""
+    """Raise `ConfigError` if a lock was made for another pin than the overlay's."""
     if made_for != overlay.pin.identity:
         what = f"made for {made_for}, the pin is {overlay.pin.identity}"
         raise ConfigError(Problem(where=str(overlay.folder / LOCK_FILE), what=what, fix=_again(overlay)))
 
 
 def is_unlocked(overlay: Overlay) -> bool:
-    """Return whether an overlay has no lock, and no port that is to make one."""
+    """Return whether an overlay has no lock, and no pending port that will write one."""
     return not ((overlay.folder / LOCK_FILE).is_file() or (overlay.folder / PORT_FILE).is_file())
 
 
@@ -64,7 +64,7 @@ def _again(overlay: Overlay) -> str:
 
 
 def loaded(overlay: Overlay, content: bytes, made: Callable[[Mapping[str, Any]], T]) -> T:
-    """Return what is made of the values in a lock's text, or in the beginning of one; raises `ConfigError`."""
+    """Parse a lock's text, or its beginning, and convert its values; raises `ConfigError`."""
     file, again = overlay.folder / LOCK_FILE, _again(overlay)
     try:
         values = toml_of(content, file)
@@ -80,7 +80,7 @@ def loaded(overlay: Overlay, content: bytes, made: Callable[[Mapping[str, Any]],
 
 
 def metadata_of(values: Mapping[str, Any]) -> UpstreamMetadata:
-    """Return what a lock's values say of upstream; raises what `loaded` catches where they are damaged."""
+    """Return upstream's metadata in a lock's values; damaged values raise what `loaded` catches."""
     metadata: dict[str, Any] = {
         key: tuple(map(text_of, value)) if isinstance(value, list) else value
         for key, value in values["metadata"].items()
@@ -91,7 +91,7 @@ def metadata_of(values: Mapping[str, Any]) -> UpstreamMetadata:
 
 
 def text_of(value: object) -> str:
-    """Return a value that is to be a text; raises `TypeError` where it is another."""
+    """Return a value that must be a text; raises `TypeError` for any other."""
     if not isinstance(value, str):
         msg = f"{value!r} is not a text"
         raise TypeError(msg)

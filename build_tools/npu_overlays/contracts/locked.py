@@ -1,4 +1,4 @@
-"""Locked: an overlay's lock, read once → what it says of upstream at once, and all the rest where it is asked for."""
+"""Locked: an overlay's lock, read once → upstream's metadata at once, and the rest on demand."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Locked:
-    """The lock of an overlay, as it was read."""
+    """The text of an overlay's lock."""
 
     overlay: Overlay
     content: bytes  # the text of its lock
 
     @cached_property
     def metadata(self) -> UpstreamMetadata:
-        """Upstream's; raises `ConfigError`."""
+        """Upstream's metadata; raises `ConfigError`."""
         return metadata_in(self.overlay, self.content)
 
     @cached_property
     def lock(self) -> Lock:
-        """All of it, which only a merge needs; raises `ConfigError`."""
+        """The whole lock, which only a merge needs; raises `ConfigError`."""
         from npu_overlays.contracts.lockfile import lock_in  # noqa: PLC0415  # a seventh of a build that changes nothing
 
         return lock_in(self.overlay, self.content)
 
 
 def locked(overlay: Overlay) -> Locked:
-    """Return the lock of an overlay; raises `ConfigError` where it is missing, unreadable or of another pin."""
+    """Return the lock of an overlay; raises `ConfigError` if it is missing, unreadable or of another pin."""
     found = Locked(overlay=overlay, content=read_lock(overlay))
-    found.metadata  # noqa: B018  # so that what is wrong is said where it is loaded
+    found.metadata  # noqa: B018  # so that errors are raised on loading
     return found

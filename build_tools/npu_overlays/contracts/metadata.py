@@ -1,7 +1,6 @@
-"""Metadata: the facts of upstream's core metadata that a patched wheel carries over.
+"""Metadata: the facts of upstream's core metadata that a patched wheel takes over.
 
-The facts come from upstream's own build backend, or from the release archive
-it made, once, when the overlay is locked; a build needs neither again.
+Locking reads them once, from upstream's own build backend or from a release archive; a build needs neither.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class UpstreamMetadata:
 
 
 def required_names(metadata: UpstreamMetadata) -> set[str]:
-    """Return the distributions that upstream requires; a requirement begins with the name."""
+    """Return the names of the distributions that upstream requires."""
     found: set[str] = set()
     for text in metadata.requires:
         if name := re.match(r"\s*([\w.-]+)", text, re.ASCII):

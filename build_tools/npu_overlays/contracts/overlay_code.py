@@ -1,4 +1,4 @@
-"""Overlay code: overlay → its own text, one piece for each operation and added file, with what its names mean."""
+"""Overlay code: overlay → its own text, one piece for each operation and added file, with the meaning of its names."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class CodePiece:
 
     @cached_property
     def names(self) -> FreeNames:
-        """What its names mean."""
+        """The meaning of its names."""
         return FreeNames(self.tree)
 
     def says(self, node: ast.AST) -> bool:
-        """Return whether a node of its syntax is the overlay's."""
+        """Return whether the overlay wrote a node of its syntax."""
         return self.written is None or node in self.written
 
     def chains(self, part: ast.AST) -> Iterator[tuple[Chain, ast.expr]]:
-        """Yield what the overlay reads in a part of its syntax."""
+        """Yield the attribute chains that the overlay reads in a part of its syntax."""
         for names, node in chains(part):
             if self.says(node):
                 yield names, node
@@ -64,16 +64,16 @@ class CodePiece:
 
     @property
     def owner(self) -> str:
-        """The class whose member it is; empty for anything else."""
+        """The class of a member; empty for any other piece."""
         return self.operation.owner if self.operation else ""
 
 
 class OverlayCode:
-    """All text of an overlay, and what its pieces call each other.
+    """All text of an overlay, and the names by which its pieces refer to each other.
 
     Args:
         content: the overlay.
-        applied: what applying it gave, from which is known what its edits read.
+        applied: the result of applying it, which shows what its edits read.
     """
 
     def __init__(self, content: Content, applied: Applied | None = None) -> None:
@@ -93,11 +93,11 @@ class OverlayCode:
                 self._files[module_name(pin.place(file.path))] = piece
 
     def holds(self, module: str) -> bool:
-        """Return whether a dotted name is that of an added file, which is not upstream's."""
+        """Return whether a dotted name belongs to an added file, and not to upstream."""
         return module in self._files
 
     def own(self, code: CodePiece, name: str) -> tuple[CodePiece, ast.AST] | None:
-        """Return the piece of the overlay that a global name in another one means, or None."""
+        """Return the piece that a global name in another piece refers to, or None."""
         if (known := code.imports.get(name)) is not None:
             file = self._files.get(known.module)
             node = _definition(file, known.name) if file else None
@@ -109,14 +109,14 @@ class OverlayCode:
         return (other, other.tree) if other else None
 
     def vocabulary(self, code: CodePiece) -> frozenset[str]:
-        """Return the attributes that a piece asks for, of whatever, and those that what it calls asks for."""
+        """Return the attribute names that a piece reads from any object, those of pieces that it calls included."""
         found: set[str] = set()
         for piece, part in self._reached(code):
             found.update(attributes(filter(piece.says, ast.walk(part))))
         return frozenset(found)
 
     def operators(self, code: CodePiece) -> frozenset[str]:
-        """Return the operators, ``npu.npu_swiglu``, that a piece, or what it calls, names as ``torch.ops.npu.…``."""
+        """Return the operators, ``npu.npu_swiglu``, that a piece, or a piece it calls, names as ``torch.ops.npu.…``."""
         found: set[str] = set()
         for piece, part in self._reached(code):
             for chain, node in piece.chains(part):
@@ -127,7 +127,7 @@ class OverlayCode:
         return frozenset(found)
 
     def _reached(self, code: CodePiece) -> Iterator[tuple[CodePiece, ast.AST]]:
-        """Yield a piece's own text, and that of the overlay's which it calls."""
+        """Yield a piece and the pieces that it calls."""
         pending = [(code, code.tree), *self._all_own(code, _new_names(code.operation))]
         seen: set[ast.AST] = set()
         while pending:
@@ -142,7 +142,7 @@ class OverlayCode:
 
 
 def called_operators(content: Content) -> dict[Operation, frozenset[str]]:
-    """Return what an overlay puts in the place of upstream's code, or in front of it, that calls such operators."""
+    """Return the replacements, wrappers and edits of an overlay that name such operators."""
     codes = OverlayCode(content)
     called: dict[Operation, frozenset[str]] = {}
     for piece in codes.all:
@@ -153,18 +153,18 @@ def called_operators(content: Content) -> dict[Operation, frozenset[str]]:
 
 
 def readers(content: Content) -> dict[str, tuple[str, Bounds]]:
-    """Return what may read something of upstream's, as locks call it: its layer, and for which versions it is."""
+    """Return the readers of upstream's symbols by their names in locks, each with its layer and versions."""
     found = {reader_of(one): (one.layer, one.bounds) for one in content.operations}
     return found | {f"file {one.path}": (one.layer, one.bounds) for one in content.files if one.path.endswith(".py")}
 
 
 def reader_of(operation: Operation) -> str:
-    """Return what an operation is called in locks, where they say who reads something."""
+    """Return an operation's name as a reader in locks."""
     return f"{operation.action} {operation.path}:{operation.symbol}"
 
 
 def _new_names(operation: Operation | None) -> list[str]:
-    """Return the names with which an edit's replacements begin to get at something, and its finds do not."""
+    """Return the names that begin chains in an edit's replacements and not in its finds."""
     new: list[str] = []
     old: set[str] = set()
     edits = operation.edits if operation else ()
@@ -175,7 +175,7 @@ def _new_names(operation: Operation | None) -> list[str]:
 
 
 def _beginnings(text: str) -> Iterator[str]:
-    """Yield the names in a piece of code that no dot stands before."""
+    """Yield the names in a piece of code without a dot before them."""
     before = ""
     for token in significant(text):
         if before != "." and token.text.isidentifier():
@@ -230,7 +230,7 @@ def _of_operation(operation: Operation, pin: Pin, merged: MergedModules | None) 
 
 
 def _imported(path: str, pin: Pin, *trees: ast.Module) -> Mapping[str, Imported]:
-    """Return by local name what imports bind in pieces of a module at some path."""
+    """Return the imports of a module's pieces by local name."""
     own, package = module_name(pin.place(path)), is_package_file(path)
     found: dict[str, Imported] = {}
     for tree in trees:

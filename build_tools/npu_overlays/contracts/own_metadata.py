@@ -1,7 +1,7 @@
-"""Own metadata: shipped modules → those that look for their files in the metadata of upstream's distribution.
+"""Own metadata: shipped modules → those that look up their files in the metadata of upstream's distribution.
 
-The companion has that name, and its metadata lists no files. Nothing is run: the model says what imports bind, and an
-argument is followed to the texts that the module gives its name.
+The companion has that name, and its metadata lists no files. Nothing is run: the model resolves imports, and an
+argument is followed to the string constants of its name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MENTIONED = re.compile(rb"\b(?:%s)\b" % "|".join(_OF_FILES).encode())
 
 
 def own_metadata_readers(model: Model, project: str) -> list[str]:
-    """Return the repository paths of modules that look for files in the metadata of their own distribution.
+    """Return the repository paths of modules that look up files in their own distribution's metadata.
 
     Args:
         model: of the tree that is shipped.
@@ -69,7 +69,7 @@ def _reads_own_metadata(modules: ShippedModules, path: str, project: str) -> boo
 
 
 def _ask_for_files(nodes: Sequence[ast.AST], distributions: Container[ast.AST]) -> bool:
-    """Return whether code asks one of some distributions for its files, or a variable that is given one."""
+    """Return whether code asks one of some distributions, directly or in a variable, for its files."""
     variables: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Assign) and node.value in distributions:
@@ -83,7 +83,7 @@ def _ask_for_files(nodes: Sequence[ast.AST], distributions: Container[ast.AST]) 
 
 
 def _texts(nodes: Sequence[ast.AST], name: str, *, package: bool) -> dict[str, set[str]]:
-    """Return the texts that each name of a module may be given."""
+    """Return the string constants that each name of a module may have."""
     texts = {"__name__": {name}, "__package__": {name if package else name.rpartition(".")[0]}}
     for node in nodes:
         if isinstance(node, ast.Assign) and (text := text_of(node.value)):
@@ -94,14 +94,14 @@ def _texts(nodes: Sequence[ast.AST], name: str, *, package: bool) -> dict[str, s
 
 
 def _named(call: ast.Call, texts: dict[str, set[str]]) -> set[str]:
-    """Return the normalised names that the first argument of a call may be."""
+    """Return the normalised names that a call's first argument may have."""
     first = next(iter(call_arguments(call)), None)
     named = texts.get(first.id, set()) if isinstance(first, ast.Name) else {text_of(first)}
     return set(map(canonicalize_name, filter(None, named)))
 
 
 def _function(call: ast.Call, imported: dict[str, str]) -> str:
-    """Return which function of `importlib.metadata` is called; empty for another."""
+    """Return the called function of `importlib.metadata`; empty for any other call."""
     first, dot, rest = ast.unparse(call.func).partition(".")
     dotted = f"{imported.get(first, first)}{dot}{rest}"
     found = _METADATA.match(dotted)

@@ -1,4 +1,4 @@
-"""Pairs: what upstream requires and the overlays beside it → the patched distributions that belong together."""
+"""Pairs: upstream's requirements and the overlays of a stack → the patched distributions that belong together."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from npu_overlays.sources.acquisition import sources_of
 
 @dataclass(frozen=True, kw_only=True)
 class PairedDistribution:
-    """A patched distribution that another one is made for.
+    """A patched distribution that another one is built for.
 
-    Installers compare public versions, which an upstream of that version satisfies whatever it was built from;
-    that overlay and revision are the right ones is for ``--verify`` to see.
+    Installers compare public versions, which any build of that upstream version satisfies; ``--verify`` checks the
+    overlay and revision.
     """
 
     project: str  # upstream's name
@@ -31,19 +31,19 @@ class PairedDistribution:
 
     @property
     def requirement(self) -> str:
-        """The requirement on it: any build of that version, from the commit or from a release archive."""
+        """The requirement on it: any build of that version, from a commit or a release archive."""
         return f"{self.distribution}=={self.version}"
 
 
 def pairs(
     metadata: UpstreamMetadata, partners: Iterable[Overlay], metadata_of: Callable[[Overlay], UpstreamMetadata]
 ) -> tuple[PairedDistribution, ...]:
-    """Return what the partners of an overlay give, of those whose upstream this one's requires.
+    """Return the distributions of those partners whose upstream this overlay's upstream requires.
 
     Args:
         metadata: of the overlay's upstream.
         partners: the overlays a stack pairs it with.
-        metadata_of: gives those of a partner's; may raise `ConfigError`.
+        metadata_of: returns a partner's; may raise `ConfigError`.
     """
     wanted = required_names(metadata)
     needed = [partner for partner in partners if partner.pin.project in wanted]

@@ -1,9 +1,8 @@
 """Read occurrences: overlay and upstream tree → what each operation and added file reads there.
 
-A name that the overlay's text reads stands for a symbol of upstream's. Where that is data, so are the names it gets its
-value from, as far as they are data in their turn; where it is a class, so are those attributes of its objects
-that the text, or what it calls of the overlay's own, asks for of anything. A dictionary that is written out is told
-entry by entry. What a function does inside is not looked at.
+A name in the overlay's text stands for a symbol of upstream's. If that is data, the names behind its value count too,
+as far as they are data. If it is a class, so do the attributes of its objects that the text, or overlay code that it
+calls, reads from any object. A literal dictionary is listed entry by entry. Bodies of functions are not examined.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from npu_overlays.overlay.content import Content
 
 @dataclass(kw_only=True)
 class Dependencies:
-    """Follows what a piece of an overlay reads to all that it depends on, each symbol once.
+    """Follows the reads of a piece of an overlay to their dependencies, each symbol once.
 
     Args:
         upstream: its upstream.
-        asked: the attributes that are asked for, of objects of whatever class.
+        asked: the attribute names read from any object.
     """
 
     upstream: SymbolLookup
@@ -36,7 +35,7 @@ class Dependencies:
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def reached(self, root: ReadPlace) -> Iterator[ResolvedSymbol]:
-        """Yield the symbols that one place leads to, and that no earlier one led to."""
+        """Yield the symbols behind one place that no earlier place had."""
         pending = [one for one in root.found if one.symbol]
         while pending:
             found = pending.pop(0)
@@ -46,7 +45,7 @@ class Dependencies:
                 pending += self._beyond(found)
 
     def _beyond(self, found: ResolvedSymbol) -> list[ResolvedSymbol]:
-        """Return what a symbol has its value from, or of a class, what is asked for of its objects."""
+        """Return the sources of a symbol's value; for a class, the attributes read from its objects."""
         if found.classes:
             members = (self.upstream.member(found, name) for name in sorted(self.asked))
             return [one for one in members if one]
@@ -59,12 +58,12 @@ class Dependencies:
 
 
 def read_occurrences(content: Content, upstream: SymbolLookup, applied: Applied) -> tuple[ReadOccurrence, ...]:
-    """Return what an overlay reads of its upstream, in the order of its operations and files.
+    """Return an overlay's reads of upstream, in the order of its operations and files.
 
     Args:
         content: the overlay.
         upstream: its upstream.
-        applied: what applying it there gave: what an edit puts into upstream's text reads what it means in that.
+        applied: the result of applying it there; names in an edit's replacements mean what they mean in that text.
     """
     codes = OverlayCode(content, applied)
     found: list[ReadOccurrence] = []
@@ -74,7 +73,7 @@ def read_occurrences(content: Content, upstream: SymbolLookup, applied: Applied)
 
 
 def unmet_depends(content: Content, upstream: SymbolLookup) -> Iterator[Problem]:
-    """Yield a problem for all that `depends` names and upstream does not have.
+    """Yield a problem for each symbol in `depends` that upstream lacks.
 
     Args:
         content: the overlay.
@@ -92,7 +91,7 @@ def unmet_depends(content: Content, upstream: SymbolLookup) -> Iterator[Problem]
 
 
 def _of(code: CodePiece, codes: OverlayCode, upstream: SymbolLookup) -> Iterator[ReadOccurrence]:
-    """Yield what one piece of an overlay reads; of several places that read one symbol, the first."""
+    """Yield the reads of one piece of an overlay; of several places that read one symbol, the first."""
     piece = PieceReads(code=code, codes=codes, upstream=upstream)
     follow = Dependencies(upstream=upstream, asked=piece.asked)
     for root in piece.roots():

@@ -19,7 +19,7 @@ _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
 @dataclass(frozen=True, kw_only=True)
 class ReadPlace:
-    """One place in an overlay's text, and what it means upstream."""
+    """One place in an overlay's text, and its meaning upstream."""
 
     written: str  # as it is written
     where: str  # file and line
@@ -37,7 +37,7 @@ class OverlayMethod:
 
 @dataclass(frozen=True, kw_only=True)
 class PieceReads:
-    """One piece of an overlay's text, the rest of it, and its upstream."""
+    """One piece of an overlay's text, the other pieces, and upstream."""
 
     code: CodePiece
     codes: OverlayCode
@@ -45,12 +45,12 @@ class PieceReads:
 
     @cached_property
     def asked(self) -> frozenset[str]:
-        """The attributes that it asks for, of whatever."""
+        """The attribute names that it reads from any object."""
         return self.codes.vocabulary(self.code)
 
     @cached_property
     def methods(self) -> list[OverlayMethod]:
-        """The methods that it holds of classes of upstream's: itself, or of a class that is edited all of them."""
+        """Its methods of upstream's classes: itself, or all methods of an edited class."""
         return [*self._methods(self.code.tree.body, self.code.owner)]
 
     def _methods(self, body: Iterable[ast.stmt], symbol: str) -> Iterator[OverlayMethod]:
@@ -69,7 +69,7 @@ class PieceReads:
         return ReadPlace(written=".".join(names), where=where, found=tuple(found))
 
     def roots(self) -> Iterator[ReadPlace]:
-        """Yield the places at which it reads something of upstream's."""
+        """Yield the places at which it reads upstream."""
         yield from self._of_returns()
         yield from self._of_self()
         yield from self._of_classes()
@@ -81,7 +81,7 @@ class PieceReads:
         yield from self._of_imports()
 
     def _of_returns(self) -> Iterator[ReadPlace]:
-        """Yield the wrapped function itself, where a wrapper looks at what it returns or returns something else."""
+        """Yield the wrapped function, if the wrapper reads its result or returns something else."""
         operation = self.code.operation
         if operation is None or operation.action != "wrapped":
             return
@@ -95,7 +95,7 @@ class PieceReads:
             yield self.root((operation.upstream_name,), self.code.tree.body[0], [found] if found else [])
 
     def _of_self(self) -> Iterator[ReadPlace]:
-        """Yield the attributes of its object that a method reads; of one that is handed on, all that is asked for."""
+        """Yield the attributes of ``self`` that a method reads; if it is passed on, all attributes the code reads."""
         for method in self.methods:
             handed = False
             member = {method.first: self.upstream.member, SUPER: self.upstream.inherited}
@@ -110,12 +110,12 @@ class PieceReads:
                 yield self.root((method.first, name), method.node, found)
 
     def _is_passed_on(self, node: ast.AST) -> bool:
-        """Return whether an object is only handed to upstream's own method."""
+        """Return whether an object is only passed to upstream's own method."""
         name = self.code.operation.upstream_name if self.code.operation else ""
         return any(is_name(call.func, name) and node in call.args for call in all_of(self.code.tree, ast.Call))
 
     def _of_classes(self) -> Iterator[ReadPlace]:
-        """Yield what classes of the overlay have from bases of upstream's: what they override, and read of it."""
+        """Yield the members of upstream bases that the overlay's classes override or read."""
         for node in filter(self.code.says, all_of(self.code.tree, ast.ClassDef)):
             bases: list[ResolvedSymbol] = []
             for base in node.bases:
@@ -128,7 +128,7 @@ class PieceReads:
                 yield self.root((node.name, name), at, filter(None, members))
 
     def _of_imports(self) -> Iterator[ReadPlace]:
-        """Yield what it imports, whether or not it is named again."""
+        """Yield its imports, used or not."""
         inside = all_of(self.code.tree, (ast.Import, ast.ImportFrom))
         above = {one.name for one in self.code.operation.imports} if self.code.operation else set()
         for name in self.code.imports:
@@ -137,12 +137,12 @@ class PieceReads:
                 yield self.root((name,), node, found)
 
     def _is_free(self, node: ast.AST) -> bool:
-        """Return whether a name is not one that a function of it gives a value of its own."""
+        """Return whether a name is not local to a function of the piece."""
         known = self.code.names
         return isinstance(node, ast.Name) and (known.is_outer(node) or known.is_imported(node))
 
     def _resolved(self, names: Chain) -> list[ResolvedSymbol]:
-        """Return what a dotted name means upstream; nothing where it is the overlay's own."""
+        """Return what a dotted name means upstream; nothing if it is the overlay's own."""
         known = self.code.imports.get(names[0])
         if known is not None:
             ours = self.codes.holds(known.module)
@@ -155,7 +155,7 @@ class PieceReads:
 
 
 def _inherited(node: ast.ClassDef) -> dict[str, ast.AST]:
-    """Return the members of a class of the overlay's that bases may have too: its methods, and what those read."""
+    """Return the members of an overlay's class that bases may have too: its methods, and the names they read."""
     own: dict[str, ast.AST] = {one.name: one for one in methods(node)}
     found = {name: method for name, method in own.items() if name != "__init__"}
     for method in methods(node):
@@ -167,7 +167,7 @@ def _inherited(node: ast.ClassDef) -> dict[str, ast.AST]:
 
 
 def _looked_up(tree: ast.AST) -> set[ast.AST]:
-    """Return what is called or subscripted in a piece of syntax."""
+    """Return the called and subscripted expressions in a piece of syntax."""
     found: set[ast.AST] = set()
     for node in nodes_of(tree):
         if isinstance(node, ast.Call):
@@ -178,7 +178,7 @@ def _looked_up(tree: ast.AST) -> set[ast.AST]:
 
 
 def _enum_members(upstream: SymbolLookup, owner: ResolvedSymbol) -> list[ResolvedSymbol]:
-    """Return the members of a class; nothing for one that is no enumeration."""
+    """Return the members of an enumeration; nothing for any other class."""
     bases = upstream.classes.outside(owner.origin) if owner.classes else set()
     if not any(base.rpartition(".")[2] in _ENUMS for base in bases):
         return []

@@ -1,4 +1,4 @@
-"""Reads: what overlay code reads of upstream, as data that a lock can keep and another tree be held against."""
+"""Reads: the symbols that overlay code reads of upstream, as data for a lock and for comparing another tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """One symbol of upstream's that overlay code reads, and what is known of it; empty fields do not apply."""
+    """One upstream symbol that overlay code reads, and its description; empty fields do not apply."""
 
     path: str  # repository path
     symbol: str  # qualified name; ``Class.name`` also for what a method gives to ``self``, or a base has
@@ -26,16 +26,16 @@ class Read:
 
     @property
     def key(self) -> tuple[str, str, bool]:
-        """By what two sets of reads are compared: the symbol, and whether all of it counts."""
+        """The key by which two sets of reads are compared: the symbol, and whether all of it counts."""
         return self.path, self.symbol, bool(self.body)
 
     @property
     def readers(self) -> frozenset[str]:
-        """Who reads it: `by` without how it is written."""
+        """Its readers: `by` without the texts."""
         return frozenset(map(_reader, self.by))
 
     def read_by(self, readers: Iterable[str]) -> Read:
-        """Return it as only some read it."""
+        """Return it with only some of its readers."""
         known = frozenset(readers)
         return replace(self, by=tuple(entry for entry in self.by if _reader(entry) in known))
 
@@ -53,7 +53,7 @@ class ReadOccurrence:
 
 
 def recorded(readings: Iterable[ReadOccurrence]) -> tuple[Read, ...]:
-    """Return what a lock keeps of readings: each symbol once, in order, with all that read it."""
+    """Return a lock's entries for reads: each symbol once, in order, with all its readers."""
     found: dict[tuple[str, str, bool], tuple[Read, set[str]]] = {}
     for one in readings:
         found.setdefault(one.read.key, (one.read, set()))[1].add(f"{one.reader} {one.written}")
@@ -63,12 +63,12 @@ def recorded(readings: Iterable[ReadOccurrence]) -> tuple[Read, ...]:
 def kept(
     now: Iterable[Read], earlier: Iterable[Read], readers: Iterable[str], absent: frozenset[str]
 ) -> tuple[Read, ...]:
-    """Return reads, and those of an earlier lock that the source at hand can neither confirm nor deny.
+    """Return reads, and those of an earlier lock that this source can neither confirm nor deny.
 
     Args:
-        now: what was found out.
+        now: the reads that were found.
         earlier: of the earlier lock, made for the same pin.
-        readers: what the overlay is made of; others read nothing any more.
+        readers: the parts of the overlay; others are gone.
         absent: paths that the source lacks.
     """
     found = {read.key: read for read in now}

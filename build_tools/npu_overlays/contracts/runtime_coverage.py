@@ -1,7 +1,7 @@
-"""Runtime coverage: what the tests of a pin saw its operations call → the operations whose operator none saw.
+"""Runtime coverage: the operators that tests of a pin saw its operations call → the operations that no test saw.
 
-An operation can apply, and never do what it is there for: its guard asks about something that is otherwise on this pin.
-Only running it shows that, so the tests write down what they saw, for each pin, and `check` asks for it.
+An operation can apply and never do its work, because its guard asks for something that differs on this pin. Only a run
+shows that, so the tests record what they saw, for each pin, and `check` requires it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RuntimeCoverage:
 
 
 def load_coverage(folder: Path) -> RuntimeCoverage:
-    """Return what the tests of a pin saw, nothing where they wrote nothing; raises `ConfigError` for a damaged file."""
+    """Return what the tests of a pin recorded, if anything; raises `ConfigError` for a damaged file."""
     file = folder / FIRED_FILE
     if not file.is_file():
         return RuntimeCoverage(pin="")
@@ -58,7 +58,7 @@ def uncovered_operations(content: Content, fired: RuntimeCoverage) -> Iterator[P
 
     Args:
         content: the overlay.
-        fired: what the tests of this pin saw.
+        fired: what the tests of this pin recorded.
     """
     where = f"{content.overlay.folder / FIRED_FILE}"
     again = "run the tests that show it, which write the file"
@@ -74,7 +74,7 @@ def uncovered_operations(content: Content, fired: RuntimeCoverage) -> Iterator[P
 
 
 def _seen(content: Content, fired: RuntimeCoverage) -> dict[str, list[str]]:
-    """Return the operators that operations were seen to call: of one form, what one does shows it of all."""
+    """Return the operators that operations were seen to call; one target of a form counts for all."""
     seen: dict[str, list[str]] = {}
     for operation in content.operations:
         seen.setdefault(_shown_by(operation), []).extend(fired.called.get(_name(operation), ()))
@@ -82,7 +82,7 @@ def _seen(content: Content, fired: RuntimeCoverage) -> dict[str, list[str]]:
 
 
 def _shown_by(operation: Operation) -> str:
-    """Return what operations are called together that one test shows."""
+    """Return the common name of operations that one test covers."""
     return operation.where if operation.like else _name(operation)
 
 

@@ -1,6 +1,6 @@
 """Side effects: operations and all of upstream → what they change beyond their symbol, and what upstream undoes.
 
-It takes a look at every module, and on one pin it is always the same: it is found when a lock is made, and not again.
+This reads every module, and the result depends on the pin alone: only `lock` computes it.
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ _UNKNOWN = "()"
 def with_side_effects(
     contracts: Iterable[Contract], classes: ClassGraph, shipped: ClassGraph, known: Mapping[tuple[str, ...], Contract]
 ) -> list[Contract]:
-    """Return contracts with what they reach.
+    """Return contracts with their side effects.
 
     Args:
         contracts: of operations.
         classes: upstream's.
         shipped: the classes that the operations leave.
-        known: contracts of an earlier lock by their place, to be believed where the source lacks some of upstream.
+        known: contracts of an earlier lock by their place, used if the source lacks some of upstream.
     """
     listed = list(contracts)
     undone = _undone(classes, {Symbol(one.path, plain(one.symbol)) for one in listed if one.symbol})
@@ -102,7 +102,7 @@ def with_side_effects(
 
 
 def _affected(classes: ClassGraph, entry: Contract) -> Iterator[str]:
-    """Yield what an addition or a deletion changes for code that no operation names."""
+    """Yield the effects of an addition or a deletion on code that no operation names."""
     owner, leaf = owner_of(entry.symbol), leaf_of(entry.symbol)
     place = Symbol(entry.path, owner)
     if owner:
@@ -120,7 +120,7 @@ def _affected(classes: ClassGraph, entry: Contract) -> Iterator[str]:
 
 
 def _overtaken(classes: ClassGraph, place: Symbol, name: str) -> Iterator[tuple[Symbol, Symbol]]:
-    """Yield heirs whose member of a name came from another class until now, and that class."""
+    """Yield heirs that inherited a member from another class so far, and that class."""
     if not name.startswith("__") or name.endswith("__"):  # private names are each class's own
         for heir in classes.heirs(place):
             owner = classes.owner(heir, name)
@@ -157,7 +157,7 @@ def _undone(classes: ClassGraph, wanted: set[Symbol]) -> dict[Symbol, list[str]]
 
 
 def _set_by(node: ast.AST) -> tuple[ast.expr | None, str]:
-    """Return what gets an attribute by a node, and which; or nothing."""
+    """Return the object and the attribute that a node sets; or nothing."""
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
         return node.value, node.attr
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr" and len(node.args) in _SETTING:
@@ -166,7 +166,7 @@ def _set_by(node: ast.AST) -> tuple[ast.expr | None, str]:
 
 
 def _overwritten(classes: ClassGraph, path: str, owner: ast.expr, name: str, wanted: set[Symbol]) -> Iterator[Symbol]:
-    """Yield the symbols that an assignment to an attribute gives another value."""
+    """Yield the symbols that an assignment to an attribute overwrites."""
     if not isinstance(owner, (ast.Name, ast.Attribute)):
         return
     meant = classes.resolved_class(path, owner)
@@ -203,7 +203,7 @@ def _refused(own: str, theirs: str) -> str:
 
 
 def _arguments(text: str) -> ast.arguments | None:
-    """Return the parameters that a text lists, without that for the object itself; None where it lists several."""
+    """Return the parameters in a text without ``self``; None if it lists several signatures."""
     try:
         (function,) = ast.parse(f"def f{_DIGEST.sub('0', text)}: ...").body
     except SyntaxError:

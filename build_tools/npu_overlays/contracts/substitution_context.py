@@ -1,4 +1,4 @@
-"""Substitution context: text and what a substitution finds in it → what that depends on."""
+"""Substitution context: text and a find in it → what the substitution depends on."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LINES = 2
 
 
 def substitution_context(path: str, content: bytes, find: str) -> dict[str, str]:
-    """Return what a substitution depends on, by the name of the contract's field; nothing where it finds nothing.
+    """Return what a substitution depends on, by the contract's field; nothing if the find does not occur.
 
-    In YAML those are the keys each occurrence stands under, an item of a list by its first line, and by its number too
-    where others of the list begin alike; elsewhere the lines nearest to it; and in both the rest of its own lines.
+    In YAML these are the keys above each occurrence, with items of a list by their first line, and by their number if
+    others begin alike; elsewhere the nearest lines. In both, the rest of its own lines counts.
     """
     text = content.decode(errors="replace").replace("\r\n", "\n")
     places = list(_occurrences(text, find.replace("\r\n", "\n")))
@@ -34,7 +34,7 @@ def content_fingerprint(content: bytes) -> str:
 
 
 def _occurrences(text: str, find: str) -> Iterator[tuple[int, int]]:
-    """Yield where a find stands, the white space at its ends left out."""
+    """Yield the places of a find, without the white space at its ends."""
     if not find.strip():
         return
     for match in re.finditer(re.escape(find), text):
@@ -43,7 +43,7 @@ def _occurrences(text: str, find: str) -> Iterator[tuple[int, int]]:
 
 
 def _under(text: str, start: int, end: int) -> str:
-    """Return the keys an occurrence stands under, and where it is a part of its lines, what those say."""
+    """Return the keys above an occurrence, and the rest of its lines."""
     begins, ends = text.count("\n", 0, start), text.count("\n", 0, end)
     known = list(keyed_lines(text))
     lines = [one for one in known if one.number <= ends]
@@ -66,7 +66,7 @@ def _firsts(text: str, known: Iterable[SettingsLine]) -> dict[tuple[str, ...], s
 
 
 def _names(line: SettingsLine, firsts: Mapping[tuple[str, ...], str]) -> Iterator[str]:
-    """Yield what the keys and items are called that a line stands under."""
+    """Yield the names of the keys and items above a line."""
     above = len(line.place) - len(line.under)
     for depth, (key, name) in enumerate(zip(line.keys, line.under, strict=True), above + 1):
         place = line.place[:depth]
@@ -75,7 +75,7 @@ def _names(line: SettingsLine, firsts: Mapping[tuple[str, ...], str]) -> Iterato
 
 
 def _near(text: str, start: int, end: int) -> Iterator[str]:
-    """Yield the lines an occurrence stands in, and those nearest to them that are not empty."""
+    """Yield the lines of an occurrence, and the nearest non-empty ones."""
     first = text.rfind("\n", 0, start) + 1
     behind = text.find("\n", end) + 1 or len(text) + 1
     above = list(filter(None, map(str.strip, text[:first].split("\n"))))

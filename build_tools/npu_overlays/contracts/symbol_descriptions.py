@@ -1,4 +1,4 @@
-"""Symbol descriptions: symbol of upstream's → what of it can change for those who read it."""
+"""Symbol descriptions: upstream symbol → the properties that its readers depend on."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _PARTS = ("kind", "signature", "decorators")
 
 
 def described(found: ResolvedSymbol, upstream: SymbolLookup, *, whole: bool = False) -> Read:
-    """Return what is known of a symbol, by which two versions of it are compared.
+    """Return the description of a symbol, for comparing two versions of it.
 
     Args:
         found: the symbol.
         upstream: where it was found.
-        whole: whether all of it counts, function bodies included, and not only what a reader of its name meets.
+        whole: whether all of it counts, function bodies included, and not only what readers of its name see.
     """
     try:
         return _described(found, upstream, whole=whole)
-    except RecursionError:  # nested deeper than Python's stack: that it is, is all that is said
+    except RecursionError:  # nested too deeply for Python; its text is unknown
         return Read(path=found.path, symbol=found.symbol, kind="attribute", value="<deep>")
 
 
@@ -54,7 +54,7 @@ def _described(found: ResolvedSymbol, upstream: SymbolLookup, *, whole: bool) ->
 
 
 def _parts(found: ResolvedSymbol) -> dict[str, str]:
-    """Return what definitions show of themselves; of branches all that differs."""
+    """Return the description of definitions; if branches differ, of all."""
     shown: dict[str, dict[str, None]] = {}
     for node in found.nodes:
         fields = definition_fields(Definition(name=found.symbol, kind="attribute", node=node))
@@ -65,7 +65,7 @@ def _parts(found: ResolvedSymbol) -> dict[str, str]:
 
 
 def _entries(found: ResolvedSymbol) -> tuple[str, ...]:
-    """Return the entries of a dictionary that is written out, sorted by their keys."""
+    """Return the entries of a literal dictionary, sorted by their keys."""
     only = found.values[0].node if len(found.values) == 1 else None
     if not isinstance(only, ast.Dict) or not 0 < len(only.keys) <= _MANY:
         return ()
@@ -74,7 +74,7 @@ def _entries(found: ResolvedSymbol) -> tuple[str, ...]:
 
 
 def _shapes(node: ast.stmt) -> Iterator[str]:
-    """Yield in which shapes a function returns: nothing, one value, or so many at once."""
+    """Yield the shapes of a function's results: nothing, one value, or a number of values."""
     if not isinstance(node, FUNCTIONS):
         return
     returned = [one for one in own_nodes(node) if isinstance(one, ast.Return)]

@@ -1,4 +1,4 @@
-"""Unused bounds: the layers of a pin, and the other pins on them → what they say for versions that no pin has."""
+"""Unused bounds: the layers of a pin, and the other pins on them → the items for versions that no pin has."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from npu_overlays.overlay.project import Layer, Overlay
 
 
 def unused_bounds(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lock) -> Iterator[Problem]:
-    """Yield a problem for all that applies to no pin, of the layers that lie beside a pin and of what is its own.
+    """Yield a problem for each item that applies to no pin, of the pin itself and of layers beside it.
 
-    Of a layer that lies elsewhere, the pins are somebody else's. Where a pin is not locked, nothing is known.
+    A layer elsewhere has other people's pins. If a pin is not locked, its version is unknown.
 
     Args:
         overlay: the pin.
@@ -33,7 +33,7 @@ def unused_bounds(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lo
 
 
 def _versions(layer: Layer, overlay: Overlay, lock_of: Callable[[Overlay], Lock]) -> list[str]:
-    """Return upstream's version at every pin on a layer; none where that is not known of all."""
+    """Return upstream's version at every pin on a layer; none if one is unknown."""
     pins = [overlay]
     if layer.folder.resolve() != overlay.folder.resolve():
         if layer.folder.resolve().parent != overlay.folder.resolve().parent:

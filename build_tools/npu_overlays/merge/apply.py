@@ -1,4 +1,4 @@
-"""Apply: source tree and overlay → patched tree, and what was declared to change.
+"""Apply: source tree and overlay → patched tree, and the declared changes.
 
 Order: patches, then substitutions in non-Python files, then added files, then
 merges. Every input is used exactly once, or the stage fails and names it.
@@ -31,7 +31,7 @@ def merge_overlay(
         upstream: its files at the pin.
         absent: paths the commit holds and this source is known to lack; operations on them are
             listed as not applied instead of failing.
-        model: of upstream's files, where there is one already.
+        model: of upstream's files, if there is one already.
 
     Raises:
         MergeError: with everything that does not fit.
@@ -71,7 +71,7 @@ def apply_part(
 
 @dataclass(kw_only=True)
 class _Walk:
-    """The tree so far, and the steps that made it."""
+    """The tree so far, and the steps behind it."""
 
     tree: PatchedTree
     notices: bool
@@ -81,7 +81,7 @@ class _Walk:
     def make(
         self, steps: Iterable[Callable[[MergeContext], Step]], content: Content, model: Model
     ) -> Iterator[Problem]:
-        """Take steps one after the other; yield what does not fit."""
+        """Run steps in order; yield what does not fit."""
         for step in steps:
             try:
                 self.take(step(MergeContext(content=content, tree=self.tree, notices=self.notices, model=model)))
@@ -97,7 +97,7 @@ class _Walk:
 
 
 def _walk(content: Content, upstream: SourceTree, before: Model, *, notices: bool) -> _Walk:
-    """Return what every step made; raises `MergeError` with what does not fit in any of them."""
+    """Return the results of all steps; raises `MergeError` with everything that does not fit."""
     walked = _Walk(tree=PatchedTree(upstream=upstream), notices=notices)
     problems = [*walked.make(_of_files(content), content, before)]
     # Files that are added change nothing of what upstream's modules mean.
@@ -110,7 +110,7 @@ def _walk(content: Content, upstream: SourceTree, before: Model, *, notices: boo
 
 
 def _of_files(content: Content) -> Iterator[Callable[[MergeContext], Step]]:
-    """Yield what is to be done to files, in order."""
+    """Yield the steps on files, in order."""
     for patch in content.patches:
         yield partial(patch_step, file=patch)
     for edit in content.edits:
@@ -120,7 +120,7 @@ def _of_files(content: Content) -> Iterator[Callable[[MergeContext], Step]]:
 
 
 def _of_operations(content: Content) -> Iterator[Callable[[MergeContext], Step]]:
-    """Yield what is then to be done to modules."""
+    """Yield the steps on modules, which come after those."""
     by_path: dict[str, list[Operation]] = {}
     for operation in content.operations:
         by_path.setdefault(operation.path, []).append(operation)

@@ -1,4 +1,4 @@
-"""Authorship: which bytes of a patched file are upstream's own, and who asked for the others."""
+"""Authorship: which bytes of a patched file are upstream's, and which operation wrote the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Authorship:
-    """Whose every byte of a patched file is, in order, where it is UTF-8 without a byte order mark."""
+    """The author of every byte of a patched file, in order; the file is UTF-8 without a byte order mark."""
 
     stretches: tuple[Stretch, ...]
 
@@ -40,27 +40,27 @@ class Authorship:
         return self.stretches[number] if number >= 0 else Stretch(start=0, end=0, origin=None)
 
     def origin(self, offset: int) -> int | None:
-        """Return where a byte stands in upstream's file; None where the overlay wrote it."""
+        """Return a byte's offset in upstream's file; None if the overlay wrote it."""
         stretch = self.at(offset)
         return None if stretch.origin is None else stretch.origin + offset - stretch.start
 
     def behind(self, earlier: Authorship) -> Authorship:
-        """Return whose the bytes are where this one's "upstream" was itself made, as `earlier` says."""
+        """Return the authorship if this one's "upstream" has itself the authorship `earlier`."""
         return Authorship(tuple(chain.from_iterable(_stretches_behind(one, earlier) for one in self.stretches)))
 
 
 def kept(content: bytes) -> Authorship:
-    """Return the authorship of a file that is upstream's as it is."""
+    """Return the authorship of an unchanged upstream file."""
     return Authorship((Stretch(start=0, end=len(as_utf8(content)), origin=0),))
 
 
 def written(content: bytes, where: str) -> Authorship:
-    """Return the authorship of a file that is the overlay's as it is."""
+    """Return the authorship of an added file."""
     return Authorship((Stretch(start=0, end=len(as_utf8(content)), origin=None, where=where),))
 
 
 def spliced(content: bytes, splices: Iterable[Splice], *, newline: str) -> Authorship:
-    """Return whose the bytes are that `splices.splice` returns for the same arguments."""
+    """Return the authorship of the result of `splices.splice` for the same arguments."""
     found: list[Stretch] = []
     position = made = 0
     for change in in_order(splices):
@@ -75,7 +75,7 @@ def spliced(content: bytes, splices: Iterable[Splice], *, newline: str) -> Autho
 
 
 def by_lines(before: bytes, after: bytes, where: str) -> Authorship:
-    """Return the authorship of a file that a patch changed: lines that are not upstream's are the patch's."""
+    """Return the authorship of a file that a patch changed: the patch wrote every line that upstream lacks."""
     old, new = as_utf8(before).splitlines(keepends=True), as_utf8(after).splitlines(keepends=True)
     old_starts, new_starts = line_starts(old), line_starts(new)
     found: list[Stretch] = []
@@ -90,7 +90,7 @@ def _without_empty(stretches: Iterable[Stretch]) -> Authorship:
 
 
 def line_at(content: bytes, offset: int) -> int:
-    """Return the 1-based line of a text on which a byte stands."""
+    """Return the 1-based line of a byte."""
     return content.count(b"\n", 0, offset) + 1
 
 

@@ -1,4 +1,4 @@
-"""Hidden additions: merged module → additions to classes that no object of theirs ever reaches."""
+"""Hidden additions: merged module → members added to classes whose objects always hide them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def hidden_additions(
 ) -> Iterator[Problem]:
     """Yield a problem for every member added to a class whose objects have one of their own, as upstream wrote it.
 
-    What the overlay took out hides nothing, and who replaces the method that sets it knows of the addition.
+    Code that the overlay removed hides nothing, and neither does a method that it replaced.
 
     Args:
         before: upstream's module.
@@ -45,6 +45,6 @@ def hidden_additions(
 
 
 def _line(before: Module, after: Module, authorship: Authorship, node: ast.expr | ast.stmt) -> str:
-    """Return the line of upstream's on which something stands, or that an edit wrote it."""
+    """Return the upstream line of a node, or that an edit wrote it."""
     origin = authorship.origin(after.span(node)[0])
     return "as edited" if origin is None else f"line {line_at(before.content, origin)}"

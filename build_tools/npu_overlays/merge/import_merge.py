@@ -1,4 +1,4 @@
-"""Import merge: the ones an overlay's definitions need, merged into those upstream already has."""
+"""Import merge: the imports of an overlay's definitions, merged into upstream's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EITHER = f"{RENAME}, or, where upstream's own is meant, under `if TYPE_CHECKING
 
 
 def missing_imports(module: Module, operations: Sequence[Operation]) -> tuple[list[ImportedName], list[Problem]]:
-    """Return the imports upstream's module lacks, in order, and those that would mean something else in it."""
+    """Return the imports upstream's module lacks, in order, and problems for those with another meaning there."""
     added = {operation.name: operation for operation in operations if operation.action == "added"}
     wanted: dict[str, list[ImportedName]] = {}
     problems: list[Problem] = []
@@ -46,7 +46,7 @@ def missing_imports(module: Module, operations: Sequence[Operation]) -> tuple[li
 
 
 def first_users(operations: Reversible[Operation]) -> dict[ImportedName, Operation]:
-    """Return the imports that operations bring, each with the first operation that does."""
+    """Return the imports of operations, each with the first operation that needs it."""
     users: dict[ImportedName, Operation] = {}
     for operation in reversed(operations):
         users |= dict.fromkeys(operation.imports, operation)
@@ -54,16 +54,16 @@ def first_users(operations: Reversible[Operation]) -> dict[ImportedName, Operati
 
 
 def import_splice(module: Module, imports: Sequence[ImportedName], *, limit: int, where: str) -> Splice:
-    """Return the insertion of `imports` above what may need them, behind the imports there and what acts on those.
+    """Return the insertion of `imports` above code that may need them, after upstream's imports and what acts on those.
 
     Args:
         module: upstream's.
         imports: what to insert.
         limit: the byte offset of the first change that may need them.
-        where: who needs the first, for messages.
+        where: the place that needs the first, for messages.
 
     Raises:
-        MergeError: where there is no such place, because the first lines of the module hold more than they should.
+        MergeError: there is no such place, because the module's first lines contain other code.
     """
     offset = _place(module, limit)
     if offset > limit:
@@ -84,7 +84,7 @@ def binds_the_same(binding: Binding, imported: ImportedName) -> bool:
 
 
 def imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[ImportedName]:
-    """Yield what an import statement brings in, one name each."""
+    """Yield the names that an import statement binds, one import each."""
     source = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
     for alias in node.names:
         as_name = f" as {alias.asname}" if alias.asname else ""
@@ -93,7 +93,7 @@ def imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[ImportedName]:
 
 
 def _bound_otherwise(module: Module, imported: ImportedName) -> tuple[str, str] | None:
-    """Return (what binds the name, what to do) where upstream does not surely mean by it what the import means."""
+    """Return (what binds the name, what to do) if upstream may mean something else by it than the import."""
     known = module.scopes.bound(imported.name)
     running = [binding for binding in known if not binding.typing_only]
     for binding in known:
@@ -105,7 +105,7 @@ def _bound_otherwise(module: Module, imported: ImportedName) -> tuple[str, str] 
 
 
 def _is_present(module: Module, imported: ImportedName) -> bool:
-    """Return whether upstream has the very import, run whenever the module is."""
+    """Return whether upstream has the same import, unconditionally."""
     for binding in module.scopes.bound(imported.name):
         if binding.direct and isinstance(binding.node, _IMPORTS):
             for one in imported_names(binding.node):
@@ -121,9 +121,9 @@ def _conflict(operation: Operation, imported: ImportedName, what: str, fix: str)
 
 
 def _place(module: Module, limit: int) -> int:
-    """Return the byte offset at which imports go; never inside a statement, nor behind one that may need them.
+    """Return the byte offset for imports; never inside a statement, nor after one that may need them.
 
-    It is behind `limit` only where that lies in the module's head: its docstring and its __future__ imports.
+    It is after `limit` only if that lies in the module's docstring or its __future__ imports.
     """
     place = 0
     for statements, end in module.logical_lines():
@@ -136,10 +136,10 @@ def _place(module: Module, limit: int) -> int:
 
 
 def _acts(module: Module, node: ast.AST) -> bool:
-    """Return whether a statement calls or sets something imported: what is imported below may be another for it.
+    """Return whether a statement calls or sets something imported, which may change imports below it.
 
-    ``os.environ["NAME"] = …`` and ``sys.path.insert(…)`` do so, below an ``if`` or in an expression too. What makes a
-    value for a name, ``logger = getLogger(…)``, is not taken to change anything.
+    ``os.environ["NAME"] = …`` and ``sys.path.insert(…)`` do so, also under an ``if`` or in an expression. An assignment
+    of a result, ``logger = getLogger(…)``, is not taken to change anything.
     """
     if isinstance(node, _DEFINITIONS):
         return False
@@ -155,7 +155,7 @@ def _acts(module: Module, node: ast.AST) -> bool:
 
 
 def _is_imported(module: Module, name: str, depth: int = 3) -> bool:
-    """Return whether a module imports a name, or gives it, as it stands, what it imports under another."""
+    """Return whether a module imports a name, or assigns it something imported unchanged."""
     for binding in module.scopes.bound(name):
         if isinstance(binding.node, _IMPORTS):
             return True
@@ -167,7 +167,7 @@ def _is_imported(module: Module, name: str, depth: int = 3) -> bool:
 
 
 def _root(node: ast.expr) -> str:
-    """Return the name an expression begins with, ``a`` of ``setattr(a, …)`` too; empty where it begins otherwise."""
+    """Return the name that an expression begins with, also ``a`` in ``setattr(a, …)``; empty if it begins with none."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
         if isinstance(node, ast.Call):
             given = isinstance(node.func, ast.Name) and node.func.id in _OF_THE_FIRST and node.args
@@ -184,7 +184,7 @@ def _is_head(module: Module, node: ast.stmt) -> bool:
 
 
 def _leading_comment_lines(module: Module) -> int:
-    """Return how many lines at the top are comments (a shebang, a coding line, a licence)."""
+    """Return the number of comment lines at the top (a shebang, a coding line, a licence)."""
     count = 0
     for line in module.content.splitlines():
         if not line.lstrip().startswith(b"#"):

@@ -1,4 +1,4 @@
-"""Merged text: merged text of a module → names in it that do not mean to an operation's code what its author wrote."""
+"""Merged text: merged text of a module → names whose meaning in an operation's code is not the author's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from npu_overlays.overlay.operations import ImportedName, Operation
 
 
 class MergedText:
-    """A merged module, and which of its bytes are whose.
+    """A merged module, with the author of each byte.
 
     Args:
         module: upstream's.
@@ -57,7 +57,7 @@ class MergedText:
 
     @cached_property
     def is_python(self) -> bool:
-        """Whether the merged text parses; where it does not, it answers nothing, and a check says why."""
+        """Whether the merged text parses; if not, this finds nothing, and another check reports the error."""
         try:
             return bool(self.module)
         except MergeError:
@@ -65,7 +65,7 @@ class MergedText:
 
     @cached_property
     def module(self) -> Module:
-        """The merged text, parsed; raises `MergeError` where it does not parse."""
+        """The merged text, parsed; raises `MergeError` if it does not parse."""
         return Module(self._upstream.path, as_declared(self.content, self._upstream.file))
 
     @cached_property
@@ -73,13 +73,13 @@ class MergedText:
         return ImportOrder(self.module, running_early(self.module))
 
     def late_imports(self) -> list[ImportedName]:
-        """Return the imports upstream has too far down for the definitions that need them."""
+        """Return upstream's imports that come too late for the definitions that need them."""
         wanted = first_users(self._operations).keys() - set(self.imports)
         late = [one for one in wanted if self._is_late(one.name, wary=True)]
         return sorted(late, key=lambda one: one.statement)
 
     def problems(self) -> Iterator[Problem]:
-        """Yield a problem for every name that would not mean in an operation's text what its author wrote."""
+        """Yield a problem for every name with another meaning in an operation's text than its author's."""
         added = {one.name: one for one in self._operations if one.action == "added" and not one.owner}
         builtin = self._bound_builtins(added)
         for scope in self.module.scopes.all:
@@ -104,14 +104,14 @@ class MergedText:
                 yield problem(operation, what, fix)
 
     def _bound_builtins(self, added: Mapping[str, Operation]) -> dict[str, Operation]:
-        """Return the names of builtins that operations give the module, each with the operation."""
+        """Return the builtin names that operations bind in the module, each with the operation."""
         bound, users = dict(added), first_users(self._operations)
         for imported in self.imports:
             bound[imported.name] = users[imported]
         return {name: operation for name, operation in bound.items() if hasattr(builtins, name)}
 
     def _operation(self, load: Load) -> Operation | None:
-        """Return the operation in whose text a read stands."""
+        """Return the operation that wrote a read."""
         return self._owner(self.module.span(load.at)[0])
 
     def _owner(self, offset: int) -> Operation | None:
@@ -119,7 +119,7 @@ class MergedText:
         return self._spans[number][2] if number >= 0 and offset < self._spans[number][1] else None
 
     def _captured(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
-        """Yield a problem where a read gets a binding upstream has in the function or class around."""
+        """Yield a problem for each read that upstream's function or class around captures."""
         if is_private(load.name) and scope.is_in_class:
             what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
             yield Problem(where=operation.where, what=what, fix="give it at most one leading underscore")
@@ -135,21 +135,21 @@ class MergedText:
                 return
 
     def _mangled(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
-        """Yield a problem where a read of what upstream's module binds gets another name, as it stands in a class."""
+        """Yield a problem for each read of a module's name that Python mangles, because it is in a class."""
         outer = is_private(load.name) and scope.is_in_class and scope.owner(load.name).parent is None
         if outer and self.module.scopes.bound(load.name) and not self._reads_upstream(load.name, operation):
             what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
             yield Problem(where=operation.where, what=what, fix="read it in an added function, outside of the class")
 
     def _reads_upstream(self, name: str, operation: Operation) -> bool:
-        """Return whether upstream's text of a symbol reads a name in a class: what it gets there stays the same."""
+        """Return whether upstream's text of a symbol reads a name in a class too: its meaning there is upstream's."""
         spans = [self._upstream.span(one.node) for one in self._upstream.definitions.get(operation.name, [])]
         loads = chain.from_iterable(scope.loads for scope in self._upstream.scopes.all if scope.is_in_class)
         offsets = [self._upstream.span(load.at)[0] for load in loads if load.name == name]
         return not set(chain.from_iterable(starmap(range, spans))).isdisjoint(offsets)
 
     def _unbound(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
-        """Yield a problem where what runs on import reads a name of the module's before it has one."""
+        """Yield a problem for each read, during the import, of a name that the module binds later."""
         outer = scope.owner(load.name).parent is None and not hasattr(builtins, load.name)
         known = self.module.scopes.bound(load.name) if outer else []
         own = load.eager or operation.action == "wrapped" or not self._reads_upstream(load.name, operation)
@@ -163,13 +163,13 @@ class MergedText:
             yield Problem(where=operation.where, what=what, fix=fix)
 
     def _another_files(self, load: Load, operation: Operation, other: Operation) -> Iterator[Problem]:
-        """Yield a problem where what is a builtin to one overlay file is bound by another."""
+        """Yield a problem for each builtin of one overlay file that another one binds."""
         if operation.file != other.file and load.name not in {one.name for one in operation.imports}:
             what = f"`{load.name}` is Python's own here, but {other.where} binds it in {operation.path}"
             yield Problem(where=operation.where, what=what, fix="give that another name")
 
     def _rebound(self, operation: Operation, imported: ImportedName) -> Iterator[Problem]:
-        """Yield a problem where something else binds an import's name after it, or may do so."""
+        """Yield a problem for each import whose name something else binds, or may bind, after it."""
         scopes = self.module.scopes
         known = scopes.bound(imported.name)
         other = [binding for binding in known if not binds_the_same(binding, imported)]

@@ -1,4 +1,4 @@
-"""Module deletion: content that deletes all of a module → content that deletes each definition in it."""
+"""Module deletion: content that empties a module → content that deletes each of its definitions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from npu_overlays.sources.tree import SourceTree
 
 
 def written_out(content: Content, tree: SourceTree) -> Content:
-    """Return the content with one deletion for each name, where one stands for all that a module binds.
+    """Return the content with ``deleted("*")`` expanded to one deletion for each name that the module binds.
 
     Raises:
-        MergeError: such a module does something that deleting names leaves there.
+        MergeError: such a module has code that deletions of names would leave.
     """
     operations: list[Operation] = []
     problems: list[Problem] = []
@@ -36,7 +36,7 @@ def written_out(content: Content, tree: SourceTree) -> Content:
 
 
 def each_deletion(operation: Operation, module: Module) -> Iterator[Operation]:
-    """Yield one deletion for each name that a module binds; raises `MergeError` where that leaves something."""
+    """Yield one deletion for each name that a module binds; raises `MergeError` if that leaves code."""
     for number, statement in enumerate(module.tree.body):
         if does_nothing(statement, first=not number):
             continue
@@ -50,7 +50,7 @@ def each_deletion(operation: Operation, module: Module) -> Iterator[Operation]:
 
 
 def _meaning(module: Module, name: str, node: ast.stmt) -> str:
-    """Return the symbol that means what a statement defines under a name, whatever leads there."""
+    """Return the symbol of a statement's definition of a name, with its selectors."""
     known = module.definitions[name]
     number = next(number for number, one in enumerate(known) if one.node is node)
     alone = len(known) == 1 and known[number].is_certain
@@ -58,7 +58,7 @@ def _meaning(module: Module, name: str, node: ast.stmt) -> str:
 
 
 def _inner(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield a statement, or those that one with a condition holds."""
+    """Yield a statement, or the statements in a conditional one."""
     if isinstance(statement, ast.If):
         for inner in (*statement.body, *statement.orelse):
             yield from _inner(inner)
@@ -67,7 +67,7 @@ def _inner(statement: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def does_nothing(statement: ast.stmt, *, first: bool) -> bool:
-    """Return whether a statement is the docstring, a ``pass``, or says only how the module is to be read."""
+    """Return whether a statement is the docstring, a ``pass``, or a ``__future__`` import."""
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"
     constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

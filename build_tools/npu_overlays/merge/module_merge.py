@@ -1,4 +1,4 @@
-"""Module merge: upstream's bytes and operations → patched bytes, and what was declared to change.
+"""Module merge: upstream's bytes and operations → patched bytes, and the declared changes.
 
 Pure text work. Every byte no operation names stays as upstream has it.
 """
@@ -40,7 +40,7 @@ _SPLICES: dict[Action, Callable[[Site], list[Splice]]] = {
 def merge(
     path: str, content: bytes, operations: Sequence[Operation], *, distribution: str, purpose: str = ""
 ) -> tuple[bytes, tuple[Declared, ...]]:
-    """Return the patched bytes of one upstream module and what was declared; see `merged_module`."""
+    """Return the patched bytes of one upstream module and the declared changes; see `merged_module`."""
     result = merged_module(path, content, operations, distribution=distribution, purpose=purpose)
     return result.content, result.declared
 
@@ -60,7 +60,7 @@ def merged_module(  # noqa: PLR0913  # the module, what is done to it and what i
         path: repository path, for messages.
         content: upstream's bytes.
         operations: all operations on this file.
-        distribution: name of the distribution built, written into the notices; empty to leave these out.
+        distribution: name of the built distribution, for the notices; empty for no notices.
         purpose: what the changes are for, likewise; may be empty.
         model: of the tree it is part of; without one, nothing is known of other modules.
 
@@ -88,7 +88,7 @@ def merged_module(  # noqa: PLR0913  # the module, what is done to it and what i
 
 
 def _applied(sites: Iterable[Site]) -> tuple[list[AppliedOperation], list[Problem]]:
-    """Return what each operation does to its module, and why those that do not fit do not."""
+    """Return the result of each operation, and the problems of those that do not fit."""
     changes: list[AppliedOperation] = []
     problems: list[Problem] = []
     for site in sites:
@@ -100,7 +100,7 @@ def _applied(sites: Iterable[Site]) -> tuple[list[AppliedOperation], list[Proble
 
 
 def _read(path: str, content: bytes, where: str) -> Module:
-    """Return upstream's module; raises `MergeError` at the operation that needs it, which says what may read it."""
+    """Return upstream's module; raises `MergeError` at the operation if this Python cannot parse the module."""
     try:
         return Module(path, content)
     except MergeError as error:
@@ -114,12 +114,12 @@ def _read(path: str, content: bytes, where: str) -> Module:
 
 
 def splices_of(site: Site) -> list[Splice]:
-    """Return what one operation does to its module, by itself; raises `MergeError` where it does not fit."""
+    """Return the splices of one operation by itself; raises `MergeError` if it does not fit."""
     return _SPLICES[site.operation.action](site)
 
 
 def _merge(module: Module, imports: list[ImportedName], changes: list[AppliedOperation], model: Model) -> MergedText:
-    """Return the merged module; raises `MergeError` where its text does not mean what the overlay says."""
+    """Return the merged module; raises `MergeError` if its text does not mean what the overlay says."""
     merged = _with_imports(module, imports, changes)
     if not _keeps_encoding(module, merged.content):
         what = "a comment of the overlay would stand in the first two lines and name an encoding"
@@ -138,7 +138,7 @@ def _merge(module: Module, imports: list[ImportedName], changes: list[AppliedOpe
 
 
 def _with_imports(module: Module, imports: list[ImportedName], changes: list[AppliedOperation]) -> MergedText:
-    """Return the merged module with the imports in front of everything that may need them."""
+    """Return the merged module with the imports above everything that may need them."""
     limit = len(module.content)
     for change in changes:
         if change.operation.action != "deleted":
@@ -160,7 +160,7 @@ def _keeps_encoding(module: Module, result: bytes) -> bool:
 def _unwritable(
     module: Module, imports: Iterable[ImportedName], changes: Iterable[AppliedOperation]
 ) -> Iterator[Problem]:
-    """Yield a problem for every operation that puts in a character which the module's encoding does not have."""
+    """Yield a problem for every operation with a character that the module's encoding lacks."""
     for change in changes:
         texts = [one.text for one in change.splices]
         texts += [one.statement for one in imports if one in change.operation.imports]
@@ -179,7 +179,7 @@ def _unwritable(
 def _declarations(
     module: Module, merged: MergedText, operations: Sequence[Operation], classes: ClassGraph
 ) -> Iterator[Declared]:
-    """Yield what operations and the imports that they bring declare to change."""
+    """Yield the declared changes of operations and their imports."""
     after = merged.module if merged.is_python else module
     emptied: list[Declared] = []
     for operation in operations:
@@ -202,7 +202,7 @@ def _declarations(
 
 
 def _declaration(operation: Operation, before: Module, after: Module, classes: ClassGraph) -> Declared:
-    """Return what an operation declares, under the name that comparing the two modules gives it."""
+    """Return an operation's declared change, under the name that a comparison of the modules uses."""
     module = after if operation.action == "added" else before
     known = next(iter(chosen(module, operation.symbol)), None)
     return Declared(
@@ -218,7 +218,7 @@ def _declaration(operation: Operation, before: Module, after: Module, classes: C
 
 
 def _one_for_each_symbol(operations: Iterable[Operation]) -> tuple[list[Operation], list[Problem]]:
-    """Return one operation for each symbol, of the highest layer that has one, and a problem for each other."""
+    """Return one operation for each symbol, from the highest layer, and a problem for each other one."""
     chosen: dict[str, Operation] = {}
     problems = []
     for operation in operations:
@@ -231,7 +231,7 @@ def _one_for_each_symbol(operations: Iterable[Operation]) -> tuple[list[Operatio
 
 
 def _overlapping(changes: Sequence[AppliedOperation]) -> Iterator[Problem]:
-    """Yield a problem for every operation that changes text inside the text of another."""
+    """Yield a problem for every operation that changes text which another one changes."""
     listed = list(chain.from_iterable(change.splices for change in changes))
     numbers = {change.operation.where: number for number, change in enumerate(changes)}
     for pair in overlapping(listed):

@@ -23,7 +23,7 @@ _FUZZ = 2
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedPatch:
-    """What a patch does."""
+    """The result of a patch."""
 
     changed: Mapping[str, bytes | None]  # the files it changes, with their new content; None where it deletes one
     # The files that become executable, or are so no more, with whether they are executable then
@@ -39,8 +39,7 @@ def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) 
         absent: paths this source is known to lack; the patch's hunks for them are left out.
 
     Raises:
-        MergeError: where a hunk does not fit or fits more than once, the patch is already upstream, or it changes
-            nothing.
+        MergeError: a hunk does not fit or fits more than once, or the patch is already upstream or changes nothing.
     """
     if problems := list(ambiguities(patch, tree)):
         raise MergeError(problems)
@@ -48,7 +47,7 @@ def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) 
 
 
 def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str] = frozenset()) -> AppliedPatch:
-    """Apply a patch, like `apply_patch`, but where a hunk fits more than once, take the place that git would take."""
+    """Apply a patch, like `apply_patch`, but at git's place if a hunk fits more than once."""
     if problems := list(_upstreams_modes(patch, tree)):
         raise MergeError(problems)
     paths = [path for path in patch.paths if path not in absent]
@@ -77,7 +76,7 @@ def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[
 
 
 def _upstreams_modes(patch: PatchFile, tree: PatchedTree) -> Iterator[Problem]:
-    """Yield a problem for each file of upstream's that a patch makes executable, or no longer so."""
+    """Yield a problem for each upstream file whose executable bit a patch changes."""
     above, listed = parts(patch.source.content)
     line = above.count(b"\n") + 1
     for section in listed:
@@ -104,9 +103,9 @@ def ambiguities(patch: PatchFile, tree: PatchedTree) -> Iterator[Problem]:
 
 
 def placed_otherwise(patch: PatchFile, tree: PatchedTree, made: AppliedPatch) -> Iterator[Problem]:
-    """Yield a problem for each file in which GNU patch, and quilt with it, would put hunks elsewhere than git has.
+    """Yield a problem for each file in which GNU patch, and so quilt, would place hunks differently from git.
 
-    For git a hunk belongs near its line, for GNU patch as far from it as the hunk before.
+    Git places a hunk near its line; GNU patch adds the offset of the hunk before.
     """
     by_path: dict[str, list[Hunk]] = {}
     for hunk in patch.hunks:
@@ -136,7 +135,7 @@ def _lines(tree: PatchedTree, path: str) -> list[bytes]:
 
 
 def _places(before: Sequence[bytes], lines: Sequence[bytes], hunk: Hunk) -> list[int]:
-    """Return the 0-based lines at which git could apply a hunk that has to find some lines there."""
+    """Return the 0-based lines at which git could apply a hunk with these old lines."""
     wanted = list(before)
     size, last = len(wanted), len(lines) - len(wanted)
     first = 0 if hunk.trailing else last
@@ -167,12 +166,12 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedT
 
 
 def _at(patch: PatchFile, path: str, hunk: int) -> str:
-    """Return where a patch has the hunk made at a line of a file."""
+    """Return the place in a patch of the hunk for a line of a file."""
     return patch.source.at(line_of(patch.source.content, path, hunk=hunk))
 
 
 def _is_done(content: bytes, root: Path, options: Sequence[str]) -> bool:
-    """Return whether a patch can be taken back."""
+    """Return whether a patch can be reverted."""
     try:
         git.apply(content, root, *options, "--reverse", "--check")
     except ProcessError:
@@ -181,7 +180,7 @@ def _is_done(content: bytes, root: Path, options: Sequence[str]) -> bool:
 
 
 def _unfit(hunk: Hunk, lines: Sequence[bytes]) -> str:
-    """Return where fuzz would make a hunk fit that does not; empty for one that does, or for a file without lines."""
+    """Return where a hunk that does not fit would fit with fuzz; empty if it fits, or for a file without lines."""
     if not lines or _places(hunk.before, lines, hunk):
         return ""
     named = f"the hunk at line {hunk.line} of {hunk.path}"
@@ -203,7 +202,7 @@ def _shown(line: bytes) -> str:
 
 
 def _other_line_ends(patch: PatchFile, tree: PatchedTree) -> str:
-    """Return the first file whose lines the patch has with other line ends; empty where there is none."""
+    """Return the first file whose line ends differ from the patch's, or an empty text."""
     for hunk in patch.hunks:
         lines, found = b"".join(hunk.before), tree.after(hunk.path) or b""
         bare = lines.replace(b"\r\n", b"\n")

@@ -1,4 +1,4 @@
-"""Remaining text: upstream's text, less what operations take out → what a merge would make it read otherwise."""
+"""Remaining text: upstream's text without removed parts → names in it that a merge would redirect."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _LISTED = 5
 
 
 class Reach(NamedTuple):
-    """Where a read gets its name: how many scopes further out, whether something binds it there, and by which imports.
+    """The binding of a read: how many scopes further out, whether it exists, and its imports.
 
-    Where anything but an import binds it, no import is named.
+    If anything but an import binds the name, no import is listed.
     """
 
     outer: int
@@ -36,20 +36,20 @@ class Reach(NamedTuple):
     imported: frozenset[str]
 
     def is_like(self, other: Reach) -> bool:
-        """Return whether another read gets the same, or the very same import of elsewhere."""
+        """Return whether another read has the same binding, or the same import elsewhere."""
         return self[:2] == other[:2] or (bool(self.imported) and self.imported == other.imported)
 
 
 def redirected_reads(
     before: Module, after: Module, authorship: Authorship, names: Container[str]
 ) -> Iterator[tuple[Scope, Load, int]]:
-    """Yield upstream's reads that get some names from elsewhere in a patched module, each with upstream's line.
+    """Yield upstream's reads of some names that get another binding in a patched module, with upstream's line.
 
     Args:
         before: upstream's module.
         after: the patched one.
         authorship: whose its bytes are.
-        names: those that are looked at.
+        names: the names to compare.
     """
     was = {(before.span(load.at)[0], load.name): _reach(scope, load) for scope, load in _loads(before, names)}
     for scope, load in _loads(after, names):
@@ -60,7 +60,7 @@ def redirected_reads(
 
 
 def _reach(scope: Scope, load: Load) -> Reach:
-    """Return where a read gets its name."""
+    """Return the binding of a read."""
     owner, outer = scope.owner(load.name), 0
     if scope is owner and scope.kind == "class" and scope.parent:
         # In a class body a name is the module's until the class has bound it.
@@ -72,7 +72,7 @@ def _reach(scope: Scope, load: Load) -> Reach:
 
 
 def _loads(module: Module, names: Container[str]) -> Iterator[tuple[Scope, Load]]:
-    """Yield the reads of some names, each with the scope in which it stands."""
+    """Yield the reads of some names, each with its scope."""
     for scope in module.scopes.all:
         for load in scope.loads:
             if load.name in names:
@@ -80,7 +80,7 @@ def _loads(module: Module, names: Container[str]) -> Iterator[tuple[Scope, Load]
 
 
 def _imports(scope: Scope, name: str) -> frozenset[str]:
-    """Return the import statements that bind a name in a scope; none where something else binds it too."""
+    """Return the import statements that bind a name in a scope; none if something else binds it too."""
     found: set[str] = set()
     for binding in scope.bindings.get(name, []):
         if not isinstance(binding.node, (ast.Import, ast.ImportFrom)):
@@ -95,9 +95,9 @@ def seen_by_upstream(
     operations: Sequence[Operation],
     changes: Sequence[AppliedOperation],
 ) -> Iterator[Problem]:
-    """Yield a problem for every name a merge would bind that upstream's remaining code reads without binding it.
+    """Yield a problem for every name that a merge would bind and upstream's remaining code reads unbound.
 
-    Such a name is a builtin's, or comes by a star import, or is in ``__all__`` for another reason.
+    Such a name is a builtin, or comes from a star import, or is in ``__all__`` for another reason.
     """
     gone = _gone(changes)
     users = first_users(operations)
@@ -117,9 +117,9 @@ def seen_by_upstream(
 def read_otherwise(
     before: Module, after: Module, authorship: Authorship, changes: Sequence[AppliedOperation]
 ) -> Iterator[Problem]:
-    """Yield a problem for every name that upstream's remaining text gets from elsewhere in the merged module.
+    """Yield a problem for every name with another binding for upstream's remaining text in the merged module.
 
-    An edit binds it nearer, or an operation takes away what bound it, and another one of the name stands behind that.
+    Either an edit binds it in a nearer scope, or an operation removes its binding and uncovers another one.
     """
     edits = {one.operation.where: one.operation for one in changes if one.operation.action == "edited"}
     bound, taken = _bound(after, authorship) if edits else {}, _taken(before, changes)
@@ -147,9 +147,9 @@ def read_otherwise(
 def bound_otherwise(
     before: Module, after: Module, authorship: Authorship, changes: Sequence[AppliedOperation]
 ) -> Iterator[Problem]:
-    """Yield a problem for every name that upstream's text binds outside its function, and in the merged module in it.
+    """Yield a problem for every name that upstream binds outside a function, and the merged module inside it.
 
-    That is what an edit does which takes out a ``global`` or a ``nonlocal``.
+    An edit that removes a ``global`` or a ``nonlocal`` does so.
     """
     edits = [one for one in changes if one.operation.action == "edited"]
     was = {(before.span(node)[0], name) for node, name, declared in _declared(before) if declared} if edits else set()
@@ -168,18 +168,18 @@ def bound_otherwise(
 
 
 def _cuts_out(change: AppliedOperation, before: Module, word: re.Pattern[bytes]) -> bool:
-    """Return whether an edit takes out text that holds a word."""
+    """Return whether an edit removes text with a word."""
     return any(word.search(before.content[one.start : one.end]) for one in change.splices)
 
 
 def _declared(module: Module) -> Iterator[tuple[ast.AST, str, bool]]:
-    """Yield what binds a name, the name, and whether it is declared ``global`` or ``nonlocal`` there."""
+    """Yield each binding, its name, and whether the name is declared ``global`` or ``nonlocal`` there."""
     for scope, name, one in bindings_of(module):
         yield one.node, name, one.how == "global" or name in scope.outer
 
 
 def bindings_of(module: Module) -> Iterator[tuple[Scope, str, Binding]]:
-    """Yield every binding of a module, with its scope and the name that it binds."""
+    """Yield every binding of a module, with its scope and name."""
     for scope in module.scopes.all:
         for name, bindings in scope.bindings.items():
             for binding in bindings:
@@ -187,7 +187,7 @@ def bindings_of(module: Module) -> Iterator[tuple[Scope, str, Binding]]:
 
 
 def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], set[str]]:
-    """Return who wrote the bindings of each name of a scope; an empty text stands for upstream."""
+    """Return the authors of the bindings of each name of a scope; an empty text means upstream."""
     found: dict[tuple[Scope, str], set[str]] = {}
     for scope, name, one in bindings_of(module):
         found.setdefault((scope, name), set()).add(authorship.at(module.span(one.node)[0]).where)
@@ -195,7 +195,7 @@ def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], se
 
 
 def _taken(module: Module, changes: Sequence[AppliedOperation]) -> dict[str, Operation]:
-    """Return the names that lose a binding of upstream's, each with the operation that takes it out."""
+    """Return the names that lose an upstream binding, each with the operation that removes it."""
     gone = _gone(changes)
     found: dict[str, Operation] = {}
     for _, name, binding in bindings_of(module):
@@ -206,7 +206,7 @@ def _taken(module: Module, changes: Sequence[AppliedOperation]) -> dict[str, Ope
 
 
 def _gone(changes: Iterable[AppliedOperation]) -> list[tuple[int, int, int]]:
-    """Return the bytes that operations take out, in order, each stretch with the number of its operation."""
+    """Return the byte ranges that operations remove, in order, each with the number of its operation."""
     found: list[tuple[int, int, int]] = []
     for number, change in enumerate(changes):
         found += [(one.start, one.end, number) for one in change.splices if one.start < one.end]
@@ -214,7 +214,7 @@ def _gone(changes: Iterable[AppliedOperation]) -> list[tuple[int, int, int]]:
 
 
 def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int, int]]) -> str:
-    """Return the lines on which upstream's text, less what is taken out, reads a name of the module or of a class."""
+    """Return the lines on which upstream's remaining text reads a name of the module or of a class."""
     parent, leaf = owner_of(symbol), leaf_of(symbol)
     loads = module.scopes.global_loads.get(leaf, [])
     if parent:
@@ -230,6 +230,6 @@ def _listed(lines: Collection[int]) -> str:
 
 
 def _taker(offset: int, gone: Sequence[tuple[int, int, int]]) -> int | None:
-    """Return the number of the operation that takes out a byte; None where none does."""
+    """Return the number of the operation that removes a byte, or None."""
     place = bisect_right(gone, (offset, float("inf"))) - 1
     return gone[place][2] if place >= 0 and offset < gone[place][1] else None

@@ -1,4 +1,4 @@
-"""Results: what merging an overlay into upstream's tree gives."""
+"""Results: the outcome of merging an overlay into upstream's tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from npu_overlays.sources.tree import PatchedTree
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedOperation:
-    """One operation and the splices it makes."""
+    """One operation and its splices."""
 
     operation: Operation
     splices: tuple[Splice, ...]
@@ -23,7 +23,7 @@ class AppliedOperation:
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """One change an overlay says it makes, to be compared with the change the trees show."""
+    """One change that an overlay declares, to compare with the change that the trees show."""
 
     path: str  # repository path of the file
     symbol: str  # qualified name; empty for a change of the file as a whole
@@ -46,7 +46,7 @@ class MergedModule:
 
 @dataclass(frozen=True, kw_only=True)
 class NotApplied:
-    """An operation on a file the pinned commit holds but the source at hand lacks."""
+    """An operation on a file that the pinned commit holds and this source lacks."""
 
     path: str
     symbol: str
@@ -56,7 +56,7 @@ class NotApplied:
 
 @dataclass(frozen=True, kw_only=True)
 class PatchedFile:
-    """A file before and after one patch or substitution, which names no symbols itself."""
+    """A file before and after one patch or substitution, which names no symbols."""
 
     patch: str  # name of the patch, relative to its folder; empty for a substitution
     path: str  # repository path of the file
@@ -69,13 +69,13 @@ class PatchedFile:
 
     @property
     def operation(self) -> str:
-        """What did it: ``patch`` or ``edit``."""
+        """The kind of change: ``patch`` or ``edit``."""
         return "patch" if self.patch else "edit"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """The patched tree, what the overlay declared to change, and what this source could not take."""
+    """The patched tree, the declared changes, and the operations this source could not take."""
 
     tree: PatchedTree  # the patched tree
     before: Model = field(repr=False)  # the model of the tree as it was

@@ -1,6 +1,6 @@
-"""Settings text: text of a YAML file → the keys under which each of its lines stands.
+"""Settings text: text of a YAML file → the keys above each line.
 
-By indentation alone: a substitution is one of text too, and need not leave what a parser takes.
+Only indentation decides: a substitution works on text, and its result need not parse.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Level:
 
 @dataclass(kw_only=True)
 class _Around:
-    """What is open around a line."""
+    """The keys and items around a line."""
 
     levels: list[_Level] = field(default_factory=list)
     items: Counter[tuple[str, ...]] = field(default_factory=Counter)
@@ -66,7 +66,7 @@ class _Around:
 
 
 def keyed_lines(text: str) -> Iterator[SettingsLine]:
-    """Yield the lines of a YAML file with the keys under which they stand."""
+    """Yield the lines of a YAML file with the keys above them."""
     around = _Around()
     text_below: int | None = None
     for number, line in enumerate(text.split("\n")):
@@ -89,7 +89,7 @@ def keyed_lines(text: str) -> Iterator[SettingsLine]:
 
 
 def _read(around: _Around, column: int, rest: str) -> tuple[bool, bool]:
-    """Take in what a line opens; return whether it has a key, and whether what follows is one text."""
+    """Add what a line opens; return whether it has a key, and whether a block of text follows."""
     dashes = _DASHES.match(rest)
     behind = dashes.end() if dashes else 0
     for match in re.finditer("-", rest[:behind]):
@@ -102,7 +102,7 @@ def _read(around: _Around, column: int, rest: str) -> tuple[bool, bool]:
 
 
 def repeated_keys(before: str, after: str) -> list[str]:
-    """Return the keys that a text has twice in one place, and did not have before."""
+    """Return the keys that a text newly has twice in one place."""
     old, new = _key_counts(before), _key_counts(after)
     return [".".join(place) for place, count in new.items() if count > max(old[place], 1)]
 

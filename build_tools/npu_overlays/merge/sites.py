@@ -1,4 +1,4 @@
-"""Sites: one operation and the upstream module it changes, with what every kind of operation needs there."""
+"""Sites: one operation and the upstream module it changes, with what every kind of operation needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDTH = 119
 
 
 class Companions:
-    """The operations on one module, asked by what they do.
+    """The operations on one module, by kind.
 
     Args:
         operations: all of them.
@@ -41,7 +41,7 @@ class Companions:
                 self._emptying = operation
 
     def symbols(self, action: Action) -> Set[str]:
-        """Return the symbols to which one thing is done."""
+        """Return the symbols of one kind of operation."""
         return self._symbols.get(action, set())
 
     def replacement(self, symbol: str) -> Operation | None:
@@ -49,7 +49,7 @@ class Companions:
         return self._replaced.get(symbol)
 
     def starts_emptying(self, operation: Operation) -> bool:
-        """Return whether an operation is the first of those that empty the module."""
+        """Return whether an operation is the first deletion of a module that is emptied."""
         return operation is self._emptying
 
     def is_first(self, operation: Operation) -> bool:
@@ -59,7 +59,7 @@ class Companions:
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where an operation is applied."""
+    """The place at which an operation is applied."""
 
     module: Module  # upstream's module
     operation: Operation  # the operation
@@ -72,7 +72,7 @@ class Site:
         """Return upstream's definition of the operation's symbol.
 
         Raises:
-            MergeError: as `find`, and where no object would ever have what the operation leaves.
+            MergeError: as `find`, or because every object would hide the result.
         """
         definition = find(self.module, self.operation)
         if self.operation.action == "deleted":
@@ -87,24 +87,24 @@ class Site:
         return definition
 
     def closed_kind(self, owner: str) -> str:
-        """Return by which of typing's kinds that are closed to additions a class of the module is made, if any.
+        """Return ``NamedTuple``, ``TypedDict`` or ``Protocol`` if a class of the module is one, else an empty text.
 
         A NamedTuple copies methods to another class and never fills ``__class__``; a TypedDict is a plain dict when it
-        runs; to a Protocol, nearly every name in the class is something its implementations must have.
+        runs; nearly every name in a Protocol becomes a requirement on its implementations.
         """
         return self.classes.closed_kind(Symbol(self.module.path, owner)) if owner else ""
 
     @property
     def named(self) -> str:
-        """What a message calls the symbol: a shared definition has one name, and its targets are listed beside it."""
+        """What a message calls the symbol: a shared definition has one name, with its targets listed."""
         return f"`{self.operation.shared or self.operation.symbol}`"
 
     def problem(self, what: str, fix: str) -> Problem:
-        """Return what is wrong where the operation does not fit."""
+        """Return the problem of an operation that does not fit."""
         return problem(self.operation, what, fix)
 
     def error(self, what: str, fix: str) -> MergeError:
-        """Return the error to raise where the operation does not fit."""
+        """Return the error for an operation that does not fit."""
         return MergeError(self.problem(what, fix))
 
     def splice(self, start: int, end: int, text: str) -> Splice:
@@ -116,9 +116,9 @@ class Site:
         return Splice(start=offset, end=offset, text=text, where=self.operation.where, ends=ends)
 
     def notice(self, indentation: str) -> str:
-        """Return the comment that marks a changed place, as the Apache licence (section 4b) asks for.
+        """Return the comment that marks a changed place, as the Apache licence (section 4b) requires.
 
-        Where no distribution is named, there is none.
+        It is empty if no distribution is named.
         """
         if not self.distribution:
             return ""
@@ -139,12 +139,12 @@ class Site:
         return "".join(f"{line}\n" for line in lines)
 
     def notice_above(self, definition: Definition) -> Splice:
-        """Return the insertion of the notice above a definition that stays where it is."""
+        """Return the insertion of the notice above a definition that keeps its place."""
         line = self.module.comment_line(definition.node)
         return self.insertion(self.module.offset(line), self.notice(self.module.line_indentation(line)))
 
     def alone(self, definition: Definition) -> tuple[int, int]:
-        """Return the byte offsets of a definition's whole lines; raises `MergeError` where it shares one."""
+        """Return the byte offsets of a definition's whole lines; raises `MergeError` if it shares one."""
         node = definition.node
         start, (_, end) = first_line(node), self.module.span(node)
         line_end = self.module.line_end(node.end_lineno or node.lineno)

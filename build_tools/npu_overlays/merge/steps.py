@@ -1,4 +1,4 @@
-"""Steps: the tree so far and one thing that an overlay says → what that changes in it, and what is declared."""
+"""Steps: the tree so far and one item of an overlay → the changed tree, and the declared changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from npu_overlays.sources.tree import PatchedTree
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What one thing that an overlay says makes of a tree."""
+    """The result of applying one item of an overlay to a tree."""
 
     # New content by repository path; None where a file goes
     changed: Mapping[str, bytes | None] = field(default_factory=dict)
@@ -31,25 +31,25 @@ class Step:
     authorship: Mapping[str, Authorship] = field(default_factory=dict)
     declared: tuple[Declared, ...] = ()  # the changes that operations and added files declare
     patched: tuple[PatchedFile, ...] = ()  # files before and after a patch or a substitution
-    not_applied: tuple[NotApplied, ...] = ()  # operations on files that the source at hand lacks
+    not_applied: tuple[NotApplied, ...] = ()  # operations on files that this source lacks
 
 
 @dataclass(frozen=True, kw_only=True)
 class MergeContext:
-    """What a step is made on."""
+    """The input of a step."""
 
-    content: Content  # all that the overlay says
+    content: Content  # the whole overlay
     tree: PatchedTree  # as the steps before left it
     notices: bool  # whether comments mark the changed places
     model: Model  # of the tree before any operation
 
     @property
     def absent(self) -> frozenset[str]:
-        """Paths the commit holds and the source at hand lacks."""
+        """Paths that the commit holds and this source lacks."""
         return self.model.absent
 
     def check_shipped(self, paths: Iterable[str], where: str, patch: OverlayFile | None = None) -> None:
-        """Refuse a change, which a patch may make, that no wheel would hold and its summary would tell of."""
+        """Refuse a change, as a patch may make it, to a file that no wheel holds."""
         outside = [path for path in paths if not self.content.overlay.pin.place(path)]
         if outside:
             what = f"changes what lies in none of tool.overlay.packages and is not shipped: {', '.join(outside)}"
@@ -57,7 +57,7 @@ class MergeContext:
             raise MergeError(Problem(where=where, what=what, fix="leave it out, or ship its folder"))
 
     def read(self, path: str, where: str, what: str) -> bytes:
-        """Return a file of the tree; raises `MergeError`, which says `what`, where there is none."""
+        """Return a file of the tree; raises `MergeError` with `what` if it is absent."""
         content = self.tree.after(path)
         if content is None:
             raise MergeError(Problem(where=where, what=what, fix=nearest_file(self.tree.upstream.entries, path)))
@@ -65,7 +65,7 @@ class MergeContext:
 
 
 def nearest_file(paths: Iterable[str], path: str) -> str:
-    """Return which of a tree's paths is most like one that it lacks, as a fix; empty where none is near."""
+    """Return the tree's path that is most similar to a missing one, as a fix, or an empty text."""
     known, leaf = list(paths), path.rpartition("/")[2]
     same = [other for other in known if other.rpartition("/")[2] == leaf]
     close = difflib.get_close_matches(path, same or known, n=1, cutoff=0.4)
@@ -73,7 +73,7 @@ def nearest_file(paths: Iterable[str], path: str) -> str:
 
 
 def patch_step(ground: MergeContext, file: OverlayFile) -> Step:
-    """Return what a patch does; raises `MergeError` with why it does not fit."""
+    """Return the result of a patch; raises `MergeError` if it does not fit."""
     patch = read_patch(file)
     ground.check_shipped(patch.paths, file.file, file)
     made = apply_patch(patch, ground.tree, absent=ground.absent)
@@ -108,7 +108,7 @@ def patch_step(ground: MergeContext, file: OverlayFile) -> Step:
 
 
 def edit_step(ground: MergeContext, sourced: SourcedEdit) -> Step:
-    """Return what a substitution does in a file that is not Python; raises `MergeError` with why it does not fit."""
+    """Return the result of a substitution in a file that is not Python; raises `MergeError` if it does not fit."""
     edit, path, where = sourced.edit, sourced.path, sourced.where
     ground.check_shipped([path], where)
     if path in ground.absent:
@@ -140,7 +140,7 @@ def edit_step(ground: MergeContext, sourced: SourcedEdit) -> Step:
 
 
 def _check_keys(path: str, before: bytes, after: bytes, where: str) -> None:
-    """Refuse a key that YAML then has twice: of two, the last one counts, or none can be read."""
+    """Refuse a key that YAML then has twice: parsers take the last one, or fail."""
     if not path.endswith(ENDINGS):
         return
     if repeated := repeated_keys(before.decode(errors="replace"), after.decode(errors="replace")):
@@ -149,13 +149,13 @@ def _check_keys(path: str, before: bytes, after: bytes, where: str) -> None:
 
 
 def _layer_below(edits: Iterable[SourcedEdit], sourced: SourcedEdit) -> str:
-    """Return the lowest layer below a substitution's that finds the same in the same file; empty where none does."""
+    """Return the lowest layer below a substitution's that has the same find in the same file, or an empty text."""
     same = [one.layer for one in edits if (one.path, one.edit.find) == (sourced.path, sourced.edit.find)]
     return next((layer for layer in same[: same.index(sourced.layer)] if layer != sourced.layer), "")
 
 
 def file_step(ground: MergeContext, file: OverlayFile) -> Step:
-    """Return the addition of a file; raises `MergeError` where there is one."""
+    """Return the result of adding a file; raises `MergeError` if the tree has it already."""
     if file.path in ground.tree.upstream or file.path in ground.absent:
         python = file.path.endswith(".py")
         fix = "mark what changes with npu_overlays.markers" if python else "use [[tool.overlay.edit]] or a patch"
@@ -174,7 +174,7 @@ def file_step(ground: MergeContext, file: OverlayFile) -> Step:
 
 
 def merge_step(ground: MergeContext, path: str, operations: Sequence[Operation]) -> Step:
-    """Return what all operations on one module do; raises `MergeError` with each that does not fit."""
+    """Return the result of all operations on one module; raises `MergeError` with each that does not fit."""
     where = operations[0].where
     ground.check_shipped([path], where)
     if path in ground.absent:

@@ -1,4 +1,4 @@
-"""Targets: an operation's symbol and upstream's module → the one definition it is applied to, or why there is none."""
+"""Targets: an operation's symbol and upstream's module → the one definition it applies to, or the reason why not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = {"function": "", "class": ", a class", "attribute": ", a value", "impor
 
 
 def problem(operation: Operation, what: str, fix: str) -> Problem:
-    """Return a problem of an operation, which names the target where a shared definition has several."""
+    """Return a problem of an operation, which names the target if a shared definition has several."""
     targets = (f"{operation.path}:{operation.symbol}",) if operation.shared else ()
     return Problem(where=operation.where, what=what, fix=fix, targets=targets)
 
@@ -26,9 +26,8 @@ def find(module: Module, operation: Operation, *, symbol: str = "") -> Definitio
     """Return the one definition that an operation's symbol (or `symbol`) means.
 
     Raises:
-        MergeError: where there is none or several, or where nothing says that it is meant although it, or a class
-            around it, is conditional or bound otherwise too: what stands in the text is then not what upstream's
-            users get.
+        MergeError: there is none, or there are several; or, without a selector, it or a class around it is conditional
+            or has other bindings, so that the text is not what upstream's users get.
     """
     wanted = symbol or operation.symbol
     found = chosen(module, wanted)
@@ -61,7 +60,7 @@ def _misnamed(module: Module, symbol: str, found: Sequence[Definition]) -> tuple
 
 
 def _doubtful(module: Module, definition: Definition) -> tuple[str, str] | None:
-    """Return why a definition alone does not say what upstream's users get, and what to do; None where it does."""
+    """Return why a definition may not be what upstream's users get, and what to do; None if it certainly is."""
     alone = len(chosen(module, definition.name)) == 1 and not module.other_bindings(definition.name)
     return None if definition.is_certain and alone else _several(module, definition.name)
 
@@ -87,16 +86,16 @@ def _by(binding: Binding) -> str:
 
 
 def _overwritten(module: Module, definition: Definition) -> tuple[str, str] | None:
-    """Return that a definition that was selected is of no use, and what to do; None where it may be used."""
+    """Return that nothing uses a selected definition, and what to do; None if something may."""
     line = overwritten(module, definition)
     what = f"line {line} of {module.path} binds `{definition.name}` anew before anything reads what this would change"
     return (what, "operate on what stands there") if line else None
 
 
 def overwritten(module: Module, definition: Definition) -> int:
-    """Return the line that surely defines or deletes a name anew before anything reads it; 0 where none does.
+    """Return the line that certainly rebinds or deletes a name before anything reads it, or 0.
 
-    A decorator may have kept what it decorates.
+    A decorator may have kept the function that it decorates.
     """
     if getattr(definition.node, "decorator_list", []):
         return 0
@@ -118,7 +117,7 @@ def overwritten(module: Module, definition: Definition) -> int:
 
 
 def _last_of_head(node: ast.stmt) -> int:
-    """Return the last line on which something may read the name before a statement binds it."""
+    """Return the last line that may read the name before a statement rebinds it."""
     body: list[ast.stmt] = getattr(node, "body", [])
     return body[0].lineno if body else node.end_lineno or node.lineno
 

@@ -1,7 +1,7 @@
-"""Python source as data: what the modules of a tree define, and what their names mean; nothing else resolves any.
+"""Python source as data: what the modules of a tree define, and what their names mean. Only this room resolves names.
 
-`model_of` makes the model of a tree, which is handed on: `Model.modules` knows what can be imported, `Model.resolver`
-what an expression stands for, and `Model.classes` what classes derive from, in the order in which Python asks them.
+`model_of` makes the model of a tree, which the stages share: `Model.modules` knows what can be imported,
+`Model.resolver` what an expression stands for, and `Model.classes` the bases of classes, in MRO order.
 """
 
 from npu_overlays.model.source_model import (

@@ -16,10 +16,10 @@ _LOAD = ast.Load()
 
 
 def chains(*nodes: ast.AST) -> Iterator[tuple[Chain, ast.expr]]:
-    """Yield every ``a.b.c`` that is read, as long as it is, and its node; of ``a().b`` only ``a``.
+    """Yield every attribute chain that is read, ``a.b.c`` in full, with its node; of ``a().b`` only ``a``.
 
-    ``getattr(a, "b")`` and ``vars(a)["b"]`` read ``a.b``, and so does what sets or deletes that: it is in vain where
-    upstream has another name for it. ``a.__class__.b`` is ``a.b``.
+    ``getattr(a, "b")`` and ``vars(a)["b"]`` read ``a.b``, and so does setting or deleting it, which has no effect once
+    upstream renames the attribute. ``a.__class__.b`` is ``a.b``.
     """
     pending = list(reversed(nodes))
     augmented: set[ast.AST] = set()
@@ -40,14 +40,14 @@ def chains(*nodes: ast.AST) -> Iterator[tuple[Chain, ast.expr]]:
 
 
 def root_of(node: ast.AST) -> ast.AST:
-    """Return the node with which the chain of a node begins."""
+    """Return the first node of an attribute chain."""
     while step := _step(node):
         node = step[1]
     return node
 
 
 def _step(node: ast.AST) -> tuple[str, ast.AST, list[ast.expr]] | None:
-    """Return the attribute that a node is about, of what, and what else stands in it; None where it is about none."""
+    """Return the attribute that a node names, its object, and the other parts of the node; None for any other node."""
     match node:
         case ast.Attribute():
             return node.attr, node.value, []
@@ -71,7 +71,7 @@ def _root(node: ast.AST) -> str:
 
 
 def attributes(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the names of the attributes that each node asks anything for; of what is called, ``__call__``."""
+    """Yield the attribute names that each node reads from any object; for a call, ``__call__``."""
     for one in nodes:
         if step := _step(one):
             yield step[0]

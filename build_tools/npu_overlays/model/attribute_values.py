@@ -1,4 +1,4 @@
-"""Attribute values: class → the attributes that its methods give to their objects, and from what."""
+"""Attribute values: class → the attributes that its methods set on their objects, and the values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GivenValue:
     sometimes: bool = False  # it stands under a condition, and nothing gives the symbol a value otherwise
 
     def __str__(self) -> str:
-        """Return it as text to read, which is the same on every Python."""
+        """Return readable text, the same on every Python."""
         where = ", ".join(f"{name} = {brief(node)}" for name, node in self.beside)
         return f"{'sometimes ' * self.sometimes}{brief(self.node)}{f' where {where}' * bool(where)}"
 
@@ -44,7 +44,7 @@ class GivenValue:
 
 
 def attribute_values(classes: Iterable[ast.ClassDef]) -> dict[str, list[GivenValue]]:
-    """Return what the methods of a class give to ``self``, by name; of several definitions of it all they do."""
+    """Return the values that methods of all definitions of a class set on ``self``, by name."""
     found: dict[str, list[GivenValue]] = {}
     for node in classes:
         for method in methods(node):
@@ -67,7 +67,7 @@ def _of_method(method: FunctionNode) -> Iterator[tuple[str, GivenValue]]:
 
 
 def _local_values(method: FunctionNode) -> dict[str, list[ast.expr]]:
-    """Return what gives each name of a method's its value: defaults of parameters, and assignments."""
+    """Return the expressions that give each local name of a method its value: defaults and assignments."""
     found: dict[str, list[ast.expr]] = {}
     for parameter in parameters(method.args):
         if parameter.default:
@@ -83,7 +83,7 @@ def _local_values(method: FunctionNode) -> dict[str, list[ast.expr]]:
 
 
 def _beside(node: ast.expr, local: Mapping[str, list[ast.expr]]) -> Iterator[tuple[str, ast.expr]]:
-    """Yield what the names in an expression have their values from, and the names in that."""
+    """Yield the expressions behind the names in an expression, transitively."""
     pending, seen = [node], set()
     while pending:
         for one in all_of(pending.pop(0), ast.Name):
@@ -95,7 +95,7 @@ def _beside(node: ast.expr, local: Mapping[str, list[ast.expr]]) -> Iterator[tup
 
 
 def _always_given(body: Sequence[ast.stmt], first: str) -> set[str]:
-    """Return the attributes that statements give to a parameter in every branch."""
+    """Return the attributes that statements set on a parameter in every branch."""
     found: set[str] = set()
     for node in body:
         branches = [block for _, block in blocks(node)]
@@ -113,7 +113,7 @@ def _always_given(body: Sequence[ast.stmt], first: str) -> set[str]:
 
 
 def _given_attributes(tree: ast.AST, first: str) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the attributes that a piece of code gives to a parameter, with their values."""
+    """Yield the attributes that a piece of code sets on a parameter, with their values."""
     for node in nodes_of(tree):
         for target, value in _bound(node):
             for name in _stored(target, first):
@@ -123,14 +123,14 @@ def _given_attributes(tree: ast.AST, first: str) -> Iterator[tuple[str, ast.expr
 
 
 def _stored(target: ast.expr, first: str) -> Iterator[str]:
-    """Yield the attributes of a parameter that a target gives a value."""
+    """Yield the attributes of a parameter that an assignment target sets."""
     for one in all_of(target, ast.Attribute):
         if isinstance(one.ctx, ast.Store) and is_name(one.value, first):
             yield one.attr
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield what a statement binds, and what that gets its value from."""
+    """Yield what a statement binds, with the expression it is bound to."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value:
         for target in targets(node):
             yield target, node.value
@@ -141,7 +141,7 @@ def _bound(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _set_by_name(call: ast.Call, first: str) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the attribute that a call gives to an object by its name, with its value."""
+    """Yield the attribute that a call such as ``setattr`` sets by name, with its value."""
     given = call_arguments(call)
     if isinstance(call.func, ast.Attribute) and call.func.attr in _REGISTERING:
         given.insert(0, call.func.value)

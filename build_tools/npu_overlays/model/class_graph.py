@@ -1,4 +1,4 @@
-"""Class graph: the classes of one tree → what they are to one another, in whichever of its modules they stand."""
+"""Class graph: the classes of one tree → their bases, heirs and members, across modules."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class ClassGraph:
         self._members: dict[str, dict[str, tuple[frozenset[str], frozenset[str]]]] = {}
 
     def with_module(self, path: str, content: bytes) -> ClassGraph:
-        """Return the classes of the same tree with one module that has another content."""
+        """Return the classes of the same tree with new content for one module."""
         return ClassGraph(Resolver(self.resolver.modules.with_module(path, content)))
 
     @property
     def texts(self) -> Mapping[str, bytes]:
-        """The content of every module of Python by repository path."""
+        """The content of every Python module, by repository path."""
         return self.resolver.modules.texts
 
     def module(self, path: str) -> Module | None:
-        """Return a module of the tree; None where it has none, or none that this Python can parse."""
+        """Return a module of the tree; None if it is absent or this Python cannot parse it."""
         return self.resolver.modules.module(path)
 
     def definitions(self, symbol: Symbol) -> list[Definition]:
@@ -52,13 +52,13 @@ class ClassGraph:
         return module.definitions.get(symbol.name, []) if module else []
 
     def node(self, symbol: Symbol) -> ast.ClassDef | None:
-        """Return a class; None where there is none, or several of the name."""
+        """Return a class; None unless exactly one has the name."""
         known = self.definitions(symbol)
         node = known[0].node if len(known) == 1 else None
         return node if isinstance(node, ast.ClassDef) else None
 
     def text(self, symbol: Symbol) -> bytes:
-        """Return the source of a class, decorators included; empty where there is none, or several of the name."""
+        """Return the source of a class, decorators included; empty unless exactly one has the name."""
         module, node = self.module(symbol.path), self.node(symbol)
         return module.whole_text(node) if module and node else b""
 
@@ -75,27 +75,27 @@ class ClassGraph:
         return self.resolver.inheritance.bases(symbol)
 
     def mro(self, symbol: Symbol) -> Mro:
-        """Return a class and its bases in the order in which Python asks them."""
+        """Return the MRO of a class."""
         return self.resolver.inheritance.mro(symbol)
 
     def line(self, symbol: Symbol) -> tuple[Symbol, ...]:
-        """Return a class and those of its bases that are of this tree, in the order in which Python asks them."""
+        """Return the MRO of a class without classes from outside the tree."""
         return self.mro(symbol).line
 
     def members(self, symbol: Symbol) -> frozenset[str]:
         """Return the names that a class's own body binds, or its module by ``Class.name = …``.
 
-        What is annotated and given no value is bound where something may make a field of it.
+        A bare annotation counts only if something may make a field of it.
         """
         bound, declared = self._names(symbol)
         return bound | declared if declared and self._makes_fields(symbol) else bound
 
     def declares(self, symbol: Symbol, name: str) -> bool:
-        """Return whether a class, or a base of this tree, annotates a name and gives it no value."""
+        """Return whether a class, or a base in this tree, has a bare annotation of a name."""
         return any(name in self._names(one)[1] for one in self.line(symbol))
 
     def _names(self, symbol: Symbol) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the names that a class's own body binds, and those that it annotates only."""
+        """Return the names that a class's own body binds, and those that it only annotates."""
         if symbol.path not in self._members:
             module = self.module(symbol.path)
             found: dict[str, tuple[set[str], set[str]]] = {}
@@ -114,7 +114,7 @@ class ClassGraph:
         return False
 
     def gives(self, symbol: Symbol) -> dict[str, set[str]]:
-        """Return what a class itself gives its objects, each name with the methods that set it on them."""
+        """Return the attributes that a class's own methods set on ``self``, each with those methods."""
         found: dict[str, set[str]] = {name: set() for name in self.members(symbol)}
         node = self.node(symbol)
         functions = methods(node) if node else []
@@ -126,14 +126,14 @@ class ClassGraph:
         return found
 
     def owner(self, symbol: Symbol, name: str) -> Symbol | None:
-        """Return the first class of a line that has a member."""
+        """Return the first class in an MRO that has a member."""
         for one in self.line(symbol):
             if name in self.members(one):
                 return one
         return None
 
     def has(self, symbol: Symbol, name: str) -> bool | None:
-        """Return whether the objects of a class have an attribute; None where that is unknown."""
+        """Return whether the objects of a class have an attribute; None if unknown."""
         if self.owner(symbol, name):
             return True
         answers: set[bool | None] = set() if self.mro(symbol).known else {None}
@@ -148,7 +148,7 @@ class ClassGraph:
         return _any(answers)
 
     def foreign(self, symbol: Symbol, name: str) -> bool | None:
-        """Return whether a direct base of a class that is none of this tree has a member; None for one not known."""
+        """Return whether a direct base from outside the tree has a member; None if a base is unknown."""
         bases = self.bases(symbol)
         answers: set[bool | None] = {name in dir(object)}
         if not bases.known:
@@ -157,14 +157,14 @@ class ClassGraph:
         return _any(answers)
 
     def outside(self, symbol: Symbol) -> set[str]:
-        """Return the dotted names of what is none of this tree among the bases that a class and its bases state."""
+        """Return the dotted names of the bases from outside the tree, those of the class's bases included."""
         found: set[str] = set()
         for one in self.line(symbol):
             found.update(self.bases(one).external)
         return found
 
     def closed_kind(self, symbol: Symbol) -> str:
-        """Return which of ``NamedTuple``, ``Protocol`` and ``TypedDict`` makes a class; empty for any other class.
+        """Return ``NamedTuple``, ``Protocol`` or ``TypedDict`` if one of these makes a class, else an empty text.
 
         Heirs of a NamedTuple or a Protocol are ordinary classes, heirs of a TypedDict are not.
         """
@@ -174,7 +174,7 @@ class ClassGraph:
         return "NamedTuple" if "NamedTuple" in leaves else "Protocol" if "Protocol" in leaves else ""
 
     def heirs(self, symbol: Symbol) -> Iterator[Symbol]:
-        """Yield the classes that derive from a class; looking at all modules takes long."""
+        """Yield the subclasses of a class; reading every module for them is slow."""
         pending, known = {symbol}, {symbol}
         while pending:
             words = self._aliases({one.name.rpartition(".")[2].encode() for one in pending})
@@ -188,7 +188,7 @@ class ClassGraph:
             yield from sorted(pending)
 
     def _aliases(self, names: set[bytes]) -> set[bytes]:
-        """Return names with what else they may be called, by ``import … as`` or an assignment."""
+        """Return names with their aliases, by ``import … as`` or an assignment."""
         found, new = set(names), names
         while new:
             either = b"|".join(map(re.escape, sorted(new)))
@@ -202,32 +202,32 @@ class ClassGraph:
         return found
 
     def _mentioning(self, words: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
-        """Yield the modules that hold one of some words, each with its content."""
+        """Yield the modules that contain one of some words, each with its content."""
         for path, content in self.texts.items():
             if any(word in content for word in words):
                 yield path, content
 
     def dotted(self, target: Target) -> str:
-        """Return the dotted name of what something stands for; empty where that is unknown."""
+        """Return the dotted name of what a node stands for; empty if unknown."""
         if isinstance(target, Symbol):
             return f"{self.resolver.modules.name(target.path)}.{target.name}"
         return target or ""
 
     def names(self, path: str, node: ast.expr) -> set[str]:
-        """Return the dotted names of what an expression, or what it calls, may stand for; else what is written."""
+        """Return the dotted names that an expression, or its callee, may stand for; if unknown, the name as written."""
         function = called(node)
         found = set(filter(None, map(self.dotted, self.resolver.resolve(path, function))))
         return found or {ast.unparse(function)}
 
     def resolved_class(self, path: str, node: ast.expr) -> Symbol | None:
-        """Return the class that an expression anywhere in a module stands for, by what is imported anywhere in it."""
+        """Return the class that an expression stands for, by any import in its module."""
         for one in self.resolver.anywhere(path, node):
             if isinstance(one, Symbol) and self.resolver.inheritance.is_class(one):
                 return one
         return None
 
     def source(self, path: str, node: ast.expr) -> str | None:
-        """Return what defines the function or class that an expression in a module stands for; None where not known."""
+        """Return the definition of the function or class that an expression stands for; None if unknown."""
         for one in self.resolver.anywhere(path, node):
             known = self.definitions(one) if isinstance(one, Symbol) else []
             if known and all(isinstance(each.node, (*FUNCTIONS, ast.ClassDef)) for each in known):
@@ -235,7 +235,7 @@ class ClassGraph:
         return None
 
     def resolved_module(self, path: str, node: ast.expr) -> str:
-        """Return the path of the module that an expression anywhere in a module stands for, or an empty text."""
+        """Return the path of the module that an expression stands for, by any import in its own; empty if unknown."""
         for one in self.resolver.anywhere(path, node):
             if isinstance(one, str) and one in self.resolver.modules.paths:
                 return self.resolver.modules.paths[one]
@@ -243,7 +243,7 @@ class ClassGraph:
 
 
 def _any(answers: Container[bool | None]) -> bool | None:
-    """Return whether one of several answers is yes; None where one is not known, and none is yes."""
+    """Return True if one of several answers is; None if none is and one is unknown."""
     return True if True in answers else None if None in answers else False
 
 
@@ -252,7 +252,7 @@ def _only_annotates(definition: Definition) -> bool:
 
 
 def _assigned_attributes(node: ast.AST) -> Iterator[ast.Attribute]:
-    """Yield the attributes below a node that are given a value; what ``+=`` changes must have one."""
+    """Yield the attributes below a node that are assigned; ``+=`` does not count, since it needs a value first."""
     nodes = nodes_of(node)
     changed = {one.target for one in nodes if isinstance(one, ast.AugAssign)}
     for one in nodes:
@@ -261,7 +261,7 @@ def _assigned_attributes(node: ast.AST) -> Iterator[ast.Attribute]:
 
 
 def class_around(path: str, outer: Iterable[ast.stmt]) -> Symbol | None:
-    """Return the class whose method the innermost function is, or lies in."""
+    """Return the class of the method that is, or contains, the innermost function."""
     names: list[str] = []
     for one in outer:
         if not isinstance(one, ast.ClassDef):
@@ -271,7 +271,7 @@ def class_around(path: str, outer: Iterable[ast.stmt]) -> Symbol | None:
 
 
 def enclosing(module: Module) -> dict[ast.AST, tuple[ast.stmt, ...]]:
-    """Return by node of a module the functions and classes around it, outermost first."""
+    """Return, for each node of a module, the functions and classes around it, outermost first."""
     found: dict[ast.AST, tuple[ast.stmt, ...]] = {}
     pending: list[tuple[ast.AST, tuple[ast.stmt, ...]]] = [(module.tree, ())]
     while pending:

@@ -48,7 +48,7 @@ def dedented(text: str) -> str:
 
 
 def definition_text(module: Module, node: FunctionNode | ast.ClassDef, mark: ast.Call) -> str:
-    """Return a definition's text at column 0, without its mark and what is written above that."""
+    """Return a definition's text at column 0, without its marker and anything above that."""
     start = first_line(node)
     before = module.lines(start, mark.lineno - 1) if mark.lineno > start else ""
     text = before + module.lines((mark.end_lineno or mark.lineno) + 1, node.end_lineno or node.lineno)
@@ -57,12 +57,12 @@ def definition_text(module: Module, node: FunctionNode | ast.ClassDef, mark: ast
 
 
 def naming_no_encoding(comment: str) -> str:
-    """Return a comment in a form in which Python does not read `coding: x` as the encoding of the file or the text."""
+    """Return a comment that Python does not read as a declaration of the encoding (`coding: x`)."""
     return re.sub(r"(?<=coding)(?=[:=])", " ", comment)
 
 
 def value_text(module: Module, node: ast.expr) -> str:
-    """Return the text of a value as it can stand behind ``NAME =``."""
+    """Return the text of a value, ready to follow ``NAME =``."""
     text = module.text(node).replace("\r\n", "\n")
     try:
         same = ast.dump(ast.parse(f"NAME = {text}").body[0].value) == ast.dump(node)  # type: ignore[attr-defined]  # an Assign
@@ -74,7 +74,7 @@ def value_text(module: Module, node: ast.expr) -> str:
 def renamed(text: str, name: str) -> str:
     """Return a definition's text under the given name (one shared definition can serve differently named targets).
 
-    What decorates it by its own name, as ``@value.setter``, does so by the given one.
+    A decorator with its own name, as ``@value.setter``, is renamed too.
     """
     module = Module("", text.encode())
     node = module.tree.body[0]
@@ -92,7 +92,7 @@ def renamed(text: str, name: str) -> str:
 def names_in(text: str) -> frozenset[str]:
     """Return the names that a definition, an expression or a fragment of code refers to, also inside f-strings.
 
-    Of a fragment that does not parse by itself, such as ``if x:``, every word counts that no dot stands before.
+    In a fragment that does not parse by itself, such as ``if x:``, every word without a dot before it counts.
     """
     try:
         return _names_loaded_in(text)

@@ -1,4 +1,4 @@
-"""Constructors: class of a tree → the function or the fields that a call of it goes to, also as text."""
+"""Constructors: class of a tree → the function or the record fields that take the arguments of a call, also as text."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _DATACLASS = "dataclasses.dataclass"
 
 
 def constructor_signature(graph: ClassGraph, symbol: Symbol) -> str:
-    """Return what a class is called with, `(self, a, b=1)`; `()` where its tree says nothing of that.
+    """Return a class's constructor signature, `(self, a, b=1)`; `()` if the tree does not define it.
 
-    Those are the parameters of its metaclass's `__call__`, and of its `__new__` and `__init__`, its own or a base's, or
-    the fields of a record in order, or of a model of pydantic's by name.
+    It joins the parameters of the metaclass's `__call__` and of `__new__` and `__init__`, inherited ones included; of a
+    record it has the fields in order, of a pydantic model the fields by name.
     """
     line = graph.line(symbol)
     found = [
@@ -34,7 +34,7 @@ def constructor_signature(graph: ClassGraph, symbol: Symbol) -> str:
 
 
 def _metaclasses(graph: ClassGraph, line: Iterable[Symbol]) -> list[Symbol]:
-    """Return the metaclasses that classes name, with their bases, where they are of the tree."""
+    """Return the metaclasses of classes, with their bases, that the tree defines."""
     found: list[Symbol] = []
     for symbol in line:
         node = graph.node(symbol)
@@ -46,7 +46,7 @@ def _metaclasses(graph: ClassGraph, line: Iterable[Symbol]) -> list[Symbol]:
 
 
 def _signature_of(graph: ClassGraph, line: Iterable[Symbol], name: str) -> str:
-    """Return the signature of the first method of that name, or generated ``__init__``, on a line of classes."""
+    """Return the signature of the first method of that name, or generated ``__init__``, in an MRO."""
     records = RecordClasses(graph, lambda: True)
     for symbol in line:
         shown: dict[str, None] = {}
@@ -62,7 +62,7 @@ def _signature_of(graph: ClassGraph, line: Iterable[Symbol], name: str) -> str:
 
 
 def _fields_text(fields: Iterable[RecordField]) -> str:
-    """Return the fields of a record as parameters are written."""
+    """Return the fields of a record as parameters."""
     shown: list[str] = []
     for field in fields:
         if field.kind == "kw" and "*" not in shown:
@@ -72,7 +72,7 @@ def _fields_text(fields: Iterable[RecordField]) -> str:
 
 
 def _model_fields(graph: ClassGraph, line: Sequence[Symbol]) -> str:
-    """Return the fields of a model of pydantic's with those of its bases; nothing for another class."""
+    """Return the fields of a pydantic model with those of its bases; nothing for another class."""
     bases: set[str] = set()
     for symbol in line:
         bases.update(graph.dotted(base).rpartition(".")[2] for base in graph.bases(symbol).stated)
@@ -90,17 +90,17 @@ def _model_fields(graph: ClassGraph, line: Sequence[Symbol]) -> str:
 
 
 def constructor(graph: ClassGraph, symbol: Symbol) -> FunctionNode | frozenset[str] | None:
-    """Return what a class is called by.
+    """Return what takes the arguments of a call of a class.
 
     Returns:
-        Its ``__init__``, a base's, or one like Python's own where none has any; the keywords of a dataclass; None where
-        that cannot be told.
+        Its ``__init__``, or a base's, or one like `object`'s if none has any; the keywords of a dataclass; None if
+        unknown.
     """
     return _constructor(graph, graph.line(symbol))
 
 
 def super_constructor(graph: ClassGraph, symbol: Symbol) -> FunctionNode | frozenset[str] | None:
-    """Return what ``super().__init__`` in a class is, likewise."""
+    """Return what ``super().__init__`` in a class is, as `constructor` does."""
     return _constructor(graph, graph.line(symbol)[1:]) if _has_known_bases(graph, symbol) else None
 
 
@@ -115,26 +115,26 @@ def _constructor(graph: ClassGraph, line: Sequence[Symbol]) -> FunctionNode | fr
             return node if isinstance(node, FUNCTIONS) else None
         if _generates_init(graph, symbol):
             return _keywords(graph, line[number:])
-        # What is asked earlier may be a base that is of no distribution at hand.
+        # An earlier class in the MRO may be a base from outside the tree.
         if not _has_known_bases(graph, symbol):
             return None
     return _OBJECTS
 
 
 def _is_called_otherwise(graph: ClassGraph, symbol: Symbol) -> bool:
-    """Return whether a metaclass or a decorator may exchange what a class is called by."""
+    """Return whether a metaclass or a decorator may replace a class's constructor."""
     node = graph.node(symbol)
     return node is None or bool(node.keywords) or len(node.decorator_list) > (_dataclass(graph, symbol) is not None)
 
 
 def _has_known_bases(graph: ClassGraph, symbol: Symbol) -> bool:
-    """Return whether the bases of a class are of the tree, or have nothing to do with how a class is called."""
+    """Return whether every base of a class is in the tree or irrelevant to its constructor."""
     bases = graph.bases(symbol)
     return bases.known and all(isinstance(one, Symbol) or one in BARE for one in bases.stated)
 
 
 def _generates_init(graph: ClassGraph, symbol: Symbol) -> bool:
-    """Return whether a class is a dataclass that has its ``__init__`` made."""
+    """Return whether a class is a dataclass with a generated ``__init__``."""
     decorator = _dataclass(graph, symbol)
     keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
     for one in keywords:
@@ -144,7 +144,7 @@ def _generates_init(graph: ClassGraph, symbol: Symbol) -> bool:
 
 
 def _dataclass(graph: ClassGraph, symbol: Symbol) -> ast.expr | None:
-    """Return the decorator that makes a class a dataclass; None where none does."""
+    """Return the decorator that makes a class a dataclass, or None."""
     node = graph.node(symbol)
     decorators = node.decorator_list if node else []
     for decorator in decorators:
@@ -154,7 +154,7 @@ def _dataclass(graph: ClassGraph, symbol: Symbol) -> ast.expr | None:
 
 
 def _keywords(graph: ClassGraph, line: Sequence[Symbol]) -> frozenset[str] | None:
-    """Return the keywords of a dataclass, given it and its bases in the order in which Python asks them."""
+    """Return the keywords of a dataclass, given its MRO."""
     for symbol in line:
         if not _has_known_bases(graph, symbol):
             return None

@@ -13,7 +13,7 @@ from npu_overlays.model.signatures import parameters, signature_text
 
 
 def definition_fields(definition: Definition) -> dict[str, str]:
-    """Return what a definition shows of itself, by the name of the contract's field; empty texts are left out."""
+    """Return what readers of a definition can depend on, by the contract's field; empty texts are left out."""
     node = definition.node
     if isinstance(node, FUNCTIONS):
         annotated: list[ast.AST] = [one.node for one in parameters(node.args) if one.node.annotation]
@@ -32,7 +32,7 @@ def definition_fields(definition: Definition) -> dict[str, str]:
 
 
 def enclosing_headers(module: Module, symbol: str) -> str:
-    """Return the classes around a symbol as they are declared, outermost first: ``@dataclass A(Base) > B()``."""
+    """Return the headers of the classes around a symbol, outermost first: ``@dataclass A(Base) > B()``."""
     shown: list[str] = []
     parent = owner_of(symbol)
     while parent:
@@ -45,7 +45,7 @@ def enclosing_headers(module: Module, symbol: str) -> str:
 
 
 def definition_selectors(module: Module, name: str) -> str:
-    """Return what leads to each definition of a name, where that has several, or one under a condition."""
+    """Return the selectors of a name's definitions, if it has several or a conditional one."""
     known = module.definitions.get(name, [])
     if len(known) == 1 and all(one.is_certain for one in known[0].around):
         return ""

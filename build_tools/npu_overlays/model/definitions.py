@@ -29,7 +29,7 @@ class Branch:
 
     @property
     def runs(self) -> bool | None:
-        """Whether what stands there runs when the module is imported; None where that depends."""
+        """Whether this branch runs when the module is imported; None if that depends."""
         if str(self) in UNCONDITIONAL:
             return True
         met = _is_met(self.node.test) if isinstance(self.node, ast.If) else None
@@ -53,22 +53,22 @@ class Definition:
 
     @property
     def branch(self) -> tuple[str, ...]:
-        """The branches around it as texts that can be compared: ``("If.orelse",)``."""
+        """The branches around it as comparable texts: ``("If.orelse",)``."""
         return tuple(map(str, self.branches))
 
     @property
     def leaf(self) -> str:
-        """Its name in the class or module around it: of ``Class.method = …`` at module level all of that."""
+        """Its name in the class or module around it; of a module's ``Class.method = …`` the whole target."""
         return self.name.removeprefix(f"{self.parent}.")
 
     @property
     def is_certain(self) -> bool:
-        """Whether it is there whatever happens; ``Class.method = …`` is meant wherever it stands."""
+        """Whether it is bound unconditionally; ``Class.method = …`` counts in any branch."""
         return all(branch.runs for branch in self.branches) or "." in self.leaf
 
     @property
     def first_line(self) -> int:
-        """The 1-based line on which the statement starts, its decorators included."""
+        """The statement's first 1-based line, decorators included."""
         return first_line(self.node)
 
     @property
@@ -88,13 +88,13 @@ class Definition:
 
 
 def first_line(node: ast.stmt) -> int:
-    """Return the 1-based line on which a statement starts, its decorators included."""
+    """Return a statement's first 1-based line, decorators included."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def definitions_of(tree: ast.Module) -> Iterator[Definition]:
-    """Yield every definition of a module, those in classes and in branches included, in order."""
+    """Yield every definition of a module in order, also those in classes and branches."""
     return _walk(tree.body, None, ())
 
 
@@ -111,13 +111,13 @@ def _walk(body: Sequence[ast.stmt], owner: Definition | None, branches: tuple[Br
 
 
 def blocks(node: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield, by field, the statement lists inside `node` that bind names in the scope `node` itself is in."""
+    """Yield, by field, the statement lists inside `node` that bind names in `node`'s own scope."""
     for branch, block in branches_of(node):
         yield branch.field, block
 
 
 def branches_of(node: ast.stmt) -> Iterator[tuple[Branch, list[ast.stmt]]]:
-    """Yield the statement lists inside `node` that bind names in the scope `node` itself is in."""
+    """Yield the branches of `node` that bind names in `node`'s own scope."""
     if isinstance(node, (ast.If, ast.Try, ast.With, ast.For, ast.While)) or type(node).__name__ == "TryStar":
         for field in ("body", "orelse", "finalbody"):
             yield Branch(node=node, field=field, head=node), getattr(node, field, [])
@@ -157,7 +157,7 @@ def stored_names(node: ast.stmt) -> Iterator[str]:
 
 
 def dotted_names(node: ast.expr) -> Iterator[str]:
-    """Yield the name a target is written as, where it is a name or attributes of one."""
+    """Yield the dotted name of a target that is a name or an attribute chain."""
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.Attribute):
@@ -166,14 +166,14 @@ def dotted_names(node: ast.expr) -> Iterator[str]:
 
 
 def is_typing_only(node: ast.If) -> bool:
-    """Return whether the body of an ``if`` is for type checkers and never runs."""
+    """Return whether the body of an ``if`` is for type checkers only."""
     return last_name(node.test) == "TYPE_CHECKING"
 
 
 def _is_met(test: ast.expr) -> bool | None:
-    """Return whether a module that is imported meets a condition; None where that depends.
+    """Return whether a condition holds when the module is imported; None if that depends.
 
-    Nothing that runs is for type checkers, and no module that is imported is ``__main__``.
+    ``TYPE_CHECKING`` is false at run time, and no imported module is ``__main__``.
     """
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         met = _is_met(test.operand)

@@ -1,4 +1,4 @@
-"""Dynamic members: class → whether something else than its own text names may give it, or its objects, a member."""
+"""Dynamic members: class → whether it, or its objects, may have a member that no text names."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def may_have_dynamic_member(graph: ClassGraph, symbol: Symbol, name: str, *, bou
 
     Args:
         graph: the classes of the tree.
-        symbol: the class; its bases of the tree are looked at too.
+        symbol: the class; bases in the tree count too.
         name: the member.
-        bound: whether a class has it, and not its objects alone.
+        bound: whether the class itself must have it, and not only its objects.
     """
     for one in graph.line(symbol):
         node = graph.node(one)
@@ -39,7 +39,7 @@ def may_have_dynamic_member(graph: ClassGraph, symbol: Symbol, name: str, *, bou
 
 
 def _is_given(graph: ClassGraph, symbol: Symbol, node: ast.ClassDef, name: str) -> bool:
-    """Return whether a decorator, a metaclass, the class's body or its module may give a class a member."""
+    """Return whether a decorator, a metaclass, the body or the module may add the member to a class."""
     makers = [*node.decorator_list, *(one.value for one in node.keywords if one.arg == "metaclass")]
     if any(_maker_gives(graph, symbol.path, maker, name) for maker in makers):
         return True
@@ -60,7 +60,7 @@ def _run_at_once(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _maker_gives(graph: ClassGraph, path: str, maker: ast.expr, name: str) -> bool:
-    """Return whether what makes a class may give it a member: one that is of this tree has to say so."""
+    """Return whether a decorator or metaclass may add a member; one in this tree must name it."""
     if ast.unparse(called(maker)).rpartition(".")[2] in _GIVING_NOTHING:
         return False
     text = graph.source(path, called(maker))
@@ -68,7 +68,7 @@ def _maker_gives(graph: ClassGraph, path: str, maker: ast.expr, name: str) -> bo
 
 
 def _is_set_on(call: ast.Call, symbol: str, name: str) -> bool:
-    """Return whether a call is ``setattr`` of a class, of the member or of what is not written out."""
+    """Return whether a call is ``setattr`` of a class, with the member's name or a computed one."""
     if not is_name(call.func, "setattr") or not call.args or ast.unparse(call.args[0]) != symbol:
         return False
     member = call.args[1] if call.args[1:] else None
@@ -76,14 +76,14 @@ def _is_set_on(call: ast.Call, symbol: str, name: str) -> bool:
 
 
 def _sets(graph: ClassGraph, path: str, node: ast.ClassDef, name: str) -> bool:
-    """Return whether a method of a class may set an attribute that its text does not name as one."""
+    """Return whether a method of a class may set an attribute that its text does not name."""
     return bool(_SETTING.search(ast.unparse(node))) or any(
         _method_sets(graph, path, method, name) for method in methods(node)
     )
 
 
 def _method_sets(graph: ClassGraph, path: str, method: FunctionNode, name: str) -> bool:
-    """Return whether a method hands its object to a function of the tree that sets attributes, or a name to any."""
+    """Return whether a method passes ``self`` to a function that sets attributes, or a name to any function."""
     own = first_parameter(method)
     for call in all_of(method, ast.Call):
         arguments = call_arguments(call)

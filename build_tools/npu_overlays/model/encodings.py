@@ -8,7 +8,7 @@ import tokenize
 
 
 def encoding_of(content: bytes) -> str:
-    """Return the name of the encoding a file declares; raises `SyntaxError` where there is no such encoding."""
+    """Return the encoding that a file declares; raises `SyntaxError` if Python does not know it."""
     try:
         declared = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
     except SyntaxError:
@@ -19,7 +19,7 @@ def encoding_of(content: bytes) -> str:
 
 
 def as_utf8(content: bytes) -> bytes:
-    """Return a file's text as UTF-8 without a byte order mark; as it is where it is not what it declares to be.
+    """Return a file's text as UTF-8 without a byte order mark; unchanged if it does not decode as it declares.
 
     Every byte offset into a module counts in this text.
     """

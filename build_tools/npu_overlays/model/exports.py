@@ -1,4 +1,4 @@
-"""Exports: module → the names it offers to those who import it."""
+"""Exports: module → the names that other modules can import from it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from npu_overlays.model.syntax import elements, is_name, nodes_of, targets
 
 # What can give a module names that its text does not bind, or put another module in its place.
 _DYNAMIC = re.compile(rb"\bglobals\s*\(|\b(?:vars|locals)\s*\(\s*\)|\bexec\s*\(|\bsys\s*\.\s*modules\b|\b__getattr__\b")
-# A line may go on behind a backslash.
+# A line may continue after a backslash.
 _STAR = re.compile(rb"import[ \t\f\r\n\\]*\*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surface:
-    """What a module offers."""
+    """The exports of a module."""
 
-    bound: frozenset[str] = frozenset()  # by running it, in whatever branch, or by ``global`` in one of its functions
+    bound: frozenset[str] = frozenset()  # by running it, in any branch, or by ``global`` in one of its functions
     typing_only: frozenset[str] = frozenset()  # under ``if TYPE_CHECKING:`` and nowhere else
     stars: tuple[tuple[int, str], ...] = ()  # what it imports with ``*``, as (level, module)
     listed: Mapping[str, ast.expr] | None = None  # `__all__`, each name with its node; None where there is no such list
@@ -33,14 +33,14 @@ class Surface:
 
     @property
     def starred(self) -> frozenset[str]:
-        """The names that ``import *`` brings: those of ``__all__``, or all that are not private."""
+        """The names that ``import *`` brings: those of ``__all__``, or all public ones."""
         if self.listed is not None:
             return frozenset(self.listed)
         return frozenset(name for name in self.bound if not name.startswith("_") and "." not in name)
 
 
 def surface_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Surface:
-    """Return what a module offers, given its tree, its scopes and its bytes."""
+    """Return a module's exports, given its tree, its scopes and its bytes."""
     running: set[str] = set()
     typing: set[str] = set()
     for name, bindings in scopes.module.bindings.items():
@@ -60,12 +60,12 @@ def surface_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Surface:
 
 
 def may_import_all(content: bytes) -> bool:
-    """Return whether a module's text looks as if it had a star import; what has one always does."""
+    """Return whether a module may have a star import, by its text alone; False is certain."""
     return _STAR.search(content) is not None
 
 
 def looks_dynamic(content: bytes) -> bool:
-    """Return whether a module's text looks as if it could have names that it does not bind."""
+    """Return whether a module may have names that it does not bind, by its text alone."""
     return _DYNAMIC.search(content) is not None
 
 
@@ -80,7 +80,7 @@ def typing_block(node: ast.If) -> list[ast.stmt]:
 
 
 def typing_only(body: Sequence[ast.stmt], *, inside: bool = False) -> Iterator[ast.stmt]:
-    """Yield the statements, of some and of those in their branches and classes, that only type checkers see."""
+    """Yield those of some statements, nested ones included, that only type checkers see."""
     for node in body:
         if inside:
             yield node
@@ -92,7 +92,7 @@ def typing_only(body: Sequence[ast.stmt], *, inside: bool = False) -> Iterator[a
 
 
 def local_annotations(nodes: Sequence[ast.AST]) -> Iterator[ast.AnnAssign]:
-    """Yield what of a module's nodes annotates local variables; a class in a function has none.
+    """Yield the annotations of local variables among a module's nodes; a class in a function has none.
 
     Python never evaluates it.
     """
@@ -101,17 +101,17 @@ def local_annotations(nodes: Sequence[ast.AST]) -> Iterator[ast.AnnAssign]:
         if not isinstance(function, FUNCTIONS):
             continue
         if bisect_left(lines, function.lineno) == bisect_right(lines, function.end_lineno or 0):
-            continue  # most have none, and to walk all of them takes long
+            continue  # most have none, and walking all of them is slow
         for node in own_nodes(function):
             if isinstance(node, ast.AnnAssign):
                 yield node
 
 
 def unevaluated(nodes: Sequence[ast.AST]) -> set[ast.AST]:
-    """Return those of a module's nodes that only type checkers evaluate.
+    """Return the nodes of a module that only type checkers evaluate.
 
-    They see ``if TYPE_CHECKING:`` wherever it stands, and the annotations of local variables, or with the
-    ``__future__`` import all of them.
+    These are ``if TYPE_CHECKING:`` blocks anywhere and annotations of local variables; with the ``__future__`` import,
+    all annotations.
     """
     kept: set[ast.AST] = set()
     for branch in nodes:
@@ -136,7 +136,7 @@ def _annotated(nodes: Sequence[ast.AST]) -> Sequence[ast.AST]:
 
 
 def _stays(bindings: list[Binding]) -> bool:
-    """Return whether a name is bound when the module has run."""
+    """Return whether a name is still bound after the module has run."""
     gone = max((one.line for one in bindings if one.how == "del" and one.direct), default=0)
     for one in bindings:
         if not one.typing_only and one.how not in ("except", "del") and (one.line > gone or one.how == "global"):
@@ -145,7 +145,7 @@ def _stays(bindings: list[Binding]) -> bool:
 
 
 def _entries_of_all(body: list[ast.stmt]) -> tuple[dict[str, ast.expr], bool]:
-    """Return the literal names of ``__all__`` with their nodes, and whether it has no others."""
+    """Return the literal names of ``__all__`` with their nodes, and whether the list is complete."""
     names: dict[str, ast.expr] = {}
     literal = True
     for node in body:

@@ -1,4 +1,4 @@
-"""External classes: those that are none of a tree → what they are as bases, and what members they have."""
+"""External classes: classes from outside the tree → their MRO and their members."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _KNOWN = {"builtins": builtins, "enum": enum, "collections": collections, "colle
 _ORDERED = {**_KNOWN, "abc": abc, "typing": typing}
 _TYPING = ("typing.", "typing_extensions.")
 _GENERIC = "typing.Generic"
-# What these make of a class that derives from them has one of Python's own classes in their place.
+# A class derived from one of these has one of Python's own classes as its base instead.
 _MADE = {"NamedTuple": "builtins.tuple", "TypedDict": "builtins.dict"}
 # Their `C[T]` is no alias of typing's, and leaves out no Generic.
 _PLAIN = ("builtins.", "collections.")
 
 
 def external_line(name: str) -> tuple[str, ...] | None:
-    """Return a class and its bases in the order in which Python asks them, without `object`; None for one unknown."""
+    """Return the MRO of a class without `object`; None if the class is unknown."""
     home, _, leaf = name.rpartition(".")
     known = getattr(_ORDERED.get(home), leaf, None)
     if not isinstance(known, type):
@@ -34,7 +34,7 @@ def external_line(name: str) -> tuple[str, ...] | None:
 
 
 def external_has(name: str, member: str) -> bool | None:
-    """Return whether a class has a member that not every object has; None for one unknown."""
+    """Return whether a class has a member that `object` lacks; None if the class is unknown."""
     if name in BARE:
         return False
     home, _, leaf = name.rpartition(".")
@@ -43,22 +43,22 @@ def external_has(name: str, member: str) -> bool | None:
 
 
 def is_named_tuple(target: Target) -> bool:
-    """Return whether a base makes a class a tuple with names, as ``typing.NamedTuple`` does."""
+    """Return whether a base makes its subclass a named tuple."""
     return made_of(target) == _MADE["NamedTuple"]
 
 
 def made_of(target: Target) -> str:
-    """Return which of Python's own classes stands among the bases where a class states one of these; or nothing."""
+    """Return the kind of class that a base such as ``typing.NamedTuple`` makes, or an empty text."""
     if not isinstance(target, str) or not target.startswith(_TYPING):
         return ""
     return _MADE.get(target.rpartition(".")[2], "")
 
 
 def actual_bases(stated: Sequence[tuple[Target, bool]], is_generic: Callable[[Target], bool]) -> list[Target]:
-    """Return the bases of a class as Python has them once ``__mro_entries__`` of each were asked.
+    """Return the actual bases of a class, after ``__mro_entries__`` of each stated one.
 
     Args:
-        stated: what stands in the class's parentheses, and whether it has ``[…]`` behind it.
+        stated: the bases in the class's header, each with whether it is subscripted.
         is_generic: returns whether a class derives from ``typing.Generic``.
     """
     plain = [target for target, subscripted in stated if not subscripted]
@@ -77,14 +77,14 @@ def actual_bases(stated: Sequence[tuple[Target, bool]], is_generic: Callable[[Ta
 
 
 def _is_alias(target: Target, subscripted: bool, is_generic: Callable[[Target], bool]) -> bool:  # noqa: FBT001  # a pair
-    """Return whether Python takes what stands among bases for one of typing's aliases."""
+    """Return whether a stated base is an alias of `typing`."""
     if isinstance(target, str):
         return bool(_origin(target)) or (subscripted and not target.startswith(_PLAIN))
     return subscripted and is_generic(target)
 
 
 def _origin(target: Target) -> str:
-    """Return the class that a name such as ``typing.List`` is an alias of; empty for any other."""
+    """Return the class behind an alias such as ``typing.List``; empty for any other name."""
     home, _, leaf = target.rpartition(".") if isinstance(target, str) else ("", "", "")
     alias = getattr(typing, leaf, None) if home == "typing" else None
     origin = getattr(alias, "__origin__", None)

@@ -53,7 +53,7 @@ def _dump(value: object, parts: list[str], *, docstrings: bool) -> None:
 
 
 def _nonempty(parts: list[ast.expr]) -> list[ast.expr]:
-    """Return the parts of an f-string or a format without the empty texts that Python 3.12 puts behind some."""
+    """Return the parts of an f-string without the empty texts that Python 3.12 adds."""
     return [part for part in parts if not (isinstance(part, ast.Constant) and part.value == "")]
 
 
@@ -71,13 +71,13 @@ def fingerprint(node: ast.AST) -> str:
 
 
 def fingerprint_of_all(nodes: Iterable[ast.AST]) -> str:
-    """Return the fingerprint of several pieces of syntax in order; empty where there is none."""
+    """Return the fingerprint of pieces of syntax in order; empty for no piece."""
     texts = [dump(node, docstrings=False) for node in nodes]
     return _digest("\n".join(texts)) if texts else ""
 
 
 def brief(node: ast.AST) -> str:
-    """Return an expression as text to read, equal for equal code on every Python; what is long becomes a digest."""
+    """Return an expression as readable text, equal for equal code on every Python; a long one becomes a digest."""
     words = _WORDS.get(type(node))
     text = words(node) if words else ""
     return text if text and len(text) <= _LONG else f"<{_digest(dump(node))[:8]}>"

@@ -1,9 +1,9 @@
-"""Forms: two definitions of a tree → in what their forms differ, or that they are of one form.
+"""Forms: two definitions of a tree → how their forms differ, or that they share one.
 
-Of one form are two functions or classes with equal syntax, where the name of the class around a method, or of the class
-itself, annotations, docstrings and decorators that leave a function what it is do not count; where the names in that
-syntax mean the same, or definitions that are of one form themselves, methods of the object included; and where the
-attributes that are asked for get their values from equal calls or tables.
+Two functions or classes share a form if three things hold. Their syntax is equal, apart from the name of the class,
+annotations, docstrings and decorators that keep a function's behaviour. The names in it mean the same, or definitions
+that share a form, as do the methods of the object that the text calls. The attributes that are read get their values
+from equal calls or tables.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Forms:
         self._open: set[tuple[Symbol, Symbol]] = set()
 
     def alike(self, model: Symbol, paths: Iterable[str], attributes: Collection[str] = ()) -> Iterator[Symbol]:
-        """Yield the definitions in files that are of one form with a model.
+        """Yield the definitions in files that share a model's form.
 
         Args:
             model: a function or a class of the tree.
             paths: of the files.
-            attributes: those of the method's objects that have to get their values likewise.
+            attributes: attributes of ``self`` whose values must come from the same calls or tables.
         """
         wanted = self._shape(model)
         for path in paths:
@@ -65,7 +65,7 @@ class Forms:
                     yield other
 
     def difference(self, model: Symbol, other: Symbol, attributes: Collection[str] = ()) -> str:
-        """Return in what the form of a definition differs from that of a model, in words; empty where it does not."""
+        """Return how a definition's form differs from a model's, in words; empty if it does not."""
         pair = (model, other)
         if model == other or pair in self._open:
             return ""
@@ -102,14 +102,14 @@ class Forms:
                     yield one.attr
 
     def _node(self, symbol: Symbol) -> ast.stmt | None:
-        """Return the syntax of a function or class that counts; None where there is none."""
+        """Return the syntax of a function or class that forms compare, or None."""
         module = self._symbols.module(symbol.path)
         known = module.definitions.get(symbol.name, []) if module else []
         nodes = [one.node for one in known if isinstance(one.node, (*FUNCTIONS, ast.ClassDef))]
         return _bare(nodes[-1]) if nodes else None
 
     def _shape(self, symbol: Symbol) -> tuple[object, ...]:
-        """Return what is seen of a form at once: how deep it stands, and the names of parameters or members."""
+        """Return the cheap part of a form: its depth, and the names of its parameters or members."""
         module = self._symbols.module(symbol.path)
         known = module.definitions.get(symbol.name, []) if module else []
         node = known[-1].node if known else None
@@ -120,7 +120,7 @@ class Forms:
         return ()
 
     def _means_the_same(self, here: Symbol, there: Symbol) -> bool:
-        """Return whether a name of a module means what one of another module does."""
+        """Return whether names of two modules mean the same."""
         one, other = self._meanings(here), self._meanings(there)
         if one == other or (here, there) in self._open:
             return True
@@ -139,12 +139,12 @@ class Forms:
         return meanings[0] if len(meanings) == 1 and isinstance(meanings[0], Symbol) else None
 
     def _values(self, symbol: Symbol) -> list[str]:
-        """Return what a name is given as its value; nothing where it is no name of a value."""
+        """Return the values assigned to a name; nothing if it names no value."""
         found = self._symbols.find(*symbol)
         return [dump(one.node) for one in found.values] if found else []
 
     def _is_given_alike(self, model: Symbol, other: Symbol, name: str) -> bool:
-        """Return whether objects of two classes have an attribute from equal calls or tables, or an equal method."""
+        """Return whether two classes set an attribute from equal calls or tables, or have an equal method."""
         one, two = self._member(model, name), self._member(other, name)
         if one is None or two is None:
             return one is two
@@ -164,12 +164,12 @@ class Forms:
 
 
 def _own(symbol: Symbol, node: ast.stmt) -> str:
-    """Return the class whose name does not count: the one around a method, or the class itself."""
+    """Return the class whose name is ignored: the one around a method, or the class itself."""
     return leaf_of(symbol.name) if isinstance(node, ast.ClassDef) else leaf_of(owner_of(symbol.name))
 
 
 def _differences(model: ast.stmt, other: ast.stmt, own: str, theirs: str) -> Iterator[str]:
-    """Yield in what the syntax of two definitions differs, both without what does not count."""
+    """Yield the syntactic differences of two definitions, ignored parts removed."""
     one, two = _renamed(model, own), _renamed(other, theirs)
     if dump(one) == dump(two):
         return
@@ -183,7 +183,7 @@ def _differences(model: ast.stmt, other: ast.stmt, own: str, theirs: str) -> Ite
 
 
 def _of_bodies(one: list[ast.stmt], two: list[ast.stmt]) -> Iterator[str]:
-    """Yield the first statement that is another one."""
+    """Yield the first statement that differs."""
     for number in range(max(len(one), len(two))):
         here, there = one[number : number + 1], two[number : number + 1]
         if list(map(dump, here)) != list(map(dump, there)):
@@ -197,7 +197,7 @@ def _exchanged(before: str, after: str) -> str:
 
 
 def _givers(member: ResolvedSymbol, own: str) -> dict[str, str]:
-    """Return what gives an attribute its values, as texts, each with the name of the module's with which it begins."""
+    """Return the calls and tables that give an attribute its values, each with the module's name it begins with."""
     found: dict[str, str] = {}
     for value in member.values:
         giver = _giver(value.node)
@@ -207,7 +207,7 @@ def _givers(member: ResolvedSymbol, own: str) -> dict[str, str]:
 
 
 def _giver(value: ast.expr) -> ast.expr | None:
-    """Return what is called for a value, or in which table it is looked up; None for any other expression."""
+    """Return the callee of a value, or the table it is looked up in; None for any other expression."""
     if isinstance(value, ast.Call):
         return value.func
     return value.value if isinstance(value, ast.Subscript) else None
@@ -221,14 +221,14 @@ def _outer_root(value: GivenValue, giver: ast.expr | None) -> str:
 
 
 def _bare(node: ast.stmt) -> ast.stmt:
-    """Return a copy of a definition without what does not count of a form, but with its own names."""
+    """Return a copy of a definition without the parts that a form ignores, its names kept."""
     bare = _Bare().visit(copy.deepcopy(node))
     assert isinstance(bare, ast.stmt)  # noqa: S101  # a definition stays one
     return bare
 
 
 class _Bare(ast.NodeTransformer):
-    """Takes annotations, docstrings and such decorators out as leave a function what it is."""
+    """Removes annotations, docstrings and decorators that keep a function's behaviour."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return self._function(node)
@@ -260,14 +260,14 @@ class _Bare(ast.NodeTransformer):
 
 
 def _outer_names(node: ast.stmt) -> list[str]:
-    """Return the names in a definition that mean something outside it, in the order of its syntax."""
+    """Return the names in a definition that refer to something outside it, in the order of its syntax."""
     names = FreeNames(ast.Module(body=[node], type_ignores=[]))
     found = [one for one in nodes_of(node) if isinstance(one, ast.Name)]
     return [one.id for one in found if names.is_outer(one)]
 
 
 def _renamed(node: ast.AST, own: str) -> ast.AST:
-    """Return a copy of syntax in which a class's own name, also as a part of other names, is the same for any class."""
+    """Return a copy of syntax with a class's own name, also inside other names, replaced by a fixed one."""
     if not own:
         return node
     rename = re.compile(rf"(?<![A-Z0-9]){re.escape(own)}(?![a-z0-9])").sub

@@ -1,6 +1,6 @@
-"""Fragments: code to be put into other code → the complete expressions it is made of.
+"""Fragments: code that goes into other code → the complete expressions it consists of.
 
-``a + b`` is one expression by itself, and none where it is put behind ``c *``: Python then reads ``c * a`` first.
+``a + b`` is one expression by itself, but not after ``c *``: there Python reads ``c * a`` first.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class FragmentValue:
 
 @dataclass(frozen=True, kw_only=True)
 class Fragment:
-    """What a piece of code reads as."""
+    """How Python reads a piece of code."""
 
     layout: TokenLayout
-    # Expressions side by side (``values``), arguments or entries of which some have names (``named``), whole
+    # Expressions side by side (``values``), arguments or entries, some with names (``named``), whole
     # ``statements`` or heads of some, or ``none`` of these, such as ``f(``.
     kind: FragmentKind
     values: tuple[FragmentValue, ...] = ()  # its outermost expressions; of names, what they are given
 
 
 def read_fragment(text: str) -> Fragment:
-    """Return what a text reads as by itself."""
+    """Return how Python reads a text by itself."""
     layout = layout_of(text)
     if not layout.tokens:
         return Fragment(layout=layout, kind="none")
@@ -54,7 +54,7 @@ def read_fragment(text: str) -> Fragment:
 
 
 def is_chain(text: str) -> bool:
-    """Return whether a text can follow an expression and bind closest of all: ``.a``, ``(x)``, ``[0].b()``."""
+    """Return whether a text can be a suffix of an expression: ``.a``, ``(x)``, ``[0].b()``."""
     tree = _parse(f"_{text}")
     body = tree.body if tree else []
     return len(body) == 1 and isinstance(body[0], ast.Expr) and _is_chain(body[0].value)
@@ -67,7 +67,7 @@ def _is_chain(node: ast.expr) -> bool:
 
 
 def _enclosed(layout: TokenLayout, opening: str, closing: str) -> Fragment | None:
-    """Return a fragment of expressions, read between brackets."""
+    """Return a fragment of expressions, parsed inside brackets."""
     text = f"{opening}\n{layout.source}\n{closing}"
     tree = _parse(text)
     if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
@@ -97,7 +97,7 @@ def _side_by_side(node: ast.expr) -> tuple[list[ast.AST], bool]:
 
 
 def _statements(layout: TokenLayout) -> Fragment:
-    """Return a fragment of whole statements, or of the head of one; of kind ``none`` where it is neither."""
+    """Return a fragment of whole statements or of a statement's head; its kind is ``none`` if it is neither."""
     margin = layout.margins[0]
     opener = _OPENERS.get(layout.texts[0], "")
     code = "\n".join(line.removeprefix(margin) for line in layout.source.strip("\n").split("\n"))
@@ -113,7 +113,7 @@ def _statements(layout: TokenLayout) -> Fragment:
 
 
 def _outermost(tree: ast.AST) -> Iterator[ast.expr]:
-    """Yield the expressions that stand in no other one."""
+    """Yield the outermost expressions."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.expr):
             yield child
@@ -136,7 +136,7 @@ def _parse(text: str) -> ast.Module | None:
 
 
 class _Places:
-    """Which tokens of a text a node of its syntax tree stands on."""
+    """Maps syntax nodes to the tokens of a text."""
 
     def __init__(self, text: str) -> None:
         self._lines = [0]
@@ -145,7 +145,7 @@ class _Places:
         self.layout = layout_of(text)
 
     def tokens(self, node: ast.AST) -> Range:
-        """Return the first token of a node and the one behind it; of what no token begins or ends, nothing."""
+        """Return the first token of a node and the one after it; None if the node does not begin and end at tokens."""
         start = self._lines[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]  # expressions have places
         end = self._lines[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]  # likewise
         return self.layout.starts.get(start, -1), self.layout.ends.get(end, -1)

@@ -1,4 +1,4 @@
-"""Free names: piece of syntax → which of its names stand for something outside it, and which an import in it binds."""
+"""Free names: piece of syntax → the names that refer to something outside it, and those that its own imports bind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from npu_overlays.model.syntax import all_of, nodes_of
 
 
 class FreeNames:
-    """The names of a piece of syntax, each by the scope in which it stands."""
+    """The names of a piece of syntax, each resolved by its scope."""
 
     def __init__(self, tree: ast.Module) -> None:
         scopes = read_scopes(tree)
@@ -25,11 +25,11 @@ class FreeNames:
             self._texts.update(dict.fromkeys(nodes_of(text), text))
 
     def is_outer(self, node: ast.Name) -> bool:
-        """Return whether a name means what it does outside, or what a statement at the top of the piece binds."""
+        """Return whether a name refers to something outside the piece, or to a top-level binding of it."""
         return self._owner(node) is self._outside
 
     def is_imported(self, node: ast.Name) -> bool:
-        """Return whether it is a name of a function's that an import in that binds."""
+        """Return whether a name is local to a function and bound by an import there."""
         bindings = self._owner(node).bindings.get(node.id, [])
         return any(isinstance(one.node, (ast.Import, ast.ImportFrom)) for one in bindings)
 

@@ -1,4 +1,4 @@
-"""Functions: function → what a call of it gives, and by what it looks at its caller."""
+"""Functions: function → its kind (plain, generator, coroutine, …), and how it inspects its caller."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STACKLEVEL = 2
 
 
 def function_kind(node: FunctionNode) -> FunctionKind:
-    """Return what a call of the bare function gives, whatever its decorators make of it."""
+    """Return the kind of the bare function, without its decorators."""
     yields = any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in own_nodes(node))
     if isinstance(node, ast.AsyncFunctionDef):
         return "async generator" if yields else "coroutine"
@@ -29,7 +29,7 @@ def function_kind(node: FunctionNode) -> FunctionKind:
 
 
 def first_parameter(function: FunctionNode) -> str:
-    """Return the parameter that gets the object or the class a method is called on; empty for a static one."""
+    """Return the name of a method's ``self`` or ``cls``; empty for a static method."""
     for decorator in function.decorator_list:
         if is_name(decorator, "staticmethod"):
             return ""
@@ -43,12 +43,12 @@ def a_kind(kind: FunctionKind) -> str:
 
 
 def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
-    """Yield what a function's body holds and runs itself, without the bodies of functions and classes inside it."""
+    """Yield the nodes that a function itself runs, without the bodies of nested functions and classes."""
     return nodes_run(function.body)
 
 
 def nodes_run(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    """Yield what statements hold and run themselves, without the bodies of functions and classes inside them."""
+    """Yield the nodes that statements themselves run, without the bodies of nested functions and classes."""
     pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()
@@ -57,7 +57,7 @@ def nodes_run(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def outer_parts(node: ast.AST) -> list[ast.AST]:
-    """Return the children of a node that run where the node stands: of a function, its decorators and defaults."""
+    """Return the children of a node that run in its own scope: of a function, its decorators and defaults."""
     if isinstance(node, (*FUNCTIONS, ast.Lambda)):
         defaults = filter(None, (*node.args.defaults, *node.args.kw_defaults))
         return [*getattr(node, "decorator_list", []), *defaults]
@@ -67,7 +67,7 @@ def outer_parts(node: ast.AST) -> list[ast.AST]:
 
 
 def frame_lookers(node: FunctionNode) -> list[str]:
-    """Return by what names a function looks at the frames of its callers, sorted."""
+    """Return the sorted names by which a function reads its callers' frames."""
     found: set[str] = set()
     for inner in nodes_of(node):
         if isinstance(inner, ast.Attribute):

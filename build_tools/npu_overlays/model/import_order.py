@@ -1,4 +1,4 @@
-"""Import order: module → what of it may run before a certain one of its statements has."""
+"""Import order: module → the code that may run before a given statement of it has run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from npu_overlays.model.syntax import called, nodes_of
 
 
 class ImportOrder:
-    """What of a module may run while it is imported, and how early; rather too much than too little is said to.
+    """The code of a module that may run during its import, and how early; in doubt, code counts as early.
 
     Args:
         module: the module.
-        early: what in its classes the class bodies may call.
+        early: the functions in its classes that the class bodies may call.
     """
 
     def __init__(self, module: Module, early: Iterable[ast.stmt]) -> None:
@@ -47,30 +47,30 @@ class ImportOrder:
         self._called_before = cache(self._find_called_before)
 
     def runs_on_import(self, load: Load) -> bool:
-        """Return whether a read stands in what runs on import: outside functions, or in what a class body may call."""
+        """Return whether a read runs on import: outside functions, or in a function that a class body may call."""
         return load.eager or id(load.at) in self._early
 
     def is_early(self, load: Load, binding: Binding, *, wary: bool) -> bool:
-        """Return whether a read of a name may happen before that binding; if `wary`, also by a decorator's call."""
+        """Return whether a read of a name may happen before a binding of it; if `wary`, also by a decorator's call."""
         reader, binder = self._number(load.at), self._number(binding.node)
         decorated = wary and reader in self._decorated
         runs = self.runs_on_import(load) or decorated
         return reader < binder and (runs or reader in self._called_before(binder))
 
     def is_called_early(self, scope: Scope, load: Load, binding: Binding) -> bool:
-        """Return whether a function of the module that reads a name itself is called before that binding."""
+        """Return whether a function of the module that itself reads a name is called before a binding of it."""
         first_call = self._first_calls.get(self._number(load.at), inf)
         return first_call < self._number(binding.node) and self._is_functions_own(scope)
 
     def _is_functions_own(self, scope: Scope) -> bool:
-        """Return whether a scope is that of a function of the module, or of a comprehension in it."""
+        """Return whether a scope belongs to a function of the module, or to a comprehension in one."""
         while scope.transparent and scope.parent:
             scope = scope.parent
         return scope.parent is self._module.scopes.module
 
     @cached_property
     def _calls(self) -> list[tuple[set[str], set[str]]]:
-        """Of each statement the names that it calls while the module is imported, and those that its function calls."""
+        """By statement, the names that it calls during the import, and those that its function calls."""
         heads: set[int] = set()
         for node in nodes_of(self._module.tree):
             if isinstance(node, ast.Call):
@@ -86,7 +86,7 @@ class ImportOrder:
 
     @cached_property
     def _first_calls(self) -> dict[int, int]:
-        """By a function's statement the first one that calls it, by itself or by other functions above it."""
+        """By function, the first statement that calls it, directly or through functions above."""
         found: dict[int, int] = {}
         for place, (names, _) in enumerate(self._calls):
             pending, known = set(names), set[str]()
@@ -100,14 +100,14 @@ class ImportOrder:
         return found
 
     def _number(self, node: ast.AST) -> int:
-        """Return which of the module's statements a node stands in."""
+        """Return the number of the module's statement that contains a node."""
         placed = cast("ast.expr", node)
         return max(bisect_right(self._starts, (placed.lineno, placed.col_offset)) - 1, 0)
 
     def _find_called_before(self, number: int) -> set[int]:
-        """Return the statements above the given one that define what may be called before it.
+        """Return the definitions above a statement that may be called before it runs.
 
-        That is what calls above it name in code that runs on import, and what such definitions name in turn.
+        These are the names in calls that run on import above it, and the names in those definitions.
         """
         found: set[int] = set()
         pending: set[str] = set().union(*self._called[:number])

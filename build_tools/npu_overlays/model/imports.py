@@ -1,4 +1,4 @@
-"""Imports: import statement → the names that it binds, each with the module and the name there that it stands for."""
+"""Imports: import statement → the names that it binds, each with its module and its name there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMED = (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchSta
 
 
 def all_imported(nodes: Iterable[ast.AST], module: str, *, package: bool) -> Iterator[Imported]:
-    """Yield the names that the imports among some nodes bind, in functions too; otherwise as `imported`."""
+    """Yield the names that the imports among some nodes bind, in functions too, as `imported` does."""
     for node in nodes:
         yield from imported(node, module, package=package)
 
@@ -22,8 +22,8 @@ def imported(node: ast.AST, module: str, *, package: bool) -> Iterator[Imported]
 
     Args:
         node: the statement; any but an import yields nothing.
-        module: the dotted name of the module that it stands in.
-        package: whether that is a folder's ``__init__``.
+        module: the dotted name of its module.
+        package: whether that module is a folder's ``__init__``.
     """
     if isinstance(node, ast.Import):
         for alias in node.names:
@@ -36,7 +36,7 @@ def imported(node: ast.AST, module: str, *, package: bool) -> Iterator[Imported]
 
 
 def bound_otherwise(nodes: Iterable[ast.AST]) -> set[str]:
-    """Return every name that something other than an import binds, in whatever scope."""
+    """Return every name that something other than an import binds, in any scope."""
     found: set[str] = set()
     for one in nodes:
         if isinstance(one, ast.Name):
@@ -51,7 +51,7 @@ def bound_otherwise(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def absolute(module: str, level: int, name: str, *, package: bool) -> str:
-    """Return the dotted name that an import inside `module` means, given its dots; empty where they lead out."""
+    """Return the absolute name of an import inside `module`, given its dots; empty if they lead out of the package."""
     if not level:
         return name
     parts = module.split(".")

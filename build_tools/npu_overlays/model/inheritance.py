@@ -1,4 +1,4 @@
-"""Inheritance: class of a tree → its bases as Python has them, and the order in which Python asks it and those."""
+"""Inheritance: class of a tree → its actual bases and its MRO."""
 
 from __future__ import annotations
 
@@ -34,37 +34,37 @@ class Bases(NamedTuple):
 
     @property
     def external(self) -> list[str]:
-        """The dotted names of those as they are written that are not of the tree."""
+        """The dotted names, as written, of the bases from outside the tree."""
         return [base for base in self.stated if isinstance(base, str)]
 
 
 class Mro(NamedTuple):
-    """A class and its bases in the order in which Python asks them, without `object`."""
+    """The MRO of a class, without `object`."""
 
     order: tuple[Class, ...]  # those of another distribution by name, with their own bases where these are known
     known: bool  # False where this is only the likeliest order: a base is unknown, or Python refuses the bases
 
     @property
     def line(self) -> tuple[Symbol, ...]:
-        """Those of them that are of the tree."""
+        """Its classes that are in the tree."""
         return tuple(one for one in self.order if isinstance(one, Symbol))
 
 
 class NameResolver(Protocol):
-    """What says what the expressions in a module stand for."""
+    """Resolves the expressions of a module."""
 
     modules: ShippedModules
 
     @property
     def is_settled(self) -> bool:
-        """Whether what is found now is all there is."""
+        """Whether answers found now are complete."""
 
     def resolve(self, path: str, node: ast.expr, *, before: int | None = None, within: str = "") -> tuple[Target, ...]:
-        """Return what an expression may stand for, the likeliest first."""
+        """Return what an expression may stand for, likeliest first."""
 
 
 class Inheritance:
-    """What the classes of one tree derive from.
+    """The bases and MROs of the classes of one tree.
 
     Args:
         names: resolves their bases.
@@ -77,12 +77,12 @@ class Inheritance:
         self._named_tuples: set[str] = set()
 
     def note_named_tuple(self, name: str) -> str:
-        """Note the dotted name of a class that a call makes where it stands among bases, and that has no symbol."""
+        """Note the dotted name of a class that a call among the bases makes, and that has no symbol."""
         self._named_tuples.add(name)
         return name
 
     def bases(self, symbol: Symbol) -> Bases:
-        """Return the bases of a class; of one that is defined several times, all of them."""
+        """Return the bases of a class; if it is defined several times, those of all definitions."""
         if symbol in self._bases:
             return self._bases[symbol]
         self._bases[symbol] = Bases((), (), known=False)  # for a class that is, by mistake, its own base
@@ -98,7 +98,7 @@ class Inheritance:
         return self._kept(self._bases, symbol, Bases(tuple(stated), tuple(actual), known=False))
 
     def mro(self, symbol: Symbol) -> Mro:
-        """Return a class and its bases in the order in which Python asks them."""
+        """Return the MRO of a class."""
         if symbol in self._mro:
             return self._mro[symbol]
         self._mro[symbol] = Mro((symbol,), known=False)  # likewise
@@ -113,14 +113,14 @@ class Inheritance:
         return self._kept(self._mro, symbol, Mro((symbol, *merged), known and sure))
 
     def _kept(self, answers: dict[Symbol, T], symbol: Symbol, answer: T) -> T:
-        """Return an answer, and keep it where it is settled."""
+        """Return an answer, and cache it if it is settled."""
         answers[symbol] = answer
         if not self._names.is_settled:
             del answers[symbol]
         return answer
 
     def made(self, path: str, definition: Definition) -> Bases | None:
-        """Return the bases of a class that an assignment makes by a call, as ``namedtuple``; None where none does."""
+        """Return the bases of a class that an assigned call makes, such as ``namedtuple``; None for another symbol."""
         call = assigned(definition)
         if not isinstance(call, ast.Call):
             return None
@@ -146,7 +146,7 @@ class Inheritance:
         return False
 
     def _definitions(self, symbol: Symbol) -> list[Definition]:
-        """Return what defines a name when its module runs; where nothing does, for type checkers."""
+        """Return the definitions of a name at run time; if there are none, those for type checkers."""
         module = self._names.modules.module(symbol.path)
         if module is None:
             return []
@@ -154,7 +154,7 @@ class Inheritance:
         return [one for one in known if one.node not in never] or known
 
     def _each(self, symbol: Symbol) -> list[Bases]:
-        """Return the bases that each definition of a class gives it."""
+        """Return the bases in each definition of a class."""
         known = self._definitions(symbol)
         classes = [self._stated(symbol.path, one, one.node) for one in known if isinstance(one.node, ast.ClassDef)]
         return classes or list(filter(None, (self.made(symbol.path, one) for one in known)))
@@ -179,11 +179,11 @@ class Inheritance:
         return Bases(written, kept, known and _OBJECT not in actual[:-1])
 
     def _resolved(self, path: str, node: ast.expr, definition: Definition) -> tuple[Target, ...]:
-        """Return what an expression may stand for where a definition is made."""
+        """Return what an expression may stand for at a definition."""
         return self._names.resolve(path, node, before=definition.node.lineno, within=definition.parent)
 
     def _single(self, path: str, node: ast.expr, definition: Definition) -> Target:
-        """Return what an expression surely stands for where a definition is made."""
+        """Return what an expression certainly stands for at a definition, or None."""
         found = self._resolved(path, node, definition)
         return found[0] if len(found) == 1 else None
 
@@ -200,24 +200,24 @@ class Inheritance:
         return target is not None and _GENERIC in self._line(target).order
 
     def _gives_item(self, target: Target) -> bool:
-        """Return whether a class of the tree says itself what `[…]` behind it gives."""
+        """Return whether a class of the tree defines what subscripting it returns."""
         line = self.mro(target).line if isinstance(target, Symbol) else ()
         return any(self._definitions(one.member("__class_getitem__")) for one in line)
 
     def is_typed_dict(self, target: Target) -> bool:
-        """Return whether a class, or what derives from it, is a dictionary and nothing else."""
+        """Return whether a class is a ``TypedDict``, and so a plain dictionary at run time."""
         if isinstance(target, Symbol):
             return any(map(self.is_typed_dict, self.bases(target).stated))
         return made_of(target) == "builtins.dict"
 
     def _keeps_bases(self, path: str, definition: Definition, keyword: ast.keyword) -> bool:
-        """Return whether what stands behind the bases of a class surely leaves them as they are."""
+        """Return whether the keywords of a class header certainly keep its bases."""
         if keyword.arg != "metaclass":
             return keyword.arg is not None
         return all(map(self._is_plain_metaclass, self._resolved(path, keyword.value, definition)))
 
     def _is_plain_metaclass(self, target: Target) -> bool:
-        """Return whether a metaclass surely makes classes of the very bases that are stated."""
+        """Return whether a metaclass certainly keeps the stated bases."""
         if target is None:
             return False
         for one in self._line(target).order:
@@ -235,7 +235,7 @@ class Inheritance:
 
 
 def assigned(definition: Definition) -> ast.expr | None:
-    """Return what an assignment gives to a name as a whole; None where it does not, or is none."""
+    """Return the value that an assignment binds to a name as a whole; None for any other statement."""
     node = definition.node
     if not isinstance(node, (ast.Assign, ast.AnnAssign)):
         return None
@@ -243,7 +243,7 @@ def assigned(definition: Definition) -> ast.expr | None:
 
 
 def _hands_on_bases(function: ast.stmt) -> bool:
-    """Return whether the ``__new__`` of a metaclass makes a class of the very bases that it is given."""
+    """Return whether the ``__new__`` of a metaclass keeps the bases that it is given."""
     parameters = function.args.args if isinstance(function, ast.FunctionDef) else []
     name = parameters[2].arg if len(parameters) > len(_MAKING) - 1 else ""
     hands_on = False
@@ -259,15 +259,15 @@ def _hands_on_bases(function: ast.stmt) -> bool:
 
 
 def linearized(lines: Sequence[Line], bases: Line, is_opaque: Callable[[Class], bool]) -> tuple[list[Class], bool]:
-    """Return what Python makes of the lines of several bases, and whether it surely does.
+    """Return the MRO that Python computes from those of several bases, and whether it is certain.
 
-    Where Python refuses them, the first ones come first, and that is not sure. Nor is the order of classes of the tree
-    where it hangs on whether one class of another distribution derives from another.
+    If Python refuses the bases, the first ones come first, and the result is uncertain. It is uncertain too if the
+    order of classes of the tree depends on how unknown classes derive from one another.
 
     Args:
-        lines: of each base, itself in front.
-        bases: in the order in which they are stated.
-        is_opaque: returns whether the bases of a class are not known.
+        lines: the MRO of each base, itself first.
+        bases: in the order of the class's header.
+        is_opaque: returns whether the bases of a class are unknown.
     """
     pending: list[list[Class]] = [*map(list, lines), list(bases)]
     found: list[Class] = []
@@ -287,7 +287,7 @@ def linearized(lines: Sequence[Line], bases: Line, is_opaque: Callable[[Class], 
 
 
 def _hangs(first: Class, lines: Sequence[Line], is_opaque: Callable[[Class], bool]) -> bool:
-    """Return whether another class may derive from the one that comes next, and have to come before it."""
+    """Return whether another class may derive from the next one, and so must precede it."""
     if isinstance(first, Symbol):
         return False
     ahead = beside = False

@@ -1,4 +1,4 @@
-"""Instance attributes: class → what its objects have of their own, and so never ask the class for."""
+"""Instance attributes: class → the attributes in its objects' own dictionaries, which hide those of the class."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HIDDEN_UNDER = frozenset({"staticmethod", "classmethod", "abstractmethod", "cac
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeOverride:
-    """One method that gives objects an attribute of their own, without looking at the one they had."""
+    """One method that sets an attribute on objects without reading the one it hides."""
 
     method: str  # qualified name, and the path of its module where that is another one
     line: int
@@ -29,14 +29,14 @@ class AttributeOverride:
 def hiding_assignments(
     classes: ClassGraph, owner: Symbol, name: str, *, always: bool
 ) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
-    """Yield what gives the objects of a class an attribute of their own, each with the path of its module.
+    """Yield the statements that set an attribute on the objects of a class, each with its module's path.
 
     Args:
         classes: those of the tree.
-        owner: the class; its bases are looked at too.
+        owner: the class; its bases count too.
         name: the attribute.
-        always: whether an assignment in any method counts; otherwise only what runs for every object: a value of the
-            class may well serve until a method sets another.
+        always: whether an assignment in any method counts; if not, only those that run for every object do, since a
+            class's value may serve until a method sets another.
     """
     for one, node in family(classes, owner):
         for statement in node.body:
@@ -49,7 +49,7 @@ def hiding_assignments(
 
 
 def family(classes: ClassGraph, owner: Symbol) -> Iterator[tuple[Symbol, ast.ClassDef]]:
-    """Yield a class and its bases of the tree, in the order in which Python asks them, each with its definitions."""
+    """Yield the classes in an MRO that are in the tree, each with its definitions."""
     for one in classes.line(owner):
         for definition in classes.definitions(one):
             if isinstance(definition.node, ast.ClassDef):
@@ -57,10 +57,10 @@ def family(classes: ClassGraph, owner: Symbol) -> Iterator[tuple[Symbol, ast.Cla
 
 
 def overriding_methods(classes: ClassGraph, path: str, definition: Definition) -> Iterator[AttributeOverride]:
-    """Yield the methods that put something else in the place of a member of their class, on the objects.
+    """Yield the methods that overwrite a member of their class on the objects.
 
-    Who reads the member by its name on the way, as ``self.f = cached(self.f)`` does, keeps it in use. Python itself
-    looks for ``__call__`` and the like in the class alone.
+    A method that also reads the member, as ``self.f = cached(self.f)``, keeps it in use. ``__call__`` and the like are
+    looked up in the class alone, so they cannot be overwritten.
 
     Args:
         classes: those of the tree.
@@ -86,7 +86,7 @@ def overriding_methods(classes: ClassGraph, path: str, definition: Definition) -
 
 
 def _assignments(method: FunctionNode, name: str, body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
-    """Yield what in statements of a method sets an attribute of its first parameter."""
+    """Yield the statements of a method that set an attribute of its first parameter."""
     parameters = [*method.args.posonlyargs, *method.args.args]
     if not parameters:
         return
@@ -107,7 +107,7 @@ def _is_setattr(call: ast.Call, name: str) -> bool:
 
 
 def _slots(statement: ast.stmt) -> set[object]:
-    """Return the names a class reserves by ``__slots__``."""
+    """Return the names in a class's ``__slots__``."""
     value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
     if value is None or not any(is_name(target, "__slots__") for target in targets(statement)):
         return set()
@@ -115,7 +115,7 @@ def _slots(statement: ast.stmt) -> set[object]:
 
 
 def _may_name(classes: ClassGraph, owner: Symbol, method: FunctionNode, name: str) -> bool:
-    """Return whether a name stands anywhere in a method's text; Python may read letters beyond ASCII as others."""
+    """Return whether a method's text may contain a name; Python normalises letters beyond ASCII."""
     module = classes.module(owner.path)
     if module is None:
         return False
@@ -125,7 +125,7 @@ def _may_name(classes: ClassGraph, owner: Symbol, method: FunctionNode, name: st
 
 
 def _takes_settings(node: ast.stmt) -> bool:
-    """Return whether a member is a property, which takes what objects are given under its name."""
+    """Return whether a member is a property, which handles assignments to its name itself."""
     leaves = _decorator_names(node) - {"cached_property"}
     return any(leaf.endswith(("property", "setter")) for leaf in leaves)
 
@@ -136,7 +136,7 @@ def _decorator_names(node: ast.stmt) -> set[str]:
 
 
 def _reads(method: FunctionNode, name: str) -> bool:
-    """Return whether a method asks for an attribute, by name or by ``getattr``."""
+    """Return whether a method reads an attribute, by name or by ``getattr``."""
     for node in nodes_of(method):
         if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load):
             return True
@@ -147,7 +147,7 @@ def _reads(method: FunctionNode, name: str) -> bool:
 
 
 def _sets_always(method: FunctionNode, name: str) -> bool:
-    """Return whether one of a method's own statements, none of its branches, sets an attribute."""
+    """Return whether a method sets an attribute unconditionally."""
     plain: list[ast.stmt] = []
     for statement in method.body:
         if any(isinstance(node, ast.Return) for node in nodes_of(statement)):

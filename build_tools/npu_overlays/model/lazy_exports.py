@@ -1,4 +1,4 @@
-"""Lazy exports: package that imports on demand → whether it has a name, and from which of its modules."""
+"""Lazy exports: package that imports on demand → whether it has a name, and from which module."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ _TEXT = re.compile(rb"\w+")
 
 
 def has(modules: ShippedModules, module: str, name: str, seen: frozenset[str] = frozenset()) -> bool | None:
-    """Return whether a module has a name, lazy packages followed; None where that is unknown."""
+    """Return whether a module has a name, lazy packages followed; None if unknown."""
     known = modules.offers(module, name)
     if known is not None or module in seen:
         return known
     answers: set[bool | None] = set()
     for _, _, answer in origins(modules, module, name, seen | {module}):
         if answer:
-            return True  # looking at the other places takes long
+            return True  # the other places are slow to read
         answers.add(answer)
     return False if answers == {False} else None
 
 
 def may_hand_on(content: bytes) -> bool:
-    """Return whether a module's text looks as if it had names of other modules that it does not mention."""
+    """Return whether a module may re-export names that it does not mention, by its text alone."""
     return may_import_all(content) or looks_lazy(content)
 
 
 def entries(modules: ShippedModules, module: str) -> Iterator[tuple[str, LazyEntry]]:
-    """Yield what a lazy package says that it has, each with the module that it has it from."""
+    """Yield the names that a lazy package declares, each with its module."""
     lazy, package = modules.surface(module).lazy, modules.is_package(module)
     if lazy:
         for entry in lazy.entries:
@@ -54,10 +54,10 @@ def entries(modules: ShippedModules, module: str) -> Iterator[tuple[str, LazyEnt
 def origins(
     modules: ShippedModules, module: str, name: str, seen: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, str, bool | None]]:
-    """Yield the modules from which a lazy package may have a name.
+    """Yield the modules that a lazy package may get a name from.
 
     Returns:
-        The module, what the name is called there, and whether it is there; None where that is unknown.
+        The module, the name there, and whether it exists; None if unknown.
     """
     lazy, package = modules.surface(module).lazy, modules.is_package(module)
     if lazy is None:
@@ -82,7 +82,7 @@ def origins(
 def _collected(
     modules: ShippedModules, module: str, name: str, packages: Iterable[str]
 ) -> Iterator[tuple[str, str, bool | None]]:
-    """Yield the modules of packages that a lazy one collects, each with the name, and whether it gives that."""
+    """Yield the modules that a lazy package collects, each with the name, and whether it provides that."""
     package = modules.is_package(module)
     folders = tuple(f"{absolute(module, 1, inner, package=package)}." for inner in packages)
     for inner in modules.paths:
@@ -91,10 +91,10 @@ def _collected(
 
 
 def _lists(modules: ShippedModules, module: str, name: str, seen: frozenset[str]) -> bool | None:
-    """Return whether a module hands a name on to who takes all of it; None where that is unknown."""
+    """Return whether taking everything from a module brings a name; None if unknown."""
     path = modules.paths.get(module, "")
     content = modules.read(path) if path else b""
-    # Parsing takes long, and few of the modules that are taken as a whole mention the name.
+    # Few of the modules that are taken as a whole mention the name; the others need not be parsed.
     if path and name.encode() not in content and not may_hand_on(content):
         return False
     brought = modules.star_brings(module, name)
@@ -102,9 +102,9 @@ def _lists(modules: ShippedModules, module: str, name: str, seen: frozenset[str]
 
 
 def _gives(modules: ShippedModules, module: str, name: str) -> bool | None:
-    """Return whether a module gives a name to what collects lists; None where that is unknown.
+    """Return whether a module's lists contain a name; None if unknown.
 
-    Only what its text says counts; a folder's own module is not asked.
+    Only its text counts; a folder's ``__init__`` is not examined.
     """
     path = modules.paths[module]
     apart = modules.is_package(module) or module.rpartition(".")[2].startswith(_NEVER_COLLECTED)
@@ -122,7 +122,7 @@ def _gives(modules: ShippedModules, module: str, name: str) -> bool | None:
 
 
 def _listed(content: bytes) -> frozenset[str] | None:
-    """Return what a module's `__all__` lists, where its text alone tells: reading scopes takes long; else None."""
+    """Return the names in a module's `__all__` if its text alone shows them, without its scopes; else None."""
     if _LISTED not in content:
         return frozenset()
     found = _LIST.findall(content) if content.count(_LISTED) == 1 else []
@@ -130,7 +130,7 @@ def _listed(content: bytes) -> frozenset[str] | None:
 
 
 def _is_listed_by_decorator(modules: ShippedModules, content: bytes, name: str) -> bool | None:
-    """Return whether a decorator may list a definition that `__all__` does not: None where one may, else False."""
+    """Return None if a decorator may list a definition that `__all__` does not, else False."""
     if not re.search(rb"^(?:class|def|async\s+def)\s+%s\b" % name.encode(), content, re.MULTILINE):
         return False
     tree = modules.parsed.tree(content)

@@ -1,8 +1,8 @@
 """Lazy packages: package that imports on demand → which names it has.
 
-It puts another module in its own place, or has a ``__getattr__``. It says what it has twice: for type checkers by
-imports, and for Python by ``_import_structure``, by ``define_import_structure``, which collects what the modules of the
-folder list in ``__all__``, or by a table that ``__getattr__`` reads.
+It replaces itself in `sys.modules`, or has a ``__getattr__``. It declares its names twice: for type checkers by
+imports, and for Python by ``_import_structure``, by ``define_import_structure``, which collects the ``__all__`` of the
+folder's modules, or by a table that ``__getattr__`` reads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ON_REQUEST = "__getattr__"
 
 @dataclass(frozen=True, kw_only=True)
 class LazyEntry:
-    """One place where a lazy package says that it has a name."""
+    """One declaration of a name in a lazy package."""
 
     name: str  # what others import
     level: int  # the dots of where it comes from
@@ -37,7 +37,7 @@ class LazyEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Lazy:
-    """What a lazy package says of its names."""
+    """The declarations of a lazy package."""
 
     entries: tuple[LazyEntry, ...]
     stars: tuple[tuple[int, str], ...]  # what type checkers take with ``*``, as (level, module)
@@ -46,7 +46,7 @@ class Lazy:
 
 
 def lazy_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Lazy:
-    """Return what a lazy package says of its names."""
+    """Return the declarations of a lazy package."""
     imports: dict[ast.ImportFrom, None] = {}
     for bindings in scopes.module.bindings.values():
         for one in bindings:
@@ -64,7 +64,7 @@ def lazy_of(tree: ast.Module, scopes: Scopes, content: bytes) -> Lazy:
 
 
 def looks_lazy(content: bytes) -> bool:
-    """Return whether a module's text looks as if it put another in its place, or had names only when asked for them."""
+    """Return whether a module may be lazy, by its text alone."""
     # To look for a word first takes a tenth of the time: few modules hold one.
     if b"__name__" in content and _IN_ITS_PLACE.search(content):
         return True
@@ -80,7 +80,7 @@ def _imported(node: ast.ImportFrom) -> Iterator[LazyEntry]:
 
 
 def _structured(tree: ast.Module) -> Iterator[LazyEntry]:
-    """Yield what ``_import_structure`` says in so many words."""
+    """Yield the literal entries of ``_import_structure``."""
     for node in nodes_of(tree):
         for key, value in _pairs(node):
             module = text_of(key)
@@ -91,7 +91,7 @@ def _structured(tree: ast.Module) -> Iterator[LazyEntry]:
 
 
 def _tabled(tree: ast.Module) -> Iterator[LazyEntry]:
-    """Yield what the tables say that ``__getattr__`` reads: names by module, or of each name its module."""
+    """Yield the entries of tables that ``__getattr__`` reads: names by module, or modules by name."""
     read: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == _ON_REQUEST:
@@ -104,7 +104,7 @@ def _tabled(tree: ast.Module) -> Iterator[LazyEntry]:
 
 
 def _of_table(key: ast.expr | None, value: ast.expr) -> Iterator[LazyEntry]:
-    """Yield what an entry of a table may say: ``name: module``, ``name: (module, name)`` or ``module: [names]``."""
+    """Yield the readings of one table entry: ``name: module``, ``name: (module, name)`` or ``module: [names]``."""
     known = text_of(key)
     meanings = [(known, text_of(value), known)]
     if isinstance(value, (ast.List, ast.Tuple, ast.Set)):
@@ -123,7 +123,7 @@ def _of_table(key: ast.expr | None, value: ast.expr) -> Iterator[LazyEntry]:
 
 
 def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr | None, ast.expr]]:
-    """Yield the modules that a statement or a call puts into the structure, each with names."""
+    """Yield the modules that a statement or a call adds to the structure, each with its names."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value:
         for target in targets(node):
             if is_name(target, _STRUCTURE):
@@ -145,7 +145,7 @@ def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr | None, ast.expr]]:
 
 
 def _items(value: ast.expr) -> Iterator[tuple[ast.expr | None, ast.expr]]:
-    """Yield what a dictionary that is written out holds, as ``{…}`` or as ``dict(…)``."""
+    """Yield the items of a literal dictionary, ``{…}`` or ``dict(…)``."""
     if isinstance(value, ast.Dict):
         yield from zip(value.keys, value.values, strict=True)
     elif isinstance(value, ast.Call) and is_name(value.func, "dict"):
@@ -154,7 +154,7 @@ def _items(value: ast.expr) -> Iterator[tuple[ast.expr | None, ast.expr]]:
 
 
 def _collected(tree: ast.Module) -> Iterator[str]:
-    """Yield the packages, relative to this one, whose modules' lists are put in the package's place."""
+    """Yield the packages, relative to this one, whose modules' lists it collects."""
     assignments = all_of(tree, ast.Assign)
     placing = [node for node in assignments if "sys.modules[__name__]" in map(ast.unparse, node.targets)]
     named: set[str] = set()
@@ -172,7 +172,7 @@ def _collected(tree: ast.Module) -> Iterator[str]:
 
 
 def _prefixes(call: ast.Call) -> Iterator[str]:
-    """Yield the packages that a call collects, relative to this one; a folder not named by a text is unknown."""
+    """Yield the packages that a call collects, relative to this one; a folder that is no literal is unknown."""
     prefixes = [one.value for one in call.keywords if one.arg == "prefix"] or call.args[1:2]
     if not prefixes:
         yield ""

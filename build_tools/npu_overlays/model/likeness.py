@@ -1,4 +1,4 @@
-"""Likeness: two definitions → how alike their code is, from 0 to 1; names of their own, layout and comments aside."""
+"""Likeness: two definitions → how similar their code is, from 0 to 1, without their own names, layout and comments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENOUGH = 0.5
 
 
 def token_pairs(module: Module, definition: Definition) -> TokenPairs:
-    """Return the pairs of neighbouring tokens of a definition's body: of an assignment, of its value."""
+    """Return the pairs of neighbouring tokens in a definition's body, or in an assignment's value."""
     node = definition.node
     if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         statements = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
@@ -28,6 +28,6 @@ def token_pairs(module: Module, definition: Definition) -> TokenPairs:
 
 
 def likeness(one: TokenPairs, other: TokenPairs) -> float:
-    """Return what share of their pairs two definitions have in common."""
+    """Return the share of token pairs that two definitions have in common."""
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 1.0

@@ -1,4 +1,4 @@
-"""Local names: name in a function of a module → whether that binds it, and the class of what it stands for."""
+"""Local names: name in a function → whether the function binds it, and the class of its value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from npu_overlays.model.syntax import all_of, is_name, nodes_of
 
 
 def is_local(name: str, outer: Iterable[ast.stmt]) -> bool:
-    """Return whether a function around binds a name, by a parameter or otherwise than by an import."""
+    """Return whether a function around binds a name, not counting imports."""
     for function in outer:
         if isinstance(function, FUNCTIONS):
             for node in nodes_of(function):
@@ -21,7 +21,7 @@ def is_local(name: str, outer: Iterable[ast.stmt]) -> bool:
 
 
 def is_self(asked: ast.Name, outer: Iterable[ast.stmt]) -> bool:
-    """Return whether a name is the object or class of the method around it, and nothing else by any chance."""
+    """Return whether a name is certainly the ``self`` or ``cls`` of the method around it."""
     functions = [one for one in outer if isinstance(one, FUNCTIONS)]
     if not functions or asked.id != first_parameter(functions[0]) or _is_narrowed(asked.id, functions[0]):
         return False
@@ -36,7 +36,7 @@ def is_self(asked: ast.Name, outer: Iterable[ast.stmt]) -> bool:
 
 
 def class_of_local(name: str, outer: tuple[ast.stmt, ...]) -> ast.expr | None:
-    """Return the class of a local variable: a parameter's annotation, or what it is made by, where only once bound."""
+    """Return the class of a local variable that is bound once: a parameter's annotation, or the class it is made by."""
     function = outer[-1] if outer else None
     if not isinstance(function, FUNCTIONS) or _is_narrowed(name, function):
         return None
@@ -55,7 +55,7 @@ def class_of_local(name: str, outer: tuple[ast.stmt, ...]) -> ast.expr | None:
 
 
 def _is_narrowed(name: str, function: FunctionNode) -> bool:
-    """Return whether a function asks of which class a variable is, so that it may be of another than is said."""
+    """Return whether a function tests a variable's class, so that its annotation is not certain."""
     for call in all_of(function, ast.Call):
         if call.args and is_name(call.func, "isinstance") and ast.unparse(call.args[0]) == name:
             return True
@@ -67,7 +67,7 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 
 def _annotated_class(node: ast.expr | None) -> ast.expr | None:
-    """Return the class that an annotation names, in a text too; of ``C | None`` and ``Optional[C]`` `C`."""
+    """Return the class that an annotation names, also as a string; `C` for ``C | None`` and ``Optional[C]``."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             return _annotated_class(ast.parse(node.value, mode="eval").body)

@@ -1,4 +1,4 @@
-"""Module: its bytes → what it defines, under which name, and on which lines and bytes its nodes stand."""
+"""Module: its bytes → its definitions by name, and the lines and bytes of its nodes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _NAME = re.compile(rb"(?:(?:async" + _SPACE + rb")?def|class)" + _SPACE + rb"(?P
 
 
 class Module:
-    """Parsed source of one module, addressed by symbol, by line and by byte offset.
+    """The parsed source of one module, addressed by symbol, by line and by byte offset.
 
     Args:
         path: repository path, for messages.
-        content: the file's bytes: in the encoding that it declares, with or without a byte order mark, any line ending.
+        content: the file's bytes, in the encoding that it declares, with or without a byte order mark, any line ending.
 
     Raises:
         MergeError: when the bytes are not Python in that encoding.
@@ -44,7 +44,7 @@ class Module:
 
     @cached_property
     def encoding(self) -> str:
-        """The encoding that the file declares: what it does not have, cannot stand in it."""
+        """The encoding that the file declares; other characters cannot be written to it."""
         return encoding_of(self.file)
 
     def offset(self, line: int, column: int = 0) -> int:
@@ -66,7 +66,7 @@ class Module:
         return self.content[start:end].decode()
 
     def head(self, node: ast.AST) -> str:
-        """Return the source of a compound statement, a handler or a ``case`` up to the colon in front of its block."""
+        """Return the header of a compound statement, a handler or a ``case``, up to the colon before its block."""
         start = self.span(node.pattern if isinstance(node, ast.match_case) else node)[0]
         text = self.content[start : self.span(node.body[0])[0]].decode()  # type: ignore[attr-defined]  # all have one
         depth = 0
@@ -87,24 +87,24 @@ class Module:
         return b"".join(self._lines[first - 1 : last]).decode().replace("\r\n", "\n").replace("\r", "\n")
 
     def indentation(self, node: ast.stmt) -> str:
-        """Return the white space in front of a statement's line."""
+        """Return the indentation of a statement's line."""
         return self.line_indentation(node.lineno)
 
     def line_indentation(self, line: int) -> str:
-        """Return the white space in front of a 1-based line."""
+        """Return the indentation of a 1-based line."""
         text = self._lines[line - 1].decode()
         return text[: len(text) - len(text.lstrip())]
 
     def begins_line(self, node: ast.stmt) -> bool:
-        """Return whether nothing but white space stands before a statement on its line."""
+        """Return whether a statement is the first on its line."""
         return not self.content[self.offset(node.lineno) : self.span(node)[0]].strip()
 
     def goes_on(self, line: int) -> bool:
-        """Return whether a 1-based line ends in a backslash, so that the next one belongs to it."""
+        """Return whether a 1-based line ends in a backslash, which joins the next one to it."""
         return self._lines[line - 1].rstrip(b"\r\n").endswith(b"\\")
 
     def end_of_lines(self, node: ast.stmt) -> int:
-        """Return the byte offset behind the lines a statement ends on, with those that a backslash adds."""
+        """Return the byte offset after a statement's last line, lines joined by a backslash included."""
         line = node.end_lineno or node.lineno
         while self.goes_on(line) and line < len(self._lines):
             line += 1
@@ -112,7 +112,7 @@ class Module:
 
     @cached_property
     def definitions(self) -> dict[str, list[Definition]]:
-        """Every definition by qualified name; more than one where a name is bound more than once."""
+        """Every definition by qualified name, several if a name is bound several times."""
         found: dict[str, list[Definition]] = {}
         for definition in definitions_of(self.tree):
             found.setdefault(definition.name, []).append(definition)
@@ -125,7 +125,7 @@ class Module:
 
     @cached_property
     def scopes(self) -> Scopes:
-        """What binds and reads every name."""
+        """The bindings and reads of every name."""
         return read_scopes(self.tree)
 
     @cached_property
@@ -137,7 +137,7 @@ class Module:
         return names
 
     def _place(self, node: ast.stmt) -> tuple[ast.AST, list[ast.stmt], int]:
-        """Return what holds a statement, the list of statements it stands in, and its number there."""
+        """Return a statement's owner, its list of statements, and its number there."""
         owner: ast.AST = self.tree
         statements = self.tree.body
         while True:
@@ -152,10 +152,10 @@ class Module:
             _, owner, statements = max(inner, key=lambda place: place[0])
 
     def other_bindings(self, symbol: str) -> list[Binding]:
-        """Return what binds a symbol without being a definition of it, or may do so.
+        """Return the bindings of a symbol, certain or possible, that are no definitions.
 
-        That is ``for``, ``with``, ``:=``, ``case``, ``except``, ``del``, ``global`` in a function, and for what is
-        defined at module level a star import further down; but nothing that stands where no import comes by.
+        These are ``for``, ``with``, ``:=``, ``case``, ``except``, ``del``, ``global`` in a function, and for a
+        module-level name a star import further down. Branches that no import runs do not count.
         """
         known = self.definitions.get(symbol, [])
         found = [binding for binding in self.scopes.bound(symbol) if binding.how != "definition"]
@@ -174,11 +174,11 @@ class Module:
         return frozenset(lines)
 
     def names(self, node: ast.stmt) -> set[str]:
-        """Return the qualified names a statement binds in the module or class it stands in."""
+        """Return the qualified names a statement binds in its module or class."""
         return self._names.get(node, set())
 
     def siblings(self, node: ast.stmt) -> list[ast.stmt]:
-        """Return the list of statements `node` stands in."""
+        """Return the list of statements that contains `node`."""
         return self._place(node)[1]
 
     def name_span(self, node: FunctionNode | ast.ClassDef) -> tuple[int, int]:
@@ -188,9 +188,9 @@ class Module:
         return match.span("name")
 
     def comment_line(self, node: ast.stmt) -> int:
-        """Return the 1-based line in front of which a comment line about `node` can be inserted.
+        """Return the 1-based line before which a comment about `node` can be inserted.
 
-        It is the node's own first line, decorators included, unless an earlier statement reaches into that line.
+        It is the node's first line, decorators included, unless an earlier statement ends on that line.
         """
         while True:
             owner, statements, number = self._place(node)
@@ -203,7 +203,7 @@ class Module:
                 return first_line(node)
 
     def logical_lines(self) -> Iterator[tuple[list[ast.stmt], int]]:
-        """Yield the module's own statements, those that share lines together, and the byte offset behind them."""
+        """Yield the module's own statements, grouped by shared lines, and the byte offset after each group."""
         group: list[ast.stmt] = []
         for number, node in enumerate(self.tree.body):
             group.append(node)
@@ -217,7 +217,7 @@ class Module:
         return end + self.goes_on(end) >= first_line(later)
 
     def nearest(self, name: str) -> str:
-        """Return the defined name most like `name`, or an empty text."""
+        """Return the defined name that is most similar to `name`, or an empty text."""
         if close := difflib.get_close_matches(name, self.definitions, n=1, cutoff=0.6):
             return close[0]
         leaf = name.rpartition(".")[2]
@@ -229,7 +229,7 @@ def _position(node: ast.stmt) -> tuple[int, int]:
 
 
 def _bodies(node: ast.stmt) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
-    """Yield every list of statements directly inside a statement, and what holds it."""
+    """Yield every list of statements directly inside a statement, and its owner."""
     for owner in (node, *getattr(node, "handlers", []), *getattr(node, "cases", [])):
         for field in ("body", "orelse", "finalbody"):
             statements = getattr(owner, field, None)

@@ -1,4 +1,4 @@
-"""Parsed modules: bytes → what Python makes of them: syntax, scopes, definitions and surface, each found out once."""
+"""Parsed modules: bytes → syntax, scopes, definitions and exports, each computed once."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _EMPTY = ast.Module(body=[], type_ignores=[])
 
 
 class ParsedModules:
-    """The modules of one tree or of several, upstream's and patched ones, by their content."""
+    """The modules of one or several trees, upstream's and patched, by their content."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all of them."""
+        """Forget all modules."""
         self._modules: dict[bytes, Module | None] = {}
         self._trees: dict[bytes, ast.Module | None] = {}
         self._surfaces: dict[bytes, Surface] = {}
@@ -39,7 +39,7 @@ class ParsedModules:
         self._typing_only: dict[bytes, set[ast.stmt]] = {}
 
     def module(self, content: bytes) -> Module | None:
-        """Return a module; None where it is not Python in UTF-8 that this Python can parse."""
+        """Return a module; None if it is not UTF-8 or this Python cannot parse it."""
         if content not in self._modules:
             try:
                 self._modules[content] = Module("", content)
@@ -48,19 +48,19 @@ class ParsedModules:
         return self._modules[content]
 
     def tree(self, content: bytes) -> ast.Module | None:
-        """Return the syntax tree of a module; None where this Python cannot parse it."""
+        """Return the syntax tree of a module; None if this Python cannot parse it."""
         module = self.module(content)
         if module is None and content not in self._trees:
             self._trees[content] = _tried(syntax_tree, content)
         return module.tree if module else self._trees[content]
 
     def nodes(self, content: bytes) -> list[ast.AST]:
-        """Return all of a module's syntax; nothing where this Python cannot parse it."""
+        """Return all syntax nodes of a module; nothing if this Python cannot parse it."""
         module, tree = self.module(content), self.tree(content)
         return module.nodes if module else nodes_of(tree) if tree else []
 
     def never_run(self, module: Module) -> set[ast.stmt]:
-        """Return the statements at a module's own level and in its classes that only type checkers see."""
+        """Return the statements of a module and its classes that only type checkers see."""
         if module.content not in self._typing_only:
             marked = b"TYPE_CHECKING" in module.content
             self._typing_only[module.content] = set(typing_only(module.tree.body)) if marked else set()
@@ -74,7 +74,7 @@ class ParsedModules:
         return line_starts(as_utf8(content).splitlines(keepends=True))[line - 1] + column
 
     def imports(self, content: bytes) -> list[ast.Import | ast.ImportFrom]:
-        """Return the imports a module runs whatever happens; none of one this Python cannot parse."""
+        """Return the unconditional imports of a module; none if this Python cannot parse it."""
         if content not in self._imports:
             module = self._modules.get(content)
             found = _imports_in(module.tree) if module else _tried(module_imports, content)
@@ -82,7 +82,7 @@ class ParsedModules:
         return self._imports[content]
 
     def surface(self, content: bytes) -> Surface:
-        """Return what a module offers; of one this Python cannot parse, nothing certain."""
+        """Return a module's exports; nothing is certain if this Python cannot parse it."""
         if content not in self._surfaces:
             tree = self.tree(content)
             known = surface_of(tree, self.scopes(content), content) if tree else Surface(dynamic=True)
@@ -90,7 +90,7 @@ class ParsedModules:
         return self._surfaces[content]
 
     def scopes(self, content: bytes) -> Scopes:
-        """Return the scopes of a module; none of one this Python cannot parse."""
+        """Return the scopes of a module; none if this Python cannot parse it."""
         return read_scopes(self.tree(content) or _EMPTY)
 
 
@@ -104,7 +104,7 @@ def _tried(read: Callable[[bytes], T], content: bytes) -> T | None:
 def module_imports(content: bytes) -> list[ast.Import | ast.ImportFrom]:
     """Return the imports among a module's own statements; raises as `parsed` does.
 
-    They stand near the top, and to parse a whole module for them takes twenty times as long.
+    They come near the top; parsing the whole module takes twenty times as long.
     """
     content = as_utf8(content)
     if not _BEGINNING.search(b"\n" + content):
@@ -117,20 +117,20 @@ def _imports_in(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
 
 
 def _head(content: bytes) -> ast.Module | None:
-    """Return what stands up to the last import, parsed; None where that is not known to be a part of its own.
+    """Return the module up to its last import, parsed; None if that part may not end at a statement.
 
-    Python reads from the front, so lines that it can parse by themselves are the same statements with more behind them.
+    Python reads from the front, so lines that parse by themselves are the same statements in the whole module.
     """
     for end in _ends(content):
         try:
             return syntax_tree(content[:end])
-        except SyntaxError:  # perhaps it goes on in the next lines, perhaps it is within a string
+        except SyntaxError:  # it may continue in the next lines, or be inside a string
             continue
     return None
 
 
 def _ends(content: bytes) -> Iterator[int]:
-    """Yield where the last statement that may be an import may end: with its line, or behind its parentheses."""
+    """Yield the possible ends of the last statement that may be an import: its line, or its closing parenthesis."""
     last = 0
     for found in _BEGINNING.finditer(b"\n" + content):
         last = found.end() - 1

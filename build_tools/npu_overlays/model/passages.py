@@ -1,4 +1,4 @@
-"""Passages: text of one definition → its tokens, which nodes stand on them, and in which block."""
+"""Passages: text of one definition → its tokens, with the nodes and the block at each."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Passage:
 
     Args:
         path: of the module, for messages.
-        content: the bytes of its lines, or of the statement alone where it shares its line.
+        content: the bytes of its lines, or of the statement alone if it shares its line.
 
     Raises:
-        MergeError: when it is not valid Python.
+        MergeError: if it is not valid Python.
     """
 
     def __init__(self, path: str, content: bytes) -> None:
@@ -55,16 +55,16 @@ class Passage:
         return [at for at in self.layout.occurrences(find) if at >= self._skipped]
 
     def sequences(self, find: TokenLayout) -> list[int]:
-        """Return the tokens at which the words of a find begin, however they are laid out."""
+        """Return the tokens at which the tokens of a find begin, in any layout."""
         return [at for at in self.layout.sequences(find) if at >= self._skipped]
 
     def bytes_at(self, first: int, behind: int) -> tuple[int, int]:
-        """Return the bytes of the content on which tokens `first` to `behind` stand, the latter not included."""
+        """Return the bytes of tokens `first` to `behind`, the latter excluded."""
         spans = self.layout.spans
         return spans[first][0] - self.shift, spans[behind - 1][1] - self.shift
 
     def surroundings(self, start: int, end: int) -> tuple[str, str]:
-        """Return the text between the beginning of a line and byte `start`, and from `end` to the end of its line."""
+        """Return the text from the beginning of the line to byte `start`, and from `end` to the end of its line."""
         source = self._module.content
         line = source.rfind(b"\n", 0, start + self.shift) + 1
         line_end = source.find(b"\n", end + self.shift) + 1 or len(source)
@@ -72,7 +72,7 @@ class Passage:
 
     @cached_property
     def _nodes_by_place(self) -> dict[tuple[int, int], list[tuple[ast.AST, ast.AST]]]:
-        """The nodes by the tokens they stand on, each with its parent."""
+        """The nodes by their tokens, each with its parent."""
         found: dict[tuple[int, int], list[tuple[ast.AST, ast.AST]]] = {}
         for node, parent in _nodes(self._module.tree):
             if hasattr(node, "lineno"):
@@ -85,7 +85,7 @@ class Passage:
         return found
 
     def _runs(self, node: ast.BoolOp, first: int, behind: int) -> Iterator[tuple[int, int]]:
-        """Yield where some operands of ``a and b and c`` stand side by side: they could be in parentheses."""
+        """Yield the runs of neighbouring operands in ``a and b and c``, which parentheses could enclose."""
         starts, ends = [first], []
         for operand in node.values[:-1]:
             operator = self._ends[self._module.span(operand)[1]]
@@ -99,11 +99,11 @@ class Passage:
                     yield start, end
 
     def is_node(self, first: int, behind: int) -> bool:
-        """Return whether one node stands on exactly these tokens."""
+        """Return whether one node has exactly these tokens."""
         return (first, behind) in self._nodes_by_place
 
     def is_named(self, first: int, behind: int) -> bool:
-        """Return whether these tokens are one node, or hold what is given to a call or is a parameter, by its name."""
+        """Return whether these tokens are one node, or one named argument or parameter."""
         if self.is_node(first, behind):
             return True
         depths = self.layout.depths
@@ -118,7 +118,7 @@ class Passage:
         return any(first in block.starts and behind in block.ends[block.starts.index(first) :] for block in self.blocks)
 
     def side_by_side(self, places: list[tuple[int, int]]) -> bool:
-        """Return whether on each of these tokens a node stands, and where they are several, all in one list."""
+        """Return whether each of these token ranges is a node, all in one list if there are several."""
         shared = {parent for _, parent in self._nodes_by_place.get(places[0], [])}
         if len(places) == 1:
             return bool(shared)
@@ -144,13 +144,13 @@ class Passage:
                 yield from self._blocks(one, inner)
 
     def _head(self, first: int) -> int | None:
-        """Return the token that begins the line above a block's first statement; an `elif` is its own."""
+        """Return the first token of a block's header line; an `elif` is its own header."""
         if self.layout.texts[first] == "elif":
             return first
         return self.layout.heads[self.layout.lines[first - 1]] if first else None
 
     def _first(self, node: ast.AST) -> int:
-        """Return the token a statement begins with, its decorators included."""
+        """Return a statement's first token, decorators included."""
         assert isinstance(node, ast.stmt)  # noqa: S101  # only called for statements
         line = first_line(node)
         if line == node.lineno:
@@ -160,7 +160,7 @@ class Passage:
 
 
 def _lists(node: ast.AST) -> Iterator[tuple[str, ast.AST, list[ast.stmt]]]:
-    """Yield the lists of statements of a statement: the field, what holds it, the list."""
+    """Yield the lists of statements in a statement: field, owner, list."""
     for field in _FIELDS:
         statements = getattr(node, field, None)
         if isinstance(statements, list) and statements:
@@ -170,7 +170,7 @@ def _lists(node: ast.AST) -> Iterator[tuple[str, ast.AST, list[ast.stmt]]]:
 
 
 def _nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Yield every node with its parent; of f-strings, only the whole, for inside the places are not always right."""
+    """Yield every node with its parent, but nothing inside f-strings, where positions are unreliable."""
     for child in ast.iter_child_nodes(tree):
         yield child, tree
         if not isinstance(child, ast.JoinedStr):

@@ -1,6 +1,6 @@
-"""Record classes: those of one tree whose ``__init__`` is made from their fields, and the order in which it takes them.
+"""Record classes: classes of a tree whose ``__init__`` is generated from fields, and the order of its parameters.
 
-Those are dataclasses and what attrs and msgspec make, with the fields that their bases give them.
+These are dataclasses and classes of attrs and msgspec, with inherited fields.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class RecordClasses:
         self._all: dict[Symbol, dict[str, RecordField]] = {}
 
     def positions(self, symbol: Symbol) -> list[str] | None:
-        """Return the fields that a class's own generated ``__init__`` takes by position; None where it has none."""
+        """Return the fields that a class's own generated ``__init__`` takes by position; None if it has none."""
         taken = self.taken(symbol)
         return None if taken is None else [one.name for one in taken if one.kind == "|"]
 
     def taken(self, symbol: Symbol) -> list[RecordField] | None:
-        """Return the fields that a class's own generated ``__init__`` takes, in order; None where it has none."""
+        """Return the fields that a class's own generated ``__init__`` takes, in order; None if it has none."""
         node = self.graph.node(symbol)
         if not node or not self._maker(symbol) or _option(node, "init") is False:
             return None
@@ -57,7 +57,7 @@ class RecordClasses:
         return sorted(taken, key=lambda one: one.kind == "kw")
 
     def _fields_of_all(self, symbol: Symbol) -> dict[str, RecordField]:
-        """Return the fields of a class, those of its bases in front, as its maker collects them along its line."""
+        """Return the fields of a class, inherited ones first, as they are collected along its MRO."""
         if symbol not in self._all:
             self._all[symbol] = {}  # for a class that is, by mistake, its own base
             found: dict[str, RecordField] = {}
@@ -69,7 +69,7 @@ class RecordClasses:
         return self._all[symbol]
 
     def fields(self, symbol: Symbol) -> list[RecordField]:
-        """Return the fields that a class adds to those of its bases; none where it is not made into a record."""
+        """Return the fields that a class adds to inherited ones; none if it is no record."""
         node, maker = self.graph.node(symbol), self._maker(symbol)
         if not node or not maker:
             return []
@@ -82,11 +82,11 @@ class RecordClasses:
         return found
 
     def is_named_tuple(self, symbol: Symbol) -> bool:
-        """Return whether a class is a ``typing.NamedTuple``, whose length its fields are."""
+        """Return whether a class is a ``typing.NamedTuple``, so that a field changes its length."""
         return self._maker(symbol) == "NamedTuple"
 
     def _maker(self, symbol: Symbol) -> str:
-        """Return what makes a record of a class: ``dataclass``, ``attrs``, ``msgspec``, ``NamedTuple`` or nothing."""
+        """Return the kind of record: ``dataclass``, ``attrs``, ``msgspec``, ``NamedTuple`` or an empty text."""
         if symbol not in self._makers:
             self._makers[symbol] = self._find_maker(symbol)
         return self._makers[symbol]
@@ -104,12 +104,12 @@ class RecordClasses:
                     return "dataclass"
         if any(map(is_named_tuple, self.graph.bases(symbol).stated)):
             return "NamedTuple"
-        # Only these are records by what they derive from, and to find out what a class derives from takes long.
+        # Only these are records by their bases, and finding a class's bases is slow.
         return "msgspec" if self._structs() and "msgspec.Struct" in self.graph.outside(symbol) else ""
 
 
 def _fields(node: ast.ClassDef, maker: str) -> Iterator[RecordField]:
-    """Yield the fields that a class states for a dataclass, attrs or msgspec."""
+    """Yield the fields in a class body, as a dataclass, attrs or msgspec reads it."""
     by_name = _option(node, "kw_only") is True
     for statement in node.body:
         annotation = ast.unparse(statement.annotation) if isinstance(statement, ast.AnnAssign) else ""
@@ -128,7 +128,7 @@ def _fields(node: ast.ClassDef, maker: str) -> Iterator[RecordField]:
 
 
 def _option(node: ast.ClassDef, name: str) -> object:
-    """Return what a class's maker is told by a keyword, None where it is told nothing."""
+    """Return the value of a keyword given to a record's decorator or header, or None."""
     keywords: list[ast.keyword] = []
     for decorator in node.decorator_list:
         keywords += decorator.keywords if isinstance(decorator, ast.Call) else []

@@ -1,7 +1,7 @@
-"""Resolver: expression in a module of a tree → the definition, the module or the foreign name that it stands for.
+"""Resolver: expression in a module of a tree → the definition, module or external name that it stands for.
 
 The one place that follows names through assignments, imports, re-exports, star imports, lazy packages and classes. What
-a name stands for depends on the line: what bound it last further up, and what may have under a condition since.
+a name stands for depends on the line: its last certain binding above, and conditional ones after that.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ class Resolver:
 
     @property
     def is_settled(self) -> bool:
-        """Whether what is found now is all there is: no name is being looked up that led back to itself."""
+        """Whether answers found now are complete: no lookup in progress has led back to itself."""
         return not self._circular
 
     @cached_property
     def inheritance(self) -> Inheritance:
-        """What its classes derive from."""
+        """The bases and MROs of its classes."""
         return Inheritance(self)
 
     def resolve(self, path: str, node: ast.expr, *, before: int | None = None, within: str = "") -> tuple[Target, ...]:
-        """Return what an expression may stand for, the likeliest first; it surely does where that is one.
+        """Return what an expression may stand for, likeliest first; a single answer is certain.
 
         Args:
             path: of its module.
             node: the expression.
-            before: the line on which it is evaluated while the module is imported; None where that is later.
+            before: the line on which it is evaluated during the import; None if it is evaluated later.
             within: the class in whose body it stands; empty for the module's own level.
         """
         found: list[Target] = []
@@ -83,7 +83,7 @@ class Resolver:
         return tuple(dict.fromkeys(found)) or (None,)
 
     def anywhere(self, path: str, node: ast.expr) -> tuple[Target, ...]:
-        """Return what an expression in a function may stand for, by what is imported anywhere in its module."""
+        """Return what an expression in a function may stand for, by any import in its module."""
         found = [*self.resolve(path, node)]
         root, *rest = ast.unparse(node).split(".")
         for one in self.imports(path).get(root, ()):
@@ -97,7 +97,7 @@ class Resolver:
         return tuple(dict.fromkeys(found))
 
     def attribute(self, owner: Target, name: str) -> tuple[Target, ...]:
-        """Return what an attribute of a module, of a class or of something foreign may stand for."""
+        """Return what an attribute of a module, of a class or of something external may stand for."""
         if isinstance(owner, str):
             return self.lookup(owner, name) or (None,)
         line = self.inheritance.mro(owner).order if owner else ()
@@ -109,12 +109,12 @@ class Resolver:
         return (None,)
 
     def lookup(self, module: str, name: str, *, follow: bool = True) -> tuple[Target, ...]:
-        """Return what a module may have under a name once it has run; nothing where it has no such name.
+        """Return what a name of a module may stand for after the module has run; nothing if it has no such name.
 
         Args:
-            module: its dotted name, or that of something foreign.
+            module: its dotted name, or that of something external.
             name: the name.
-            follow: whether what is given another's value stands for that, or for itself.
+            follow: whether to follow assignments from one name to another.
         """
         inner = f"{module}.{name}"
         path = self.modules.paths.get(module, "")
@@ -125,7 +125,7 @@ class Resolver:
         return (inner,) if self.modules.holds(inner) else () if self.modules.holds(module) else (None,)
 
     def found(self, path: str, name: str, *, follow: bool) -> tuple[Target, ...]:
-        """Return what the module in a file may have under a name, as `lookup` does."""
+        """Return what a name of a file's module may stand for, as `lookup` does."""
         key = (path, name, follow)
         if key in self._open:
             self._circular.add(key)
@@ -141,7 +141,7 @@ class Resolver:
         return found
 
     def _name(self, path: str, name: str, before: int | None, within: str) -> list[Target]:
-        """Return what a name stands for: in a class body Python looks there, and then in the module."""
+        """Return what a name stands for; from a class body, Python looks in the class and then in the module."""
         builtin: list[Target] = [f"builtins.{name}"] if hasattr(builtins, name) else []
         if before is None and not within:
             return [*self.found(path, name, follow=True)] or builtin
@@ -175,7 +175,7 @@ class Resolver:
             yield from found
 
     def _lazily(self, module: str, name: str, *, follow: bool) -> Iterator[Target]:
-        """Yield what a name may stand for that a package imports on demand, of where it surely is the first."""
+        """Yield what a name of a lazy package may stand for, up to the first module that certainly has it."""
         unsure: list[Target] = []
         for home, taken, there in origins(self.modules, module, name):
             found = self.lookup(home, taken, follow=follow) if there is not False else ()
@@ -186,7 +186,7 @@ class Resolver:
         yield from unsure
 
     def _bound(self, path: str, symbol: str, before: int | None, *, follow: bool) -> tuple[list[Target], bool]:
-        """Return what a name of a module, or ``Class.name``, may be bound to on a line, and whether it surely is."""
+        """Return what a name of a module, or ``Class.name``, may be bound to on a line, and whether it certainly is."""
         module = self.modules.module(path)
         if module is None:
             return [], False
@@ -207,7 +207,7 @@ class Resolver:
         return targets, sure
 
     def _binders(self, path: str, module: Module, symbol: str) -> Iterator[_Binder]:
-        """Yield the statements that may give a name of a module, or ``Class.name``, a value when it runs."""
+        """Yield the statements that may bind a name of a module, or ``Class.name``, at run time."""
         never = self.modules.parsed.never_run(module)
         for one in module.definitions.get(symbol, []):
             if one.node not in never and _gives_value(one):
@@ -216,7 +216,7 @@ class Resolver:
             yield from self._stars(path, module, symbol)
 
     def _bound_to(self, path: str, one: _Binder, symbol: str, *, follow: bool) -> Iterator[Target]:
-        """Yield what a name may stand for by one of the statements that bind it."""
+        """Yield what a name may stand for by one of its binding statements."""
         value = assigned(one) if isinstance(one, Definition) else None
         if isinstance(one, Binding):
             yield from self.lookup(self._source(path, one), symbol, follow=follow) or (None,)
@@ -238,7 +238,7 @@ class Resolver:
         return (one.full if self.modules.holds(one.full) or not self.modules.owns(one.full) else None,)
 
     def imports(self, path: str) -> dict[str, list[Imported]]:
-        """Return by local name what a module imports, in functions too."""
+        """Return a module's imports by local name, those in functions too."""
         if path not in self._imports:
             found: dict[str, list[Imported]] = {}
             own = self.modules.name(path)
@@ -257,17 +257,17 @@ class Resolver:
                 yield star
 
     def _may_mention(self, module: str, name: str) -> bool:
-        """Return whether a module may have a name: packages of packages import hundreds, which take long to parse."""
+        """Return whether a module may have a name, by its text: parsing every module of large packages is slow."""
         path = self.modules.paths.get(module, "")
         content = self.modules.read(path) if path.endswith(".py") else name.encode()
         return name.encode() in content or may_import_all(content) or looks_dynamic(content)
 
     def _source(self, path: str, star: Binding) -> str:
-        """Return the module of which a star import takes everything."""
+        """Return the module of a star import."""
         return next(one.module for one in self.modules.imported(self.modules.name(path), star.node))
 
     def _is_sure(self, path: str, one: _Binder, name: str) -> bool:
-        """Return whether a statement binds a name whatever happens."""
+        """Return whether a statement certainly binds a name."""
         if isinstance(one, Binding):
             return one.direct and self.modules.star_brings(self._source(path, one), name) is True
         return UNCONDITIONAL.issuperset(one.branch)
@@ -278,26 +278,26 @@ def _line(one: _Binder) -> int:
 
 
 def _last_line(one: _Binder) -> int:
-    """Return the line after which a name is bound: a class is not while its body runs."""
+    """Return the line after which a name is bound; a class is unbound while its body runs."""
     return int(getattr(one.node, "end_lineno", 0)) or _line(one)
 
 
 def _gives_value(definition: Definition) -> bool:
-    """Return whether a statement gives a name a value, and not only an annotation."""
+    """Return whether a statement assigns a value, and not only an annotation."""
     return not isinstance(definition.node, ast.AnnAssign) or definition.node.value is not None
 
 
 def _may_be_bound_otherwise(module: Module, symbol: str) -> bool:
-    """Return whether something that is no definition may bind a name: a loop, a `with`, a function by ``global``."""
+    """Return whether something besides definitions may bind a name: a loop, a `with`, a function by ``global``."""
     leaf = symbol.rpartition(".")[2].encode()
     binding = re.compile(_OTHERWISE % ((re.escape(leaf),) * 3))
     if not any(map(binding.search, _lines_with(leaf, module.content))):
-        return False  # reading the scopes takes long
+        return False  # reading the scopes is slow
     return any(not isinstance(one.node, ast.ImportFrom) for one in module.other_bindings(symbol))
 
 
 def _lines_with(word: bytes, content: bytes) -> Iterator[bytes]:
-    """Yield the lines of a text that hold a word."""
+    """Yield the lines of a text that contain a word."""
     at = content.find(word)
     while at >= 0:
         end = content.find(b"\n", at)

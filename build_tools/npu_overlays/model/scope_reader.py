@@ -1,4 +1,4 @@
-"""Scope reader: syntax tree → its scopes, with everything that binds or reads a name in them."""
+"""Scope reader: syntax tree → its scopes, with every binding and read of a name."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _KEPT = 128
 
 @lru_cache(maxsize=_KEPT)
 def read_scopes(tree: ast.Module) -> Scopes:
-    """Return the scopes of a module, read once for every stage that asks; nobody may change them."""
+    """Return the scopes of a module, read once for all stages; callers must not change them."""
     scopes = Scopes()
     _Reader(scopes).read(tree)
     return scopes
 
 
 class _Position(NamedTuple):
-    """Where a walk is: the scope, and what is known of the code around."""
+    """The position of a walk: its scope, and the code around it."""
 
     scope: Scope
     how: How = "definition"
@@ -45,13 +45,12 @@ class _Position(NamedTuple):
 
 
 class _Walk:
-    """Walks a tree once, without recursion: upstream's expressions may be nested deeper than Python's stack.
+    """Walks a tree once, without recursion: upstream's expressions may be nested deeper than Python's stack allows.
 
-    A node is given to the method ``_visit_`` and its type's name, where there is one; otherwise what is inside it is
-    visited.
+    A node goes to the method ``_visit_`` plus its type's name; if there is none, its children are visited.
 
     Args:
-        scopes: take the scopes that are opened on the way.
+        scopes: receive the scopes that the walk opens.
     """
 
     def __init__(self, scopes: Scopes) -> None:
@@ -59,7 +58,7 @@ class _Walk:
         self._pending: list[tuple[ast.AST, _Position]] = []
 
     def walk(self, statements: Iterable[ast.stmt], place: _Position) -> None:
-        """Visit statements that stand at `place`, and all inside them."""
+        """Visit statements at `place`, and everything inside them."""
         self._later(reversed(list(statements)), place)
         visits: dict[type[ast.AST], Callable[[Any, _Position], None]] = {}
         while self._pending:
@@ -74,7 +73,7 @@ class _Walk:
         self._pending.extend((node, place) for node in listed if isinstance(node, ast.AST))
 
     def _children(self, node: ast.AST, place: _Position, *, but: tuple[str, ...] = ()) -> None:
-        """Visit what is inside a node; statements inside another statement are not the module's own."""
+        """Visit the children of a node; nested statements are not the module's own."""
         inner, pending = place, self._pending
         if isinstance(node, ast.stmt) and (place.direct or place.how != "definition"):
             inner = place._replace(direct=False, how="definition")
@@ -117,7 +116,7 @@ class _Reader(_Walk):
                     self._scopes.module.bind(name, binding._replace(how="global", direct=False))
 
     def _parameters(self, node: ast.AST, place: _Position) -> _Position:
-        """Return where the annotations and bases of a definition stand: inside its type parameters, if it has any."""
+        """Return the position of a definition's annotations and bases: inside its type parameters, if it has any."""
         parameters = getattr(node, "type_params", [])
         if not parameters:
             return place
@@ -270,7 +269,7 @@ class _Reader(_Walk):
 
 
 def _loads_of_all(body: Sequence[ast.stmt]) -> Iterator[Load]:
-    """Yield the names a module lists in ``__all__``: star imports of it read them."""
+    """Yield the names in a module's ``__all__``: star imports read them."""
     for node in body:
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)):
             parts = list(ast.walk(node))

@@ -1,7 +1,7 @@
-"""Scopes: which name is bound and read where in a module, and which binding each read gets.
+"""Scopes: the bindings and reads of every name in a module, and the binding that each read gets.
 
-It answers what the compiler answers, by the same rules, but for every place in the text, and alike on every Python.
-What is bound by ``exec``, ``globals()`` or ``setattr`` cannot be seen.
+It follows the compiler's rules, for every place in the text, and gives the same answers on every Python. Names bound by
+``exec``, ``globals()`` or ``setattr`` are not seen.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Scope:
         self.bindings.setdefault(name, []).append(binding)
 
     def owner(self, name: str) -> Scope:
-        """Return the scope whose binding a load here gets; the module for globals, builtins and undefined names."""
+        """Return the scope whose binding a read here gets; the module for globals, builtins and undefined names."""
         scope = self
         while scope.parent is not None:
             declared = scope.outer.get(name)
@@ -91,7 +91,7 @@ class Scopes:
 
     @cached_property
     def classes(self) -> dict[str, list[Scope]]:
-        """The class scopes by qualified name; more than one where a class is defined more than once."""
+        """The class scopes by qualified name, several if a class is defined several times."""
         found: dict[str, list[Scope]] = {}
         for scope in self.all:
             if scope.kind == "class" and scope.name:
@@ -100,7 +100,7 @@ class Scopes:
 
     @cached_property
     def global_loads(self) -> dict[str, list[Load]]:
-        """Every read of a name that is, or may be, the module's or a builtin."""
+        """Every read of a name that is, or may be, a global or a builtin."""
         found: dict[str, list[Load]] = {}
         for scope in self.all:
             # In a class body a name is the module's until the class binds it.
@@ -112,7 +112,7 @@ class Scopes:
         return found
 
     def star_sources(self, *, typing_only: bool) -> tuple[tuple[int, str], ...]:
-        """Return what running the module, or only a type checker, imports with ``*``, as (level, module)."""
+        """Return the star imports at run time, or those for type checkers only, as (level, module)."""
         found: list[tuple[int, str]] = []
         for star in self.stars:
             if isinstance(star.node, ast.ImportFrom) and star.typing_only is typing_only:
@@ -120,7 +120,7 @@ class Scopes:
         return tuple(found)
 
     def bound(self, symbol: str) -> list[Binding]:
-        """Return every binding of a name of the module, or of ``Class.name``, whatever binds it, in order."""
+        """Return every binding of a name of the module, or of ``Class.name``, in order."""
         parent, _, leaf = symbol.rpartition(".")
         bindings: list[Binding] = []
         for scope in self.classes.get(parent, []):
@@ -130,5 +130,5 @@ class Scopes:
 
 
 def is_private(name: str) -> bool:
-    """Return whether Python calls a name otherwise inside a class."""
+    """Return whether Python mangles a name inside a class."""
     return name.startswith("__") and not name.endswith("__")

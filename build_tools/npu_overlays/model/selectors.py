@@ -1,8 +1,8 @@
-"""Selectors: a symbol and a module → which of the definitions of that name it means; and back.
+"""Selectors: a symbol and a module → the definition it means, among several of that name; and back.
 
-Where a name is defined more than once, ``[…]`` behind it says which definition is meant, by what leads to it: a
-decorator (``Class.value[@value.setter]``), the condition it stands under (``f[if sys.version_info >= (3, 11)]``), its
-head (``_[def _(arg: int)]``), or its number in the text (``f[#2]``). Several, with ``;`` between them, all hold.
+If a name is defined more than once, ``[…]`` after it selects a definition: by a decorator
+(``Class.value[@value.setter]``), the condition around it (``f[if sys.version_info >= (3, 11)]``), its header (``_[def
+_(arg: int)]``), or its number in the text (``f[#2]``). Several selectors, separated by ``;``, must all match.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _LATER = {"orelse": "else", "finalbody": "finally"}
 
 
 def with_selector(name: str, texts: Iterable[str]) -> str:
-    """Return the symbol that means a definition of a name by what leads to it; without any text the name itself."""
+    """Return a name with selectors, or without any the name itself."""
     listed = f"{_SEPARATOR} ".join(" ".join(text.split()) for text in texts)
     return f"{name}[{listed}]" if listed else name
 
 
 def plain(symbol: str) -> str:
-    """Return a symbol's qualified name, without what says which definition of it is meant."""
+    """Return a symbol's qualified name, without its selectors."""
     return symbol.partition("[")[0]
 
 
 def selector(symbol: str) -> tuple[str, ...]:
-    """Return what leads to the definition that a symbol means; nothing where it has one."""
+    """Return a symbol's selectors."""
     texts = symbol.partition("[")[2].removesuffix("]").split(_SEPARATOR)
     return tuple(filter(None, map(str.strip, texts)))
 
@@ -49,7 +49,7 @@ def leaf_of(symbol: str) -> str:
 
 
 def accessor(node: ast.AST) -> str:
-    """Return ``@value.setter`` where that decorates a function `value`, and so on; empty for any other node."""
+    """Return ``@value.setter`` or the like if it decorates a function `value`; empty for any other node."""
     for decorator in map(called, getattr(node, "decorator_list", [])):
         if isinstance(decorator, ast.Attribute) and is_name(decorator.value, getattr(node, "name", "")):
             return f"@{ast.unparse(decorator)}"
@@ -57,18 +57,18 @@ def accessor(node: ast.AST) -> str:
 
 
 def selecting_decorators(node: ast.AST, marker: ast.AST | None = None) -> list[str]:
-    """Return the decorators that say which function of a name it is: ``@value.setter``; of ``_`` all but a marker."""
+    """Return the decorators that select a function: ``@value.setter``; of ``_``, all but a marker."""
     if getattr(node, "name", "") == "_":
         return [f"@{ast.unparse(one)}" for one in getattr(node, "decorator_list", []) if one is not marker]
     return list(filter(None, [accessor(node)]))
 
 
 def chosen(module: Module, symbol: str) -> list[Definition]:
-    """Return the definitions that a symbol can mean; one, where it is clear.
+    """Return the definitions that a symbol can mean; exactly one if it is clear.
 
-    What never runs when the module is imported is not meant, unless it is selected: stubs under ``@overload``, what
-    stands under ``if TYPE_CHECKING:`` or ``if __name__ == "__main__":``. Nor is ``f = cached(f)``, which hands on what
-    is defined above. Of a property that is the function that gets it.
+    Unless selected, definitions that an import never runs do not count: stubs under ``@overload``, and those under ``if
+    TYPE_CHECKING:`` or ``if __name__ == "__main__":``. Nor does ``f = cached(f)``, which passes on the definition
+    above. Of a property, the getter counts.
     """
     return _Choice(module, plain(symbol)).of(selector(symbol))
 
@@ -79,7 +79,7 @@ def symbol_of(module: Module, definition: Definition) -> str:
 
 
 def symbols(module: Module) -> list[str]:
-    """Return the symbol of every definition of a module, those of one name side by side."""
+    """Return the symbol of every definition of a module, grouped by name."""
     found: list[str] = []
     for name in module.definitions:
         found += symbols_of(module, name)
@@ -87,13 +87,13 @@ def symbols(module: Module) -> list[str]:
 
 
 def symbols_of(module: Module, name: str) -> list[str]:
-    """Return for each definition of a name the symbol that means it, with as little behind its name as it takes."""
+    """Return the symbol of each definition of a name, with as few selectors as needed."""
     choice = _Choice(module, name)
     return [choice.symbol(one) for one in choice.known]
 
 
 class _Choice:
-    """The definitions of one name of a module, to choose from."""
+    """The definitions of one name of a module."""
 
     def __init__(self, module: Module, name: str) -> None:
         self._module, self._name = module, name
@@ -105,7 +105,7 @@ class _Choice:
 
     @cached_property
     def _labels(self) -> list[list[str]]:
-        """What leads to each definition, its number the last."""
+        """The possible selectors of each definition, its number last."""
         return [[*labels(self._module, one), f"#{number}"] for number, one in enumerate(self.known, 1)]
 
     @cached_property
@@ -114,7 +114,7 @@ class _Choice:
         return {one.node: frozenset(map(_words, texts)) for one, texts in numbered}
 
     def of(self, wanted: Sequence[str]) -> list[Definition]:
-        """Return the definitions to which all of some texts lead."""
+        """Return the definitions that match all selectors."""
         if len(self.known) == 1 and not wanted:
             return self.known
         texts = frozenset(map(_words, wanted))
@@ -126,7 +126,7 @@ class _Choice:
         return [one for one in found if not accessor(one.node)] or found
 
     def symbol(self, definition: Definition) -> str:
-        """Return the symbol that means one of the definitions."""
+        """Return the symbol of one of the definitions."""
         if len(self.known) == 1:
             return self._name
         *leading_texts, number = self._labels[self.known.index(definition)]
@@ -142,7 +142,7 @@ class _Choice:
 
 
 def leading(module: Module, definition: Definition) -> list[str]:
-    """Return what selects a definition; of one that needs nothing, what a reader knows it by."""
+    """Return the selectors of a definition; if it needs none, those a reader knows it by."""
     if texts := selector(symbol_of(module, definition)):
         return list(texts)
     shown = [text for text in labels(module, definition) if not text.startswith("@")]
@@ -150,7 +150,7 @@ def leading(module: Module, definition: Definition) -> list[str]:
 
 
 def labels(module: Module, definition: Definition) -> list[str]:
-    """Return what leads to a definition: its decorators, the conditions around it, innermost first, and its head."""
+    """Return a definition's possible selectors: its decorators, conditions, innermost first, and its header."""
     node = definition.node
     found = [f"@{module.text(one)}" for one in getattr(node, "decorator_list", [])]
     for branch in definition.all_branches:
@@ -161,7 +161,7 @@ def labels(module: Module, definition: Definition) -> list[str]:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """Return a text as it is compared: white space, a colon at the end and ``elif`` for ``if`` do not count."""
+    """Return a text in comparable form: white space, a colon at the end and ``elif`` for ``if`` do not count."""
     if text.startswith("#"):
         return (text,)
     words = [token.text for token in significant(text)]
@@ -171,7 +171,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _condition(module: Module, branch: Branch) -> str:
-    """Return the head of a branch as it is written; empty for the ``else`` that an ``elif`` goes on from."""
+    """Return the header of a branch as written; empty for the ``else`` that an ``elif`` replaces."""
     if branch.field in _LATER:
         following = getattr(branch.node, branch.field)[0]
         goes_on = isinstance(following, ast.If) and module.head(following).startswith("elif")
@@ -180,7 +180,7 @@ def _condition(module: Module, branch: Branch) -> str:
 
 
 def _runs(module: Module, definition: Definition, known: list[Definition]) -> bool:
-    """Return whether a definition gives its name a value of its own when the module is imported."""
+    """Return whether a definition binds its name to a value of its own when the module is imported."""
     if any(branch.runs is False for branch in definition.all_branches) or _hands_on(definition, known):
         return False
     decorators: list[ast.expr] = getattr(definition.node, "decorator_list", [])
@@ -188,7 +188,7 @@ def _runs(module: Module, definition: Definition, known: list[Definition]) -> bo
 
 
 def _is_overload(module: Module, decorator: ast.expr) -> bool:
-    """Return whether a decorator is ``typing.overload``, under whatever name it is imported."""
+    """Return whether a decorator is ``typing.overload``, under any imported name."""
     if last_name(decorator) == "overload":
         return True
     if not isinstance(decorator, ast.Name):
@@ -202,7 +202,7 @@ def _is_overload(module: Module, decorator: ast.expr) -> bool:
 
 
 def _hands_on(definition: Definition, known: list[Definition]) -> bool:
-    """Return whether it is ``f = cached(f)``, below the function or class it is made of."""
+    """Return whether a definition is ``f = cached(f)``, below the `f` that it uses."""
     node = definition.node
     value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
     if value is None or not any(one.node.lineno < node.lineno and one.kind in ("function", "class") for one in known):

@@ -1,4 +1,4 @@
-"""Shipped modules: tree as it lies in the wheel → what can be imported from it."""
+"""Shipped modules: tree in the layout of the wheel → what can be imported from it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_EVERY_MODULE = frozenset(
 
 @cache
 def module_name(place: str) -> str:
-    """Return the dotted name under which a file of the wheel is imported; empty where it is no module."""
+    """Return the dotted name under which a file of the wheel is imported; empty if it is no module."""
     folder, _, leaf = place.rpartition("/")
     stem, _, suffix = leaf.partition(".")
     if not stem.isidentifier() or not (suffix == "py" or leaf.endswith(EXTENSIONS)):
@@ -31,17 +31,16 @@ def module_name(place: str) -> str:
 
 
 class ShippedModules:
-    """The modules of one tree, upstream's or the patched one, by the names they are imported under.
+    """The modules of one tree, upstream's or the patched one, by their import names.
 
-    What cannot be told from text alone is answered with None: another distribution's modules, names a module
-    makes up at run time.
+    None stands for what text alone does not show: modules of other distributions, names made at run time.
 
     Args:
         places: repository path by place in the wheel.
         homes: the folders of the wheel that hold the shipped packages, and single modules.
         read: returns the bytes of a repository path; raises `KeyError` for one that the tree does not hold.
         parsed: parses them.
-        absent: places of files the commit holds and the source at hand lacks.
+        absent: places of files that the commit holds and this source lacks.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class ShippedModules:
         self._absent = frozenset(filter(None, map(module_name, absent)))
 
     def with_module(self, path: str, content: bytes) -> ShippedModules:
-        """Return the same modules but one that has another content."""
+        """Return the same modules with new content for one."""
         other = copy(self)
         other.__dict__.pop("texts", None)
         other._modules = {}
@@ -70,7 +69,7 @@ class ShippedModules:
         return other
 
     def forget(self) -> None:
-        """Forget what was read and parsed."""
+        """Free what was read and parsed."""
         self.__dict__.pop("texts", None)
         self._contents.clear()
         self._modules.clear()
@@ -84,22 +83,22 @@ class ShippedModules:
 
     @cached_property
     def paths(self) -> dict[str, str]:
-        """Repository path by dotted name: of two files of one name, the one that is imported."""
+        """Repository path by dotted name; of two files of one name, the one that Python imports."""
         ranked = sorted(((_precedence(place), module_name(place), place) for place in self.places), reverse=True)
         return {name: self.places[place] for _, name, place in ranked if name}
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Dotted name by repository path, also of a module that another one of that name hides."""
+        """Dotted name by repository path, also of a module hidden by another of its name."""
         return {path: name for place, path in self.places.items() if (name := module_name(place))}
 
     @cached_property
     def texts(self) -> dict[str, bytes]:
-        """The content of every module of Python by repository path."""
+        """The content of every Python module, by repository path."""
         return {path: self.read(path) for path in sorted(self.paths.values()) if path.endswith(".py")}
 
     def module(self, path: str) -> Module | None:
-        """Return a file of the tree as a module; None where there is none, or none that this Python can parse."""
+        """Return a file of the tree as a module; None if it is absent or this Python cannot parse it."""
         if path not in self._modules:
             try:
                 self._modules[path] = self.parsed.module(self.read(path)) if path.endswith(".py") else None
@@ -108,7 +107,7 @@ class ShippedModules:
         return self._modules[path]
 
     def name(self, path: str) -> str:
-        """Return the dotted name of a file; empty where it is no module of the tree."""
+        """Return the dotted name of a file; empty if it is no module of the tree."""
         return self.names.get(path, "")
 
     def imported(self, module: str, node: ast.AST) -> Iterator[Imported]:
@@ -118,13 +117,13 @@ class ShippedModules:
     def sole_imports(
         self, module: str, nodes: Sequence[ast.AST], unsure: Container[ast.AST], is_wanted: Callable[[Imported], bool]
     ) -> dict[str, Imported]:
-        """Return by local name what a module imports under it, of such names as nothing else in it may bind.
+        """Return a module's imports by local name, for names that nothing else in it may bind.
 
         Args:
             module: its dotted name.
             nodes: all of its syntax.
-            unsure: those that may not run.
-            is_wanted: returns whether an import is worth a look: names that another one binds too are left out.
+            unsure: nodes that may not run.
+            is_wanted: returns whether an import is of interest; names that another import binds too are left out.
         """
         found: dict[str, Imported] = {}
         doubtful: set[str] = set()
@@ -135,18 +134,18 @@ class ShippedModules:
                 known = found.setdefault(one.local, one)
                 if node in unsure or known.full != one.full or not is_wanted(one):
                     doubtful.add(one.local)
-        if found.keys() > doubtful:  # looking at all that binds names takes long
+        if found.keys() > doubtful:  # reading every binding is slow
             doubtful |= bound_otherwise(nodes)
         return {name: one for name, one in found.items() if name not in doubtful}
 
     def inner_module(self, module: str, name: str) -> str:
-        """Return the module that another one has under a name; empty where it has something else there, or nothing."""
+        """Return the submodule that a module has under a name; empty if it has something else there, or nothing."""
         inner = f"{module}.{name}"
         return inner if self.holds(inner) and name not in self.surface(module).bound else ""
 
     @cached_property
     def packages(self) -> frozenset[str]:
-        """Dotted names of the folders that hold something, with ``__init__.py`` or without."""
+        """Dotted names of the folders that contain something, with or without ``__init__.py``."""
         found: set[str] = set()
         for place in self.places:
             folder = place.rpartition("/")[0]
@@ -164,7 +163,7 @@ class ShippedModules:
         return module in self.paths or module in self.packages
 
     def exists(self, module: str) -> bool | None:
-        """Return whether a module can be imported; None where that is unknown."""
+        """Return whether a module can be imported; None if unknown."""
         if not module:
             return False  # a relative import that leads out of the package
         if not self.owns(module) or module in self._absent:
@@ -177,18 +176,18 @@ class ShippedModules:
         return None if self._open(parent) or self.surface(parent).dynamic else False
 
     def _open(self, package: str) -> bool:
-        """Return whether other distributions may have modules in a package: a namespace at the top."""
+        """Return whether other distributions may have modules in a package: it is a top-level namespace."""
         return package in self._homes and package not in self.paths
 
     def surface(self, module: str) -> Surface:
-        """Return what a module offers; nothing certain where it is no Python file."""
+        """Return a module's exports; nothing is certain if it is no Python file."""
         path = self.paths.get(module)
         if path is None:
             return Surface()
         return self.parsed.surface(self.read(path)) if path.endswith(".py") else Surface(dynamic=True)
 
     def offers(self, module: str, name: str, _seen: frozenset[str] = frozenset()) -> bool | None:
-        """Return whether a module has a name once it is imported; None where that is unknown."""
+        """Return whether an imported module has a name; None if unknown."""
         if (found := self.exists(module)) is not True or module in _seen:
             return found and False
         surface = self.surface(module)
@@ -211,7 +210,7 @@ class ShippedModules:
         return is_package_file(self.paths.get(module, ""))
 
     def star_brings(self, module: str, name: str, _seen: frozenset[str] = frozenset()) -> bool | None:
-        """Return whether ``from module import *`` brings a name; None where that is unknown."""
+        """Return whether ``from module import *`` brings a name; None if unknown."""
         if (found := self.exists(module)) is not True:
             return found
         surface = self.surface(module)
@@ -221,12 +220,12 @@ class ShippedModules:
 
 
 def is_package_file(place: str) -> bool:
-    """Return whether a file is the module of the folder that it lies in."""
+    """Return whether a file is the module of its folder."""
     return place.rpartition("/")[2].startswith("__init__.")
 
 
 def _precedence(place: str) -> int:
-    """Return how early Python takes a file among those of one module name: a package, an extension, Python."""
+    """Return the precedence of a file among those of one module name: package, extension, Python."""
     if is_package_file(place):
         return 0
     return 1 if place.endswith(EXTENSIONS) else 2

@@ -22,9 +22,9 @@ class SignatureChange:
     Args:
         before: its parameters.
         after: its parameters now.
-        renamed: the parameters that have another name, with that.
-        decorators: in words, what else stands above it now.
-        has_others: whether that may do anything: a decorator is gone, or new, and no other took its place.
+        renamed: the renamed parameters, with their new names.
+        decorators: the changed decorators, in words.
+        has_others: whether these may matter: a decorator is gone, or new, without a counterpart.
     """
 
     before: Sequence[Parameter]
@@ -35,7 +35,7 @@ class SignatureChange:
 
     @property
     def names(self) -> list[str]:
-        """The names of the parameters before, as they are now."""
+        """The old parameters, by their new names."""
         return [self.renamed.get(one.name, one.name) for one in self.before]
 
     @property
@@ -51,18 +51,18 @@ class SignatureChange:
 
     @property
     def optional(self) -> list[str]:
-        """The parameters that a call may leave out now, and had to give before."""
+        """The parameters that were required and are optional now."""
         return [was.name for was, now in self._pairs() if was.is_required and not now.is_required]
 
     @property
     def is_reordered(self) -> bool:
-        """Whether those that stay stand in another order, or are given in another way."""
+        """Whether remaining parameters changed their order or kind."""
         kept = [(one.kind, one.name) for one in self.after if one.name in self.names]
         return kept != [(was.kind, now.name) for was, now in self._pairs()]
 
     @property
     def moves_arguments(self) -> bool:
-        """Whether calls have to give something else, or in another place."""
+        """Whether calls must pass other arguments, or in other places."""
         return bool(self.added or self.removed or self.is_reordered)
 
     def _pairs(self) -> Iterator[tuple[Parameter, Parameter]]:
@@ -99,7 +99,7 @@ def signature_change(before: FunctionNode, after: FunctionNode, now: ast.Module,
         before: the function as an operation was written for it.
         after: the function in upstream's module now.
         now: that module.
-        decorated: whether the first one stands as upstream decorated it.
+        decorated: whether the first one has upstream's decorators.
     """
     renamed = dict(_renames(before, after))
     decorators = dict(_decorators(before, after, renamed, now)) if decorated else {}
@@ -113,9 +113,9 @@ def signature_change(before: FunctionNode, after: FunctionNode, now: ast.Module,
 
 
 def _renames(before: FunctionNode, after: FunctionNode) -> Iterator[tuple[str, str]]:
-    """Yield the parameters that another one took the place of, where upstream says that this is the same.
+    """Yield the parameters that upstream renamed, with their new names.
 
-    It says so by a decorator that names both, or by a body that is the same but for the names.
+    The evidence is a decorator that names both, or a body that differs in the names alone.
     """
     pairs: dict[str, str] = {}
     was, now = map(_names, (before, after))
@@ -135,7 +135,7 @@ def _names(node: FunctionNode) -> list[tuple[str, str]]:
 
 
 def _body(node: FunctionNode, names: Mapping[str, str]) -> str:
-    """Return a function's body as syntax, with other names in it."""
+    """Return a function's body as syntax, with names replaced."""
     block = ast.Module(body=copy.deepcopy(node.body), type_ignores=[])
     for one in all_of(block, ast.Name):
         one.id = names.get(one.id, one.id)
@@ -143,7 +143,7 @@ def _body(node: FunctionNode, names: Mapping[str, str]) -> str:
 
 
 def _announces(decorator: ast.expr, renamed: Mapping[str, str]) -> bool:
-    """Return whether a decorator's arguments say both names of a parameter."""
+    """Return whether a decorator's arguments contain both names of a parameter."""
     texts = {one.value for one in all_of(decorator, ast.Constant)}
     return isinstance(decorator, ast.Call) and any({old, new} <= texts for old, new in renamed.items())
 
@@ -151,10 +151,10 @@ def _announces(decorator: ast.expr, renamed: Mapping[str, str]) -> bool:
 def _decorators(
     before: FunctionNode, after: FunctionNode, renamed: Mapping[str, str], now: ast.Module
 ) -> Iterator[tuple[str, bool]]:
-    """Yield in words how decorators changed, each time with whether one took the place of another.
+    """Yield in words how decorators changed, each with whether it is an exchange.
 
-    One does with the same arguments, where upstream's module does not name the other any more. Those that announce a
-    renaming need no word.
+    It is one if the arguments are the same and upstream's module no longer names the old decorator. Decorators that
+    announce a renaming are left out.
     """
     was, is_now = before.decorator_list, after.decorator_list
     matcher = difflib.SequenceMatcher(None, list(map(dump, was)), list(map(dump, is_now)), autojunk=False)
@@ -179,6 +179,6 @@ def _is_exchanged(old: ast.expr, new: ast.expr) -> bool:
 
 
 def _is_named(module: ast.Module, decorators: Sequence[ast.expr]) -> bool:
-    """Return whether a module still names one of some decorators."""
+    """Return whether a module still uses one of some decorators."""
     gone = {last_name(one.func) for one in decorators if isinstance(one, ast.Call)}
     return any(last_name(one) in gone for one in all_of(module, (ast.Name, ast.Attribute)))

@@ -1,4 +1,4 @@
-"""Signatures: parameters of two functions → how one differs from the other."""
+"""Signatures: parameters of two functions → how they differ."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class Parameter:
 
     @property
     def is_positional(self) -> bool:
-        """Whether a call can give it by its position."""
+        """Whether a call can pass it by position."""
         return self.kind in ("/", "|")
 
     @property
     def is_starred(self) -> bool:
-        """Whether it takes all that no other parameter takes."""
+        """Whether it is ``*args`` or ``**kwargs``."""
         return self.kind in ("*", "**")
 
     @property
     def is_required(self) -> bool:
-        """Whether each call has to give it."""
+        """Whether every call must pass it."""
         return self.default is None and not self.is_starred
 
 
 def parameters(arguments: ast.arguments) -> list[Parameter]:
-    """Return every parameter in the order in which they are written."""
+    """Return every parameter, in the order of the text."""
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [*[None] * (len(positional) - len(arguments.defaults)), *arguments.defaults]
     listed: list[tuple[ParameterKind, ast.arg, ast.expr | None]] = []
@@ -54,7 +54,7 @@ def parameters(arguments: ast.arguments) -> list[Parameter]:
 
 
 class _Accepted:
-    """What calls a function accepts, by its parameters."""
+    """The calls that a function accepts, by its parameters."""
 
     def __init__(self, listed: Iterable[Parameter]) -> None:
         self.all = list(listed)
@@ -63,11 +63,11 @@ class _Accepted:
         self.named = {one.name for one in self.all if one.kind in ("|", "kw")}
 
     def by_name(self, name: str) -> bool:
-        """Return whether a call can give something by that name."""
+        """Return whether a call can pass a keyword of that name."""
         return name in self.named or "**" in self.kinds
 
     def gives(self, place: int, parameter: Parameter) -> bool:
-        """Return whether every call of it gives another function's parameter, as far as that can be told of ``*``."""
+        """Return whether every call of it passes a parameter of another function; ``*`` counts as possible."""
         wanted = next((one for one in self.all if one.name == parameter.name), None)
         if place < len(self.positional) and "/" in (parameter.kind, self.positional[place].kind):
             wanted = self.positional[place]
@@ -77,9 +77,9 @@ class _Accepted:
 
 
 def replacement_mismatch(replacement: ast.arguments, original: ast.arguments) -> str:
-    """Return which of the original's calls a replacement would not take as they are meant, or an empty text.
+    """Return the calls of the original that a replacement would refuse or read differently, in words, or an empty text.
 
-    It may take more, and have other defaults.
+    It may accept more, and have other defaults.
     """
     own, theirs = _Accepted(parameters(replacement)), _Accepted(parameters(original))
     for place, wanted in enumerate(theirs.positional):
@@ -99,7 +99,7 @@ def replacement_mismatch(replacement: ast.arguments, original: ast.arguments) ->
 
 
 def call_mismatch(call: ast.Call, theirs: list[Parameter]) -> str:
-    """Return why Python would refuse a call, or an empty text; what is starred could be anything."""
+    """Return why Python would refuse a call, or an empty text; a starred argument could be anything."""
     accepted = _Accepted(theirs)
     plain = [one for one in call.args if not isinstance(one, ast.Starred)]
     named = {one.arg for one in call.keywords}
@@ -122,11 +122,11 @@ def call_mismatch(call: ast.Call, theirs: list[Parameter]) -> str:
 
 
 def signature_text(arguments: ast.arguments, default: Callable[[ast.expr], str] = ast.unparse) -> str:
-    """Return parameters as they can be written, without their annotations: ``(x, y=1, **kwargs)``.
+    """Return parameters as source text, without annotations: ``(x, y=1, **kwargs)``.
 
     Args:
         arguments: the parameters.
-        default: how a default is written.
+        default: returns the text of a default.
     """
     shown: list[str] = []
     before = ""
@@ -146,8 +146,8 @@ def signature_text(arguments: ast.arguments, default: Callable[[ast.expr], str] 
 def wrapper_mismatch(wrapper: ast.arguments, original: ast.arguments) -> str:
     """Return how a wrapper's parameters differ from the original's, as the rest of a sentence, or an empty text.
 
-    They must be the same in name, kind, order and default; behind them the wrapper may have optional ones of its own.
-    ``...`` as the default of a parameter stands for the original's.
+    Names, kinds, order and defaults must be the same; the wrapper may add optional parameters at the end. The default
+    ``...`` stands for the original's.
     """
     own, theirs = parameters(wrapper), parameters(original)
     for differences in (_lacking(own, theirs), _surplus(own, theirs), _defaults(own, theirs)):
@@ -157,7 +157,7 @@ def wrapper_mismatch(wrapper: ast.arguments, original: ast.arguments) -> str:
 
 
 def _lacking(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
-    """Yield what of the original's parameters the wrapper does not have, or has elsewhere."""
+    """Yield the original's parameters that the wrapper lacks or moves."""
     places = {(one.kind, one.name): number for number, one in enumerate(own)}
     known = {wanted.name for wanted in theirs}
     gone = [one.name for one in own if not one.is_starred and one.name not in known]
@@ -171,7 +171,7 @@ def _lacking(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
 
 
 def _surplus(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
-    """Yield what the wrapper has beyond the original's parameters and may not have."""
+    """Yield the wrapper's own parameters that it may not have."""
     known = {one.name for one in theirs}
     rest = next((one.name for one in theirs if one.kind == "*"), "")
     for one in own:
@@ -186,7 +186,7 @@ def _surplus(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
 
 
 def _defaults(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
-    """Yield which parameters have a default that the original's do not have, or another one."""
+    """Yield the parameters with a default that the original lacks or has differently."""
     known = {one.name: one for one in theirs}
     for one in own:
         wanted = known.get(one.name)
@@ -205,7 +205,7 @@ def _is_same(own: ast.expr, theirs: ast.expr) -> bool:
 
 
 def is_upstreams(default: ast.expr | None) -> bool:
-    """Return whether a wrapper's default is written ``...``, that is, stands for the original's."""
+    """Return whether a wrapper's default is ``...``, which stands for the original's."""
     return isinstance(default, ast.Constant) and default.value is ...
 
 

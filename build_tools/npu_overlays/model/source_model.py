@@ -1,4 +1,4 @@
-"""Source model: one tree → what its Python modules define, and what their names mean to one another."""
+"""Source model: one tree → the definitions of its Python modules, and what their names mean."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEPT = 16
 
 
 class Model:
-    """What is known of the Python modules of one tree: made once, and handed to all that ask; each answer is kept.
+    """The Python modules of one tree: one instance for all stages, which caches its answers.
 
     Args:
         modules: those that are shipped.
@@ -31,11 +31,11 @@ class Model:
         self.absent = absent
 
     def with_module(self, path: str, content: bytes) -> Model:
-        """Return the model of the same tree with one module that has another content."""
+        """Return the model of the same tree with new content for one module."""
         return Model(self.modules.with_module(path, content), self.absent)
 
     def forget(self) -> None:
-        """Forget what was found out, which takes much memory; whatever is asked again is found out again."""
+        """Clear the caches, which take much memory; later calls compute their answers again."""
         self.__dict__.pop("resolver", None)
         self.__dict__.pop("classes", None)
         self.__dict__.pop("symbols", None)
@@ -43,7 +43,7 @@ class Model:
 
     @cached_property
     def resolver(self) -> Resolver:
-        """What the names in its modules stand for."""
+        """Resolves the names in its modules."""
         return Resolver(self.modules)
 
     @cached_property
@@ -53,7 +53,7 @@ class Model:
 
     @cached_property
     def symbols(self) -> SymbolLookup:
-        """What the dotted names in an overlay's text stand for in it."""
+        """Resolves the dotted names of an overlay's text."""
         return SymbolLookup(self.classes, self.absent)
 
 
@@ -69,7 +69,7 @@ def model_of(pin: Pin, tree: SourceTree, *, absent: frozenset[str] = frozenset()
 
 
 def patched_model(pin: Pin, tree: PatchedTree, before: Model) -> Model:
-    """Return the model of a patched tree, given that of the tree before, whose texts it has where nothing changed.
+    """Return the model of a patched tree; unchanged texts come from the model of the tree before.
 
     Args:
         pin: says which of its files are shipped, and where they lie then.
@@ -97,12 +97,12 @@ def _model(
 
 @lru_cache(maxsize=_KEPT)
 def model_of_module(path: str, content: bytes) -> Model:
-    """Return the model of one module, where nothing is known of the others of its tree."""
+    """Return the model of one module alone; other modules are unknown."""
     return model_of_files({path: content}, [path])
 
 
 def classes_of(module: Module) -> ClassGraph:
-    """Return the classes of one module, where nothing is known of the others of its tree."""
+    """Return the classes of one module alone; other modules are unknown."""
     return model_of_module(module.path, module.file).classes
 
 
@@ -113,13 +113,13 @@ def model_of_files(
     absent: frozenset[str] = frozenset(),
     parsed: ParsedModules | None = None,
 ) -> Model:
-    """Return the model of files that lie where they are installed.
+    """Return the model of installed files.
 
     Args:
         files: their content by path.
-        homes: the packages and single modules that hold them.
-        absent: paths that belong there and are not at hand.
-        parsed: parses them; None for what parses nothing else.
+        homes: their packages and single modules.
+        absent: paths that belong there and are missing.
+        parsed: parses them; None for a parser of their own.
     """
     places = dict(zip(files, files, strict=True))
     modules = ShippedModules(places, homes, files.__getitem__, parsed or ParsedModules(), absent)

@@ -1,4 +1,4 @@
-"""Splices: replacements of byte ranges, applied together so that everything else stays byte for byte."""
+"""Splices: replacements of byte ranges, applied together; every other byte is kept."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Splice:
     Args:
         start: where the replaced bytes begin.
         end: where they end; for an insertion, `start`.
-        text: what stands there instead.
-        where: who asked for it.
-        ends: how deep the class is whose last line an insertion becomes; 0 for every other splice.
+        text: the new text.
+        where: its place in the overlay, for messages.
+        ends: depth of the class whose last line an insertion becomes; 0 for every other splice.
     """
 
     start: int
@@ -26,7 +26,7 @@ class Splice:
 
 
 def overlapping(splices: Iterable[Splice]) -> list[tuple[Splice, Splice]]:
-    """Return every splice that would change bytes an earlier one changes, behind that earlier one."""
+    """Return every splice that overlaps an earlier one, paired after it."""
     found = []
     reach: Splice | None = None
     for change in in_order(splices):
@@ -43,7 +43,7 @@ def splice(content: bytes, splices: Iterable[Splice], *, newline: str) -> bytes:
     Args:
         content: the original bytes, UTF-8.
         splices: replacements that do not overlap; insertions at one place keep their order, but for ends of classes.
-        newline: what ``\n`` in the inserted texts is written as.
+        newline: the line end to write for ``\n`` in inserted texts.
     """
     parts: list[bytes] = []
     position = 0
@@ -54,7 +54,7 @@ def splice(content: bytes, splices: Iterable[Splice], *, newline: str) -> bytes:
 
 
 def placed(splices: Iterable[Splice], *, newline: str) -> list[tuple[int, int, Splice]]:
-    """Return every splice in order, with the bytes of the result its text takes up."""
+    """Return every splice in order, with the byte range of its text in the result."""
     found = []
     shift = 0
     for change in in_order(splices):
@@ -65,8 +65,8 @@ def placed(splices: Iterable[Splice], *, newline: str) -> list[tuple[int, int, S
 
 
 def in_order(splices: Iterable[Splice]) -> list[Splice]:
-    """Sort by place; an insertion goes in front of a replacement that starts at the same byte.
+    """Sort by place; an insertion precedes a replacement at the same byte.
 
-    Where classes end, what becomes the last line of the innermost goes first and what follows all of them last.
+    At the end of nested classes, insertions into the innermost come first, and those after all classes last.
     """
     return sorted(splices, key=lambda change: (change.start, change.end, -change.ends))

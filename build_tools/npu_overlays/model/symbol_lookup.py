@@ -1,4 +1,4 @@
-"""Symbol lookup: dotted name in a module of a tree → the symbols it stands for, and what may give each its value."""
+"""Symbol lookup: dotted name in a module of a tree → the symbols it stands for, and where their values come from."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ResolvedSymbol:
 
 
 class SymbolLookup:
-    """The symbols of one tree by dotted name, as the text of an overlay names them.
+    """The symbols of one tree, by dotted names in an overlay's text.
 
     Args:
         classes: those of the tree.
@@ -54,26 +54,26 @@ class SymbolLookup:
         self._given: dict[Symbol, dict[str, list[GivenValue]]] = {}
 
     def module(self, path: str) -> Module | None:
-        """Return a module; None where there is none, or this Python cannot parse it."""
+        """Return a module; None if it is absent or this Python cannot parse it."""
         return self.modules.module(path)
 
     def find(self, path: str, symbol: str) -> ResolvedSymbol | None:
-        """Return what a module calls by a qualified name, wherever it is written; None where there is none."""
+        """Return what a qualified name in a module stands for, or None."""
         names = plain(symbol).split(".")
         found = self.chain(path, names)
         return found[-1] if len(found) == len(names) and found[-1].symbol else None
 
     def named(self, module: str, name: str) -> ResolvedSymbol | None:
-        """Return what an import of a name from a module, or with no name of the module itself, brings of upstream's."""
+        """Return what of upstream's an import brings: a name of a module, or without a name the module."""
         return self._first(self._resolver.lookup(module, name, follow=False) if name else [module])
 
     def chain(self, path: str, names: Sequence[str]) -> list[ResolvedSymbol]:
-        """Return what the names of ``a.b.c``, read in a module, mean one after the other, as far as is known."""
+        """Return what each name of a chain ``a.b.c`` in a module stands for, as far as known."""
         first = self._first(self._resolver.found(path, names[0], follow=False))
         return [] if first is None else [first, *self.members(first, names[1:])]
 
     def members(self, owner: ResolvedSymbol, names: Sequence[str]) -> list[ResolvedSymbol]:
-        """Return what the names behind a module or a class mean one after the other, as far as is known."""
+        """Return what each further name of a chain below a module or class stands for, as far as known."""
         found: list[ResolvedSymbol] = []
         for name in names:
             inner = self.member(owner, name)
@@ -84,7 +84,7 @@ class SymbolLookup:
         return found
 
     def member(self, owner: ResolvedSymbol, name: str) -> ResolvedSymbol | None:
-        """Return a name of a module, or a member of a class: its own, a base's, or what a method gives to ``self``."""
+        """Return a name of a module, or a member of a class: its own, inherited, or set on ``self``."""
         if not owner.symbol:
             return self.named(self.modules.name(owner.path), name)
         for one in self._line(owner):
@@ -93,7 +93,7 @@ class SymbolLookup:
         return None
 
     def inherited(self, owner: ResolvedSymbol, name: str) -> ResolvedSymbol | None:
-        """Return what ``super()`` of a class calls by a name, as a member of the base that leads to it."""
+        """Return the member that ``super()`` of a class finds under a name, as one of its base."""
         classes = self.classes
         for one in classes.line(owner.origin)[1:]:
             for base in classes.bases(owner.origin).actual:
@@ -104,7 +104,7 @@ class SymbolLookup:
         return None
 
     def takes(self, found: ResolvedSymbol, keyword: str) -> bool | None:
-        """Return whether a call of a symbol accepts a keyword; None where that is unknown."""
+        """Return whether a call of a symbol accepts a keyword; None if unknown."""
         imported = any(one.kind == "import" for one in self.classes.definitions(found.origin))
         if found.classes:
             made = constructor(self.classes, found.origin) if len(found.nodes) == 1 and not imported else None
@@ -118,7 +118,7 @@ class SymbolLookup:
         return None if None in answers or not answers or imported else False
 
     def _line(self, owner: ResolvedSymbol) -> tuple[Symbol, ...]:
-        """Return a class, or that which a name is given as its value, and its bases in the order of Python."""
+        """Return the MRO of a class, or of the class that is a name's value."""
         resolver, origin = self._resolver, owner.origin
         targets = [origin] if owner.classes else resolver.found(origin.path, origin.name, follow=True)
         for one in targets:
@@ -127,7 +127,7 @@ class SymbolLookup:
         return ()
 
     def _own(self, owner: ResolvedSymbol, origin: Symbol, name: str) -> ResolvedSymbol | None:
-        """Return a member of a class that stands in itself, or in one of its bases."""
+        """Return a member in the body of a class or of one of its bases."""
         nodes = tuple(one.node for one in self.classes.definitions(origin.member(name)))
         values = (*_values(nodes), *self._attribute_values(origin).get(name, []))
         if not nodes and not values:
@@ -136,14 +136,14 @@ class SymbolLookup:
         return ResolvedSymbol(path=owner.path, symbol=symbol, origin=origin.member(name), nodes=nodes, values=values)
 
     def _attribute_values(self, symbol: Symbol) -> dict[str, list[GivenValue]]:
-        """Return what the methods of a class give to ``self``, by name."""
+        """Return the values that the methods of a class set on ``self``, by name."""
         if symbol not in self._given:
             known = self.classes.definitions(symbol)
             self._given[symbol] = attribute_values(one.node for one in known if isinstance(one.node, ast.ClassDef))
         return self._given[symbol]
 
     def _first(self, targets: Iterable[Target]) -> ResolvedSymbol | None:
-        """Return the first of what a name may stand for that is of upstream's text."""
+        """Return the first thing a name may stand for that is in upstream's text."""
         return next(filter(None, map(self._resolved, targets)), None)
 
     def _resolved(self, target: Target) -> ResolvedSymbol | None:

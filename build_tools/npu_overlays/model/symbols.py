@@ -1,4 +1,4 @@
-"""Symbols: what a name of a tree's module can stand for."""
+"""Symbols: the things that a name in a tree's module can stand for."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Symbol(NamedTuple):
     name: str
 
     def member(self, name: str) -> Symbol:
-        """Return what a class has under a name in its own body."""
+        """Return the symbol of a member of this class's body."""
         return Symbol(self.path, f"{self.name}.{name}")
 
 
-# A definition of the tree; a module of it, or whatever another distribution has, by dotted name; None for what cannot
+# A definition of the tree; a module of it, or something of another distribution, by dotted name; None for what cannot
 # be told.
 Target: TypeAlias = Symbol | str | None
 
@@ -25,8 +25,8 @@ Target: TypeAlias = Symbol | str | None
 class Imported(NamedTuple):
     """One name that an import binds.
 
-    `local` is that name, ``*`` of a star import; `module` the absolute dotted name of the module, empty where dots lead
-    out of the package; `name` what is taken of it, empty where it is the module itself; `alias` the syntax.
+    `local` is that name, or ``*``; `module` the absolute dotted name of the module, empty if dots lead out of the
+    package; `name` the imported name, empty for the module itself; `alias` the syntax.
     """
 
     local: str
@@ -36,5 +36,5 @@ class Imported(NamedTuple):
 
     @property
     def full(self) -> str:
-        """The dotted name of what it stands for."""
+        """The dotted name of the imported thing."""
         return f"{self.module}.{self.name}" if self.name else self.module

@@ -1,4 +1,4 @@
-"""Syntax: a module's bytes → its syntax tree, the same one for every stage; a node → what is in it."""
+"""Syntax: a module's bytes → its syntax tree, shared by all stages; a node → its parts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
 
-# The modules of an overlay and what it makes of them; a stage that looks at more parses some of them again.
+# The modules of an overlay, before and after merging; a stage that reads more parses some of them again.
 _KEPT = 256
 # What an operation says is short, asked about several times, and one module can have a thousand.
 _SHORT = 2_000
 _SHORT_KEPT = 4096
-# Fields that hold no node, whatever the type of node, or one that says no more than its type: contexts, operators.
+# Fields that hold no node in any type of node, or a node without content: contexts, operators.
 _PLAIN = frozenset(
     {"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "level", "module", "op", "ops"}
     | {"type_comment"}
@@ -24,12 +24,12 @@ _PLAIN = frozenset(
 
 
 def syntax_tree(content: bytes) -> ast.Module:
-    """Return the syntax tree of a module, given as UTF-8 whatever it declares, which nobody may change.
+    """Return the syntax tree of a module in UTF-8, its declared encoding ignored; callers must not change it.
 
     Raises:
-        SyntaxError: where this Python cannot parse it.
+        SyntaxError: this Python cannot parse it.
         ValueError: likewise.
-        RecursionError: where it is nested too deeply.
+        RecursionError: it is nested too deeply.
     """
     return _short(content) if len(content) <= _SHORT else _module(content)
 
@@ -45,12 +45,12 @@ _short = lru_cache(maxsize=_SHORT_KEPT)(_tree)
 
 
 def line_starts(lines: Iterable[bytes]) -> list[int]:
-    """Return the byte at which each line begins, and the one behind the last; line ends are part of the lines."""
+    """Return the byte at which each line begins, and the one after the last line; lines include their ends."""
     return list(accumulate(map(len, lines), initial=0))
 
 
 class _InnerFields(dict[type[ast.AST], tuple[str, ...]]):
-    """The fields of each type of node in which there may be nodes."""
+    """The fields of each node type that may hold nodes."""
 
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
         names = () if kind is ast.Constant else kind._fields
@@ -61,7 +61,7 @@ INNER_FIELDS = _InnerFields()
 
 
 def nodes_of(tree: ast.AST) -> list[ast.AST]:
-    """Return a node and all below it, as `ast.walk` yields them in twice the time, but no context or operator."""
+    """Return a node and all below it, without contexts and operators; `ast.walk` takes twice as long."""
     found = [tree]
     for node in found:
         found += children(node)
@@ -69,7 +69,7 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """Return the nodes directly below one, in order, as `ast.iter_child_nodes` does, but no context or operator."""
+    """Return a node's children in order, as `ast.iter_child_nodes` does, without contexts and operators."""
     found: list[ast.AST] = []
     known = node.__dict__
     for name in INNER_FIELDS[type(node)]:
@@ -84,48 +84,48 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def all_of(tree: ast.AST, kind: type[Node] | tuple[type[Node], ...]) -> list[Node]:
-    """Return the nodes of a type, or of several, among a node and all below it."""
+    """Return a node and those below it that are of one or several types."""
     return [node for node in nodes_of(tree) if isinstance(node, kind)]
 
 
 def is_name(node: ast.AST | None, name: str) -> bool:
-    """Return whether a node is a certain name."""
+    """Return whether a node is a given name."""
     return isinstance(node, ast.Name) and node.id == name
 
 
 def called(node: ast.expr) -> ast.expr:
-    """Return what is called: of the decorator ``@cache(maxsize=1)`` `cache`; what is no call, as it is."""
+    """Return the callee: `cache` for ``@cache(maxsize=1)``; any other node unchanged."""
     return node.func if isinstance(node, ast.Call) else node
 
 
 def call_arguments(call: ast.Call) -> list[ast.expr]:
-    """Return what a call gives, by position and then by name."""
+    """Return the arguments of a call, positional ones first."""
     return [*call.args, *(one.value for one in call.keywords)]
 
 
 def names_import(node: ast.AST, name: str) -> bool:
-    """Return whether a node is an import that names something, by what it is called there or here."""
+    """Return whether a node is an import of a name, or under a name."""
     aliases = node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else []
     return any(name in (alias.asname, alias.name) for alias in aliases)
 
 
 def last_name(node: ast.AST) -> str:
-    """Return the last name of ``a.b.c``, or a name itself; empty for any other node."""
+    """Return the last name of ``a.b.c``, or a plain name; empty for any other node."""
     return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", ""))
 
 
 def text_of(node: ast.AST | None) -> str:
-    """Return the text that a node is a literal of; empty where it is none."""
+    """Return the value of a string literal; empty for any other node."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def elements(node: ast.expr) -> list[ast.expr]:
-    """Return what stands in a list, a tuple or a set that is written out; any other expression by itself."""
+    """Return the elements of a literal list, tuple or set; any other expression by itself."""
     return node.elts if isinstance(node, (ast.List, ast.Tuple, ast.Set)) else [node]
 
 
 def targets(node: ast.AST) -> list[ast.expr]:
-    """Return what an assignment gives a value; nothing for any other node."""
+    """Return the targets of an assignment; nothing for any other node."""
     if isinstance(node, ast.Assign):
         return node.targets
     return [node.target] if isinstance(node, (ast.AnnAssign, ast.AugAssign)) else []

@@ -1,7 +1,7 @@
-"""Token layout: Python source, or a fragment → its tokens, each with the line and the block it stands in.
+"""Token layout: Python source, or a fragment → its tokens, each with its line and block.
 
-A line end inside brackets or behind a backslash is white space; any other one ends a statement, and the white space
-behind it decides which block the next statement belongs to.
+A line end inside brackets or after a backslash is white space. Any other one ends a statement, and the next line's
+indentation decides the block of its statement.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEPT = 512
 
 
 class TokenLayout:
-    """The significant tokens of a text, and how they are laid out.
+    """The significant tokens of a text, and their layout.
 
     Args:
         source: the text; a fragment may close brackets it does not open, and begin and end anywhere.
@@ -72,7 +72,7 @@ class TokenLayout:
 
     @cached_property
     def ends(self) -> dict[int, int]:
-        """The token behind the one that ends at a byte."""
+        """The token after the one that ends at a byte."""
         return {end: number for number, (_, end) in enumerate(self.spans, 1)}
 
     @cached_property
@@ -82,17 +82,17 @@ class TokenLayout:
 
     @cached_property
     def margins(self) -> list[str]:
-        """For each logical line the white space it begins with."""
+        """For each logical line its indentation."""
         return [self.breaks[head] or "" for head in self.heads]
 
     @cached_property
     def levels(self) -> list[int]:
-        """For each logical line in how many blocks it stands; right for whole statements only."""
+        """For each logical line its block depth; right for whole statements only."""
         return relative_levels(self.margins, 0)
 
     @cached_property
     def step(self) -> int:
-        """How far the first block of the text is indented; as far as most are where there is none."""
+        """The indentation of the text's first block; a usual one if it has no block."""
         for then, now in pairwise(map(_width, self.margins)):
             if now > then:
                 return now - then
@@ -100,7 +100,7 @@ class TokenLayout:
 
     @cached_property
     def suites(self) -> frozenset[int]:
-        """The tokens of statements that stand behind the colon of ``if x: …``, on the same line."""
+        """The tokens of statements after the colon of ``if x: …``, on the same line."""
         found: set[int] = set()
         for head, following in pairwise([*self.heads, len(self.tokens)]):
             if self.tokens[head].text in _HEADS:
@@ -108,7 +108,7 @@ class TokenLayout:
         return frozenset(found)
 
     def _suite(self, line: range) -> range:
-        """Return the tokens behind the colon of a compound statement's line; of one without, nothing."""
+        """Return the tokens after the colon on a compound statement's line, if any."""
         lambdas = 0
         for token in line:
             if self.depths[token] == 0:
@@ -119,9 +119,9 @@ class TokenLayout:
         return range(0)
 
     def statement_margins(self, begun: list[int], *, bracketed: bool) -> list[str]:
-        """Return the white space in front of the logical lines that these tokens of a fragment begin.
+        """Return the indentation of the logical lines that these tokens of a fragment begin.
 
-        Where the fragment begins inside brackets, that of the statement is in front of the line that closes them.
+        If the fragment begins inside brackets, the line that closes them has the statement's indentation.
         """
         first = self.breaks[: begun[1] if bracketed and len(begun) > 1 else 1]
         written = [margin for margin in first if margin is not None]
@@ -136,7 +136,7 @@ class TokenLayout:
         return token + 1 == len(self.lines) or self.lines[token + 1] != self.lines[token]
 
     def sequences(self, find: TokenLayout) -> Iterator[int]:
-        """Yield every token at which the tokens of `find` begin, however they are laid out."""
+        """Yield every token at which the tokens of `find` begin, in any layout."""
         size = len(find.texts)
         for at in range(len(self.texts) - size + 1):
             if size and self.texts[at] == find.texts[0] and self.texts[at : at + size] == find.texts:
@@ -145,8 +145,8 @@ class TokenLayout:
     def occurrences(self, find: TokenLayout) -> list[int]:
         """Return the tokens at which `find` begins, line by line and block by block; none reaches into another.
 
-        A line end of `find` that stands outside brackets in this text must end a logical line here, and no other may
-        end one; and its logical lines must stand in the blocks they stand in here, relative to each other.
+        Line ends of `find` outside brackets must be the ends of logical lines here, and no others. Its logical lines
+        must have the same relative block depths as here.
         """
         found: list[int] = []
         for at in self.sequences(find):
@@ -175,23 +175,23 @@ class TokenLayout:
         return relative_levels(margins, self.step_of(margins)) == [0, *(self.levels[line] - base for line in lines[1:])]
 
     def step_of(self, margins: list[str]) -> int:
-        """Return how far a block is indented in lines written for this text, with these margins."""
+        """Return the indentation of a block in lines written for this text, with these margins."""
         tabs = any("\t" in margin for margin in self.margins)
         return _USUAL_STEP if tabs and not any("\t" in margin for margin in margins) else self.step
 
 
 @lru_cache(maxsize=_KEPT)
 def layout_of(source: str) -> TokenLayout:
-    """Return the layout of a text, the same one each time; nobody changes it."""
+    """Return the layout of a text, from a cache; callers must not change it."""
     return TokenLayout(source)
 
 
 def relative_levels(margins: list[str], step: int) -> list[int]:
-    """Return in how many blocks more, or fewer, than the first each line stands.
+    """Return how many blocks deeper than the first line each line is; negative if less deep.
 
     Args:
         margins: the white space in front of each.
-        step: the indentation of one block; 0 where none ends that began above the first line.
+        step: the indentation of one block; 0 if no block around the first line ends.
     """
     open_at = [(_width(margins[0]), 0)] if margins else []
     found = []
@@ -214,7 +214,7 @@ def _margin(source: str, start: int) -> str:
 
 
 def _steps(margins: list[str]) -> list[int]:
-    """Return how much further each line is indented than the first."""
+    """Return how much deeper each line is indented than the first."""
     return [_width(margin) - _width(margins[0]) for margin in margins]
 
 

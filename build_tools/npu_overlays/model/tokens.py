@@ -59,7 +59,7 @@ def tokens(source: str) -> Iterator[Token]:
 
 
 def significant(source: str) -> list[Token]:
-    """Return the tokens that decide what `source` means: neither comments nor line ends."""
+    """Return the tokens without comments and line ends."""
     return [token for token in tokens(source) if token.kind not in ("comment", "newline")]
 
 

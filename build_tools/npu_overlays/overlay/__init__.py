@@ -1,1 +1,1 @@
-"""What an overlay says: its configuration, its stack, its files and the operations in them."""
+"""An overlay's content: its configuration, its stack, its files and the operations in them."""

@@ -1,7 +1,7 @@
-"""Acceptances: texts of `accept` → which dangers an author has looked at and lets stand, and why.
+"""Acceptances: texts of `accept` → the dangers that an author accepts, and why.
 
-``"loss: averaged over the ranks, as upstream does on NPU"`` gives its reason; of ``"loss"`` alone the reason is what
-the change itself gives.
+``"loss: averaged over the ranks, as upstream does on NPU"`` gives its reason; ``"loss"`` alone takes the reason of the
+change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bounds: ``since`` and ``until`` as they are written → whether what says so applies to an upstream version."""
+"""Bounds: texts of ``since`` and ``until`` → whether their owner applies to an upstream version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SINCE_UNTIL = ("since", "until")
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """From which upstream version on something applies, and which is the first to which it does not.
+    """The first upstream version that something applies to, and the first after it that it does not.
 
     Versions are in the order of PEP 440 and nothing else: ``until="0.6.0"`` applies to 0.6.0.dev0 and 0.6.0rc1, which
     come before 0.6.0, and not to 0.6.0 itself; ``since="0.6.0"`` is its counterpart, so that of two variants with the
@@ -34,7 +34,7 @@ class Bounds:
 
     @property
     def drop_when(self) -> str:
-        """When it goes, where nothing else is said of that."""
+        """When it goes, if no condition says so."""
         return f"the pin is {self.until} or newer" if self.until else ""
 
     def hold(self, version: Version) -> bool:
@@ -43,7 +43,7 @@ class Bounds:
         return late_enough and (not self.until or version < Version(self.until))
 
     def faults(self) -> Iterator[tuple[str, str, str]]:
-        """Yield which of the two is wrong, how, and what to do."""
+        """Yield which bound is wrong, how, and what to do."""
         found = {name: version_of(value) for name, value in (("since", self.since), ("until", self.until)) if value}
         for name, version in found.items():
             if version is None:
@@ -59,6 +59,6 @@ _HEADER = re.compile(rb"^(Since|Until):[ \t]*(.*?)[ \t\r]*$", re.IGNORECASE | re
 
 
 def patch_bounds(content: bytes) -> Bounds:
-    """Return what the lines above a patch's diff say: ``Since: 0.6.0``, ``Until: 0.7.0``."""
+    """Return the bounds in the lines above a patch's diff: ``Since: 0.6.0``, ``Until: 0.7.0``."""
     stated = _HEADER.findall(letter(content))
     return Bounds(**{name.decode().lower(): text.decode("utf-8", "replace") for name, text in stated})

@@ -1,7 +1,7 @@
-"""Compiled parts: an overlay and its source tree → the tag its wheel deserves, or what it would lack.
+"""Compiled parts: an overlay and its source tree → the tag of its wheel, or compiled parts that the wheel would lack.
 
-A wheel made here holds files as they lie in the source. What upstream's own
-build compiles from them, or installs outside its packages, it cannot hold.
+A wheel built here has the files of the source. It cannot have what upstream's own build compiles from them, or installs
+outside its packages.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _SHOWN = 10
 
 
 def wheel_tag(tree: SourceTree) -> tuple[str, bool]:
-    """Return the tag a wheel made from this tree deserves, and whether it belongs among pure Python.
+    """Return the tag of a wheel from this tree, and whether the wheel is pure Python.
 
-    The name of upstream's wheel counts, as it does for installers: some wheels were given their platform by renaming.
+    The name of upstream's wheel decides, as for installers: some wheels got their platform by renaming.
 
     Raises:
-        MergeError: the wheel is for any platform by its name, and for one by what it says inside.
+        MergeError: the wheel's name is for any platform, and its metadata for one.
     """
     if not tree.wheel:
         return PURE, True
@@ -69,10 +69,10 @@ def _is_for_any(tag: Tag) -> bool:
 
 
 def check_compiled(overlay: Overlay, tree: SourceTree) -> None:
-    """Refuse a tree from which upstream builds what this wheel would not hold, unless the overlay names it.
+    """Refuse a tree from which upstream builds files that this wheel would lack, unless the overlay names them.
 
     Raises:
-        MergeError: with every such file and how it shows.
+        MergeError: with every such file and the evidence.
     """
     tag, _ = wheel_tag(tree)
     signs = dict(_compiled_files(overlay, tree, binaries=tag == PURE, sources=not tree.wheel))
@@ -106,7 +106,7 @@ def _compiled_files(overlay: Overlay, tree: SourceTree, *, binaries: bool, sourc
 
 
 def _globs(paths: Iterable[str]) -> str:
-    """Return the shortest list that names the paths: files of one folder by the folder."""
+    """Return a short list that names the paths: a folder stands for all its files."""
     alone: list[str] = []
     folders: set[str] = set()
     for path in paths:
@@ -125,7 +125,7 @@ def names(glob: str, path: str) -> bool:
 
 
 def _build(tree: SourceTree) -> Iterator[tuple[str, str]]:
-    """Yield what the build scripts say."""
+    """Yield the signs in build scripts."""
     if "pyproject.toml" in tree:
         values = parse_toml(tree.read("pyproject.toml"))
         reasons = [*_project_signs(values)]
@@ -161,7 +161,7 @@ def _table(values: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _setup_signs(text: bytes) -> Iterator[str]:
-    """Yield what arguments of ``setup()`` say, however they are handed over; nothing of it is run."""
+    """Yield the signs in arguments of ``setup()``, in any form of call; nothing is run."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""Conditions: the text of a `drop_when` → a question about upstream that a machine can answer, where it is one.
+"""Conditions: the text of a `drop_when` → a question about upstream that the tool can answer, if it is one.
 
 ``version 0.7.0``, ``commit 14b89fed``, ``symbol path.py:Class.method``, ``symbol path.py:function(parameter)`` and
 ``no symbol path.py:NAME`` are conditions; anything else is for people.
@@ -23,7 +23,7 @@ _WRITTEN = (
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """One question about upstream, which is answered with yes when something can go."""
+    """One question about upstream; yes means that the operation can go."""
 
     # whether it asks for a version at least so new, for a commit that is part of it, for a symbol that is there, or
     # for one that is not
@@ -35,7 +35,7 @@ class Condition:
 
 
 def condition(text: str) -> Condition | None:
-    """Return the condition that a text is, or None where it is for people, or meant as one and wrong."""
+    """Return a text as a condition; None if it is for people, or invalid."""
     found = _BEGINS.fullmatch(text.strip())
     if found is None:
         return None
@@ -53,7 +53,7 @@ def condition(text: str) -> Condition | None:
 
 
 def fault(text: str) -> tuple[str, str] | None:
-    """Return what is wrong with a text that begins as a condition and is none, and what to do; None for any other."""
+    """Return what is wrong with a text that begins as a condition and is invalid, and what to do; else None."""
     if _BEGINS.fullmatch(text.strip()) and condition(text) is None:
         return f"`{text}` begins as a condition and is none", _WRITTEN
     return None

@@ -45,7 +45,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def load_overlay(folder: Path) -> Overlay:
-    """Return the pin in `folder` with its layers; raises `ConfigError` with every mistake of its file, or of theirs."""
+    """Return the pin in `folder` with its layers; raises `ConfigError` with every mistake in their files."""
     file = folder / CONFIG_FILE
     problems: list[Problem] = []
     content = read_bytes(file)
@@ -98,7 +98,7 @@ def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
 
 
 def _check_folder(overlay: Overlay, table: Table) -> None:
-    """Check that the folder is called after the pin, as far as that is there."""
+    """Check that the folder is named after the pin, if the pin was read."""
     pin, folder = overlay.pin, overlay.folder.name
     if "@" in folder and pin.project and pin.short and folder != overlay.name:
         what = f"names {overlay.name}, but the folder is {folder}"
@@ -155,7 +155,7 @@ def _read_archive(table: Table) -> Archive:
 
 
 def _check_build_settings(document: Table, values: dict[str, Any]) -> None:
-    """Refuse settings under which a standard front end would build something else than `npu-overlays build`."""
+    """Refuse settings that would make a standard front end build something other than `npu-overlays build`."""
     system = values.get("build-system", {})
     backend: object = None
     names: list[str] = []

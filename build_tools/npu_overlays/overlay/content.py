@@ -20,7 +20,7 @@ _Item = TypeVar("_Item", OverlayFile, SourcedEdit, Operation)
 
 @dataclass(frozen=True, kw_only=True)
 class Dropped:
-    """What a layer leaves out of those below it."""
+    """An item that a layer leaves out of those below it."""
 
     layer: str
     drop: Drop
@@ -28,7 +28,7 @@ class Dropped:
 
 @dataclass(frozen=True, kw_only=True)
 class StillAssigned:
-    """What upstream goes on assigning at run time, and the layer that says so."""
+    """What upstream still assigns at run time, and the layer that lists it."""
 
     layer: str
     assigned: Assigned
@@ -36,7 +36,7 @@ class StillAssigned:
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """Everything that is done for a pin, what is dropped or is for other versions left out."""
+    """Everything that applies to a pin, without dropped items and those for other versions."""
 
     overlay: Overlay  # the pin
     layers: tuple[str, ...]  # names of the layers it is made of, lowest first, without what is its own
@@ -45,7 +45,7 @@ class Content:
     patches: tuple[OverlayFile, ...]  # in the order in which they are applied
     edits: tuple[SourcedEdit, ...]  # substitutions in non-Python files
     dropped: tuple[Dropped, ...] = ()  # what layers, or the pin itself, leave out
-    assigned: tuple[StillAssigned, ...] = ()  # what upstream goes on assigning at run time
+    assigned: tuple[StillAssigned, ...] = ()  # what upstream still assigns at run time
     inputs: tuple[Input, ...]  # the files that say all of it, the configuration among them
 
     @property
@@ -59,12 +59,12 @@ def load_content(overlay: Overlay, version: str, forms: FormTargets | None = NO_
 
     Args:
         overlay: the pin.
-        version: upstream's; empty where it is not known yet.
+        version: upstream's; empty if it is not known yet.
         forms: the targets of operations that name a model, as a lock lists them; None leaves these as they are.
 
     Raises:
-        OverlayError: with every mistake of every file; or something is only for some versions, and none is known; or
-            the targets of an operation are not known.
+        OverlayError: with every mistake of every file; or an item is for some versions only and upstream's is unknown;
+            or an operation's targets are unknown.
     """
     chain = overlay.chain
     known = Version(version) if version else None
@@ -100,11 +100,11 @@ def load_content(overlay: Overlay, version: str, forms: FormTargets | None = NO_
 
 
 def models_of(overlay: Overlay, version: str) -> list[Operation]:
-    """Return the operations of a pin that name a model instead of targets, as they are written, mistakes aside.
+    """Return the operations of a pin that name a model instead of targets, as written; files with mistakes are skipped.
 
     Args:
         overlay: the pin.
-        version: upstream's; empty where it is not known yet.
+        version: upstream's; empty if it is not known yet.
     """
     known = Version(version) if version else None
     found: list[Operation] = []
@@ -115,7 +115,7 @@ def models_of(overlay: Overlay, version: str) -> list[Operation]:
 
 
 def _unlisted(overlay: Overlay, operations: Iterable[Operation]) -> Iterator[Problem]:
-    """Yield a problem for each operation whose targets are not known."""
+    """Yield a problem for each operation with unknown targets."""
     for one in operations:
         if one.like:
             what = f"{LOCK_FILE} does not list the definitions like `{one.like.model}` within {one.like.within}"
@@ -123,7 +123,7 @@ def _unlisted(overlay: Overlay, operations: Iterable[Operation]) -> Iterator[Pro
 
 
 class _Selection:
-    """Selects what applies to a version of upstream, less what layers drop of those below them."""
+    """Selects the items for a version of upstream, without those that layers drop."""
 
     def __init__(self, chain: tuple[Layer, ...], version: Version | None) -> None:
         self._version = version
@@ -169,7 +169,7 @@ class _Selection:
 
 
 def needs_version(overlay: Overlay) -> bool:
-    """Return whether something that a pin is made of applies to some versions of upstream only."""
+    """Return whether an item of a pin is for some versions of upstream only."""
     return next(read_layers(overlay.chain).bounded(), None) is not None
 
 

@@ -1,4 +1,4 @@
-"""Inputs: a pin and its layers → the files a wheel follows from, and the digest of all."""
+"""Inputs: a pin and its layers → the input files of a wheel, and their digest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEFT_OVER = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """A file that a wheel follows from."""
+    """An input file of a wheel."""
 
     layer: str  # name of the layer it belongs to
     path: str  # its path in the layer's folder
@@ -39,22 +39,22 @@ class Input:
 
     @property
     def name(self) -> str:
-        """What it is called wherever the folder lies."""
+        """Its name, independent of the folder's place."""
         return f"{self.layer}/{self.path}"
 
 
 def is_ignored(path: Path, root: Path) -> bool:
-    """Return whether a file below `root` is only what tools write as they go, and is no content."""
+    """Return whether a file below `root` is a by-product of tools."""
     return any(map(_IGNORED.fullmatch, path.relative_to(root).parts))
 
 
 def is_left_over(path: Path, root: Path) -> bool:
-    """Return whether a file below `root` is, by its name, a copy that an editor or a merge has left."""
+    """Return whether a file below `root` has the name of an editor's or a merge's left-over."""
     return any(map(_LEFT_OVER.fullmatch, path.relative_to(root).parts))
 
 
 def layer_files(layer: Layer) -> Iterator[tuple[str, Path]]:
-    """Yield every file of one layer that a wheel follows from, with its path inside the layer's folder."""
+    """Yield every input file of one layer, with its path inside the layer's folder."""
     named = (layer.settings[0], *LICENCE_FILES) if layer.settings[0] == LAYER_FILE else _OF_A_PIN
     paths = [layer.folder / name for name in named]
     for folder in CONTENT_FOLDERS:
@@ -65,7 +65,7 @@ def layer_files(layer: Layer) -> Iterator[tuple[str, Path]]:
 
 
 def input_files(overlay: Overlay) -> tuple[Input, ...]:
-    """Return every input of a pin and its layers; the same wherever they lie."""
+    """Return every input of a pin and its layers, independent of their place."""
     found: list[Input] = []
     for layer in overlay.chain:
         for name, path in layer_files(layer):
@@ -76,7 +76,7 @@ def input_files(overlay: Overlay) -> tuple[Input, ...]:
 
 
 def inputs_digest(inputs: Iterable[Input], *, without: Container[str] = ()) -> str:
-    """Return the sha256 over all inputs but those of the paths named, hex."""
+    """Return the sha256 over all inputs except some paths, hex."""
     digest = hashlib.sha256()
     for one in inputs:
         if one.path not in without:

@@ -44,18 +44,18 @@ class OverlayFile:
         return f"{self.holder}:{self.line(line)}"
 
     def line(self, line: int) -> int:
-        """Return the line of its file that a line of its content is."""
+        """Return the line of its file for a line of its content."""
         return self.lines[min(line, len(self.lines)) - 1] if self.lines else line
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names by which a `drop` finds it: its path, and that of the mailbox that holds it."""
+        """The names for a `drop`: its path, and that of its mailbox."""
         return tuple(dict.fromkeys((self.path, self.path.removesuffix(f"#{self.mail}"))))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourcedEdit:
-    """A substitution in a non-Python file, the layer that asks for it, and where that says so."""
+    """A substitution in a non-Python file, its layer, and its place there."""
 
     layer: str
     path: str
@@ -64,13 +64,13 @@ class SourcedEdit:
 
     @property
     def bounds(self) -> Bounds:
-        """To which versions of upstream it applies."""
+        """The versions of upstream that it applies to."""
         return self.edit.bounds
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayerContent:
-    """All that layers say, for whichever version of upstream, and the mistakes found on the way."""
+    """The content of layers for all versions of upstream, and their mistakes."""
 
     operations: tuple[Operation, ...]
     files: tuple[OverlayFile, ...]
@@ -107,7 +107,7 @@ def read_layers(
 
     Args:
         chain: the layers, lowest first.
-        passed_over: whether mistakes in a file do not matter, as the file is dropped as a whole.
+        passed_over: returns whether mistakes in a file do not matter, because all of it is dropped.
         forms: the targets of operations that name a model.
     """
     layers = tuple(chain)
@@ -146,7 +146,7 @@ def _edits(layer: Layer) -> Iterator[SourcedEdit]:
 
 
 def _with_settings(layers: Iterable[Layer], files: list[OverlayFile], problems: list[Problem]) -> Iterator[OverlayFile]:
-    """Yield added files with their layers' settings for them; notes settings of a file that is not there."""
+    """Yield added files with their layers' settings for them; notes settings of missing files."""
     settings: dict[tuple[str, str], FileSettings] = {}
     for layer in layers:
         for one in layer.files:
@@ -163,7 +163,7 @@ def _with_settings(layers: Iterable[Layer], files: list[OverlayFile], problems: 
 
 
 def _files(layers: Iterable[Layer], kind: str, problems: list[Problem]) -> list[OverlayFile]:
-    """Return the files in one content folder of layers; notes those that cannot be meant."""
+    """Return the files in one content folder of layers; notes invalid ones."""
     found: list[OverlayFile] = []
     for layer in layers:
         root = layer.folder / kind
@@ -187,7 +187,7 @@ def _files(layers: Iterable[Layer], kind: str, problems: list[Problem]) -> list[
 
 
 def file_fault(path: Path, root: Path) -> tuple[str, str] | None:
-    """Return why a path below `root` cannot be a file that is shipped, and what to do; None where it can."""
+    """Return why a path below `root` cannot be a shipped file, and what to do; None if it can."""
     if path.is_symlink() or not path.is_file():
         return "is not a regular file", "put the file itself there"
     if unsafe(path.relative_to(root).as_posix()):
@@ -197,7 +197,7 @@ def file_fault(path: Path, root: Path) -> tuple[str, str] | None:
 
 
 def _content_fault(path: Path, root: Path, kind: str) -> tuple[str, str] | None:
-    """Return why a path cannot be a file of a content folder, and what to do; None where it can."""
+    """Return why a path cannot be a file of a content folder, and what to do; None if it can."""
     if fault := file_fault(path, root):
         return fault
     if is_left_over(path, root):
@@ -211,7 +211,7 @@ def _content_fault(path: Path, root: Path, kind: str) -> tuple[str, str] | None:
 
 
 def _patches(file: OverlayFile, problems: list[Problem]) -> Iterator[OverlayFile]:
-    """Yield the patches in a file, with the versions of upstream that each is for."""
+    """Yield the patches in a file, each with its bounds."""
     for number, content, lines in mails(file.content):
         mail = f"#{number}" if number else ""
         one = replace(file, path=file.path + mail, file=file.file + mail, content=content, mail=number, lines=lines)
@@ -230,7 +230,7 @@ def _operations(
     problems: list[Problem],
     forms: FormTargets,
 ) -> tuple[Operation, ...]:
-    """Return the operations of merge modules and shared files; those of files passed over last, without mistakes."""
+    """Return the operations of merge modules and shared files; those of dropped files last, without mistakes."""
     passed = [file for file in merged if passed_over(file)]
     sound = [file for file in merged if file not in passed]
     ignored: list[Problem] = []
@@ -253,7 +253,7 @@ def _read_all(
 
 
 def file_reason(file: OverlayFile) -> str:
-    """Return the first line of an added file's docstring or leading comment: its reason to exist."""
+    """Return the first line of an added file's docstring or leading comment: its reason."""
     for line in file.content.decode("utf-8", errors="replace").splitlines():
         text = line.strip().strip("\"'#").strip()
         if text and not text.startswith(("!", "-*-", "SPDX", "Copyright")):

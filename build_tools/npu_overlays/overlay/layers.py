@@ -1,4 +1,4 @@
-"""Layers: what a pin names as its layers → the folders that are meant, read and checked.
+"""Layers: the `layers` of a pin → their folders, read and checked.
 
 A layer is a folder with a ``layer.toml``. It has no pin and no lock, and cannot be built by itself.
 """
@@ -40,7 +40,7 @@ _NAMES = 'write the name of a folder beside this one, a path with a slash, or { 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A layer, and what it says that a pin on it need not say again."""
+    """A layer, and the settings that its pins inherit."""
 
     layer: Layer
     project: str
@@ -48,11 +48,11 @@ class Found:
 
 
 def find_layers(folder: Path, table: Table) -> list[Found]:
-    """Return the layers of a pin, lowest first; notes those that cannot be found.
+    """Return the layers of a pin, lowest first; notes missing ones.
 
     Args:
         folder: of the pin.
-        table: its settings. Without ``layers`` it is made of the layer of its project beside it, where there is one.
+        table: its settings. Without ``layers`` it has the layer of its project beside it, if there is one.
 
     Raises:
         ConfigError: with the mistakes of the layers themselves.
@@ -99,7 +99,7 @@ def _number(path: Path) -> int:
 
 
 def _folder(folder: Path, entry: object, table: Table) -> Iterator[Path]:
-    """Yield the folder that an entry of ``layers`` means; notes why there is none."""
+    """Yield the folder of an entry of ``layers``; notes why it has none."""
     named = entry.get("distribution") if isinstance(entry, dict) and entry.keys() == {"distribution"} else None
     if isinstance(named, str):
         yield from _installed(named, table)
@@ -155,7 +155,7 @@ def read_layer(folder: Path) -> Found:
 
 @lru_cache(maxsize=256)
 def _layer_of(folder: Path, content: bytes) -> Found:
-    """Return the layer in a folder whose file has this content; where many pins are on it, it is read once."""
+    """Return the layer in a folder whose file has this content; for all its pins, it is read once."""
     file = folder / LAYER_FILE
     problems: list[Problem] = []
     values = toml_of(content, file)
@@ -181,7 +181,7 @@ def _layer_of(folder: Path, content: bytes) -> Found:
 
 
 def _check_settings(table: Table) -> None:
-    """Check what pins on a layer take from it."""
+    """Check the settings that pins inherit from a layer."""
     check_words(table, {key: table.get(key, str, "") for key in ("suffix", "purpose")})
     table.get("doctor", bool, default=False)
     if "packages" in table.keys():  # noqa: SIM118  # a method of Table
@@ -195,7 +195,7 @@ def _check_settings(table: Table) -> None:
 
 
 def _check_together(found: list[Found], project: str, table: Table) -> None:
-    """Note layers of another project, and those that cannot be told apart."""
+    """Note layers of another project, and layers of equal names."""
     first: dict[str, Layer] = {}
     for one in found:
         layer = one.layer

@@ -25,9 +25,9 @@ class Mail(NamedTuple):
     """One patch of a file.
 
     Args:
-        number: which of the mails in the file it is; 0 where the file is no mailbox.
+        number: its number in the file; 0 if the file is no mailbox.
         content: its bytes, decoded.
-        lines: the line of the file that each of its lines is; of a mail that was encoded, the first of the mail.
+        lines: the file's line for each of its lines; for an encoded mail, always its first.
     """
 
     number: int
@@ -36,7 +36,7 @@ class Mail(NamedTuple):
 
 
 def mails(content: bytes) -> list[Mail]:
-    """Return the patches in a file; the letter that introduces a series is passed over."""
+    """Return the patches in a file, without the cover letter of a series."""
     parts = _parts(content)
     if len(parts) == 1:
         return [parts[0]._replace(number=0)]
@@ -44,7 +44,7 @@ def mails(content: bytes) -> list[Mail]:
 
 
 def is_cover(content: bytes) -> bool:
-    """Return whether a file is the letter that introduces a series, and nothing else."""
+    """Return whether a file is only a series' cover letter."""
     return bool(_COVER.search(content)) and not holds_diff(content)
 
 
@@ -55,7 +55,7 @@ def letters(content: bytes) -> list[bytes]:
 
 
 def with_mail(content: bytes, number: int, mail: bytes) -> bytes:
-    """Return a file with another text of one of its mails; an empty one takes the mail out."""
+    """Return a file with a new text for one of its mails; an empty one removes the mail."""
     if not number:
         return mail
     parts = [mail if one.number == number else one.content for one in _parts(content)]
@@ -77,7 +77,7 @@ def _parts(content: bytes) -> list[Mail]:
 
 
 def _whole(number: int, content: bytes, written: bytes, line: int) -> Mail:
-    """Return a mail of which a file has the bytes from a line on, as written there."""
+    """Return the mail that begins at a line of a file, as written there."""
     size = len(content.split(b"\n")) - (content.endswith(b"\n") or not content)
     is_same = content.count(b"\n") == written.count(b"\n")
     return Mail(number, content, tuple(range(line, line + size)) if is_same else (line,) * size)

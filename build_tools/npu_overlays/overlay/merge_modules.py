@@ -1,6 +1,6 @@
-"""Merge modules: bytes of an overlay file → the operations it asks for.
+"""Merge modules: bytes of an overlay file → its operations.
 
-Each step below takes what the one before it gives, and changes nothing. Every mistake of a file is collected and
+Each step below takes the result of the one before, and modifies nothing. Every mistake of a file is collected and
 raised at once.
 """
 
@@ -24,7 +24,7 @@ from npu_overlays.overlay.parser.shared_names import rename_references
 def read_operations(
     file: str, content: bytes, *, layer: str, target: str = "", forms: FormTargets = NO_FORMS
 ) -> tuple[Operation, ...]:
-    """Return the operations of a merge module, in the order in which they are written.
+    """Return the operations of a merge module, in the order of the text.
 
     Args:
         file: name of the file, for messages.
@@ -32,7 +32,7 @@ def read_operations(
         layer: name of the layer it belongs to, or of the pin.
         target: repository path its operations apply to; empty for a file of
             ``shared/``, whose operations name their targets themselves.
-        forms: the targets of operations that name a model instead; one whose targets are not known stays as it is.
+        forms: the targets of operations that name a model instead; one with unknown targets is unchanged.
 
     Raises:
         MergeError: with every mistake of the file.
@@ -73,7 +73,7 @@ def _read_operations(parsed: ParsedFile, forms: FormTargets) -> Iterator[Operati
 
 
 def _operation(parsed: ParsedFile, mark: Mark, arguments: Arguments) -> Operation:
-    """Return what a mark asks for, in the file's own target."""
+    """Return the operation of a mark, on the file's own target."""
     return Operation(
         action=mark.action,
         path=parsed.target,
@@ -98,7 +98,7 @@ def _operation(parsed: ParsedFile, mark: Mark, arguments: Arguments) -> Operatio
 def _for_targets(
     parsed: ParsedFile, mark: Mark, operation: Operation, targets: object
 ) -> Iterator[Operation | Problem]:
-    """Yield an operation as it is, or in ``shared/`` once for each of its targets."""
+    """Yield an operation; in ``shared/``, one for each of its targets."""
     if parsed.target:
         if targets is not None:
             fix = "take targets= out, or move the definition"
@@ -128,7 +128,7 @@ def _needed_imports(parsed: ParsedFile, mark: Mark, edits: Iterable[Edit]) -> tu
 
 
 def _merged_parts(mark: Mark) -> list[ast.AST]:
-    """Return the parts of a marked statement that are merged as they are written."""
+    """Return the parts of a marked statement that are merged unchanged."""
     node, edited = mark.node, mark.action == "edited"
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
         parts: list[ast.AST] = [node.annotation] if isinstance(node, ast.AnnAssign) else []
@@ -139,7 +139,7 @@ def _merged_parts(mark: Mark) -> list[ast.AST]:
 
 
 def _uses(mark: Mark, edits: Iterable[Edit]) -> dict[str, tuple[int, ...]]:
-    """Return the lines on which a marked definition or its substitutions name something, by that name."""
+    """Return, by name, the lines on which a marked definition or its substitutions use it."""
     found: dict[str, set[int]] = {}
     for one in ast.walk(mark.node):
         if isinstance(one, ast.Name):
@@ -154,7 +154,7 @@ def _uses(mark: Mark, edits: Iterable[Edit]) -> dict[str, tuple[int, ...]]:
 
 
 def _idle(parsed: ParsedFile, operations: list[Operation]) -> Iterator[Problem]:
-    """Yield why a file without mistakes does nothing: imports that no operation uses, or no operation at all."""
+    """Yield the parts of a valid file without effect: imports that no operation uses, or a file without operations."""
     used: set[ImportedName] = set()
     for operation in operations:
         used.update(operation.imports)

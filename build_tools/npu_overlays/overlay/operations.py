@@ -22,7 +22,7 @@ ACTIONS: tuple[Action, ...] = ("added", "replaced", "wrapped", "edited", "delete
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why an operation exists; this is the ledger, there is no other."""
+    """Why an operation exists; there is no other ledger."""
 
     why: str
     forwarded: str = ""
@@ -30,7 +30,7 @@ class Reason:
 
 
 def joined_reasons(whys: Iterable[str]) -> str:
-    """Return several reasons as one text, each once, with a semicolon behind one that is no sentence."""
+    """Return several reasons as one text, each once, with a semicolon after one that is no sentence."""
     joined = ""
     for why in dict.fromkeys(" ".join(why.split()) for why in whys):
         separator = " " if joined.endswith((".", "!", "?")) else "; "
@@ -40,7 +40,7 @@ def joined_reasons(whys: Iterable[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Grounds:
-    """What an author says of a change: why, for which versions of upstream, and which dangers in it stand."""
+    """An author's statements about a change: why, for which versions of upstream, and the accepted dangers."""
 
     reason: Reason
     bounds: Bounds = ALWAYS
@@ -48,10 +48,9 @@ class Grounds:
 
 
 def unwritable(text: str) -> str:
-    """Return the name of the first character that cannot stand in a comment or on a terminal; empty if there is none.
+    """Return the name of the first character that must not be in a comment or on a terminal, or an empty text.
 
-    Those are halves of surrogate pairs, which no file can hold, control characters, and what turns the direction of
-    the text around it.
+    These are halves of surrogate pairs, which no file can hold, control characters, and marks of text direction.
     """
     for character in text:
         turns = unicodedata.bidirectional(character) in _TURNING
@@ -79,18 +78,18 @@ class ImportedName:
 
     @property
     def imported(self) -> str:
-        """What it imports, whatever name that is bound to."""
+        """The imported thing, without the name it is bound to."""
         return self.statement.rpartition("import ")[2].partition(" as ")[0]
 
     @property
     def binds_package(self) -> bool:
-        """Whether it is a plain ``import a`` or ``import a.b``, any number of which bind the one package ``a``."""
+        """Whether it is a plain ``import a`` or ``import a.b``; several of them bind the one package ``a``."""
         return self.statement.startswith("import ") and " as " not in self.statement
 
 
 @dataclass(frozen=True, kw_only=True)
 class Like:
-    """The targets of an operation that is for all definitions of one form; the lock lists them."""
+    """The targets of an operation on all definitions of one form; the lock lists them."""
 
     model: str  # the first of them, ``path:symbol``, which has the form
     within: str  # a glob of the files in which the others are
@@ -135,7 +134,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The qualified name of its symbol, without what says which definition of it is meant."""
+        """The qualified name of its symbol, without selectors."""
         return plain(self.symbol)
 
     @property
@@ -155,17 +154,17 @@ class Operation:
 
     @property
     def file(self) -> str:
-        """The overlay's file it is written in."""
+        """Its file in the overlay."""
         return self.where.rpartition(":")[0]
 
     @property
     def line(self) -> int:
-        """The line it is written on."""
+        """Its line there."""
         return int(self.where.rpartition(":")[2])
 
 
 def with_anchors(operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Return operations; an addition at module level goes in front of the target of the next operation of its file."""
+    """Return operations; an addition at module level goes before the target of the next operation in its file."""
     found: list[Operation] = []
     following: dict[tuple[str, str], str] = {}
     for operation in reversed(operations):

@@ -1,4 +1,4 @@
-"""Overlay folders: a folder of overlays and a name → the pins that are meant."""
+"""Overlay folders: a folder of overlays and a name → the pins of that name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def overlay_folders(root: Path) -> list[Path]:
 
 
 def load_each(root: Path) -> tuple[list[Overlay], dict[str, ConfigError]]:
-    """Return every overlay below `root` that can be read, and by name why others cannot."""
+    """Return every readable overlay below `root`, and the errors of the others by name."""
     overlays: list[Overlay] = []
     unread: dict[str, ConfigError] = {}
     for folder in overlay_folders(root):
@@ -29,7 +29,7 @@ def load_each(root: Path) -> tuple[list[Overlay], dict[str, ConfigError]]:
 
 
 def load_all(root: Path) -> list[Overlay]:
-    """Return every overlay below `root`; raises `ConfigError` with the mistakes of all, or where there is none."""
+    """Return every overlay below `root`; raises `ConfigError` with the mistakes of all, or if there is none."""
     overlays, unread = load_each(root)
     problems: list[Problem] = []
     for error in unread.values():
@@ -45,7 +45,7 @@ def find_overlay(root: Path, name: str) -> Overlay:
     """Return the overlay of that name, or whose pinned tag or commit is `<project>@<tag or commit>`.
 
     Raises:
-        ConfigError: where none or several fit, naming the nearest.
+        ConfigError: none or several fit; names the nearest.
     """
     folder = root / name
     if (folder / CONFIG_FILE).is_file():
@@ -73,7 +73,7 @@ def _is_named(overlay: Overlay, revision: str) -> bool:
 
 
 def readable(root: Path, project: str) -> list[Overlay]:
-    """Return a project's overlays, passing over those with mistakes: they are reported when they are asked for."""
+    """Return a project's overlays, without those with mistakes, which are reported when they are named."""
     overlays = []
     for folder in overlay_folders(root):
         if folder.name.partition("@")[0] == project:
@@ -83,7 +83,7 @@ def readable(root: Path, project: str) -> list[Overlay]:
 
 
 def pins_on(layer: Layer, *, beside: Overlay) -> list[Overlay]:
-    """Return the other pins, of those that lie beside a layer, that are made of it; passes over those with mistakes."""
+    """Return the other pins beside a layer that use it, without those with mistakes."""
     folder, found = layer.folder.resolve(), []
     for overlay in readable(layer.folder.parent, beside.pin.project):
         is_other = overlay.folder.resolve() != beside.folder.resolve()

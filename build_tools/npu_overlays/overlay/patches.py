@@ -19,7 +19,7 @@ from npu_overlays.overlay.operations import Reason, joined_reasons, unwritable
 from npu_overlays.overlay.sections import Hunk, Section, letter, sections
 from npu_overlays.paths import unsafe
 
-# A field goes on in lines that begin with white space.
+# A field continues in lines that begin with white space.
 _FIELD = re.compile(
     r"^(Why|Description|Subject|Forwarded|Applied-Upstream|Origin|Bug|Drop-when):[ \t]*(.*(?:\n[ \t]+\S.*)*)",
     re.IGNORECASE | re.MULTILINE,
@@ -41,7 +41,7 @@ _SCISSORS = re.compile(r"^[- ]*(?:>8|8<|>%|%<)[- ]*$", re.MULTILINE)
 # What a mailer and `git format-patch` put in front of a commit's subject.
 _NO_SUBJECT = re.compile(r"^(?:re:\s*)*(?:\[[^\]]*\])?\s*", re.IGNORECASE)
 _ACCEPT = re.compile(r"^Accept:[ \t]*(.*?)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
-# What a distribution says of forwarding that is no address.
+# A distribution's values for forwarding that are no address.
 _NO_ADDRESS = re.compile(r"(?:no|yes|not[- ]needed|n/a)\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://[^\s,>]+")
 _LINKS = {
@@ -49,7 +49,7 @@ _LINKS = {
     for what, mode in (("symbolic link", b"120000"), ("submodule", b"160000"))
 }
 
-# Whatever the user's diff.noprefix, diff.mnemonicPrefix, diff.srcPrefix and diff.dstPrefix say.
+# They override the user's diff.noprefix, diff.mnemonicPrefix, diff.srcPrefix and diff.dstPrefix.
 _AS_GIT_DOES = "make it with git diff --src-prefix=a/ --dst-prefix=b/"
 _ACCEPTED = re.compile(rb"^Accept:", re.IGNORECASE | re.MULTILINE)
 _CRLF = re.compile(rb"^(?:diff --git|@@) .*\r$", re.MULTILINE)
@@ -84,7 +84,7 @@ def read_patch(file: OverlayFile) -> PatchFile:
 
 
 def unread(content: bytes, lacks: str) -> tuple[str, str]:
-    """Return why a file cannot be read as a patch, and what to do; `lacks` is what it holds none of."""
+    """Return why a file cannot be read as a patch, and what to do; `lacks` names what it lacks."""
     if b"\x1b[" in content:
         return "is coloured", "make it with git diff --no-color"
     if _CONTEXT_DIFF.search(content):
@@ -93,7 +93,7 @@ def unread(content: bytes, lacks: str) -> tuple[str, str]:
 
 
 class Mistake(NamedTuple):
-    """What is wrong in a patch, at which line of it, and what to do."""
+    """A mistake in a patch, its line, and what to do."""
 
     line: int
     what: str
@@ -134,13 +134,13 @@ def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile
 
 
 def line_of(content: bytes, path: str, names: Iterable[str] = (), *, hunk: int = 0) -> int:
-    """Return the line on which a patch changes one of some names in a file; if it does not, where it turns to that.
+    """Return the line on which a patch changes one of some names in a file, or the line of that file's section.
 
     Args:
         content: of the patch.
         path: of the file.
-        names: qualified names, or statements that import them; their last part is looked for.
-        hunk: the line of upstream's file at which the hunk is made that is looked for instead; 0 for none.
+        names: qualified names, or statements that import them; their last part is searched.
+        hunk: the upstream line of a hunk to find instead; 0 for none.
     """
     lines = content.decode("utf-8", errors="replace").split("\n")
     above = letter(content).count(b"\n")
@@ -168,13 +168,13 @@ def _paths(listed: list[Section], strip: int) -> tuple[str, ...]:
 
 
 def _first(content: bytes, pattern: re.Pattern[bytes], *, start: int = 0) -> int:
-    """Return the first line of a patch in which a pattern is found behind some bytes; 0 where it is nowhere."""
+    """Return the first line of a patch with a pattern after some byte, or 0."""
     found = pattern.search(content, start)
     return content.count(b"\n", 0, found.start()) + 1 if found else 0
 
 
 def _content_mistakes(content: bytes) -> Iterator[Mistake]:
-    """Yield what a wheel cannot hold, or no hunk can fit."""
+    """Yield the parts that a wheel cannot hold, or that can never apply."""
     start = len(letter(content))
     if line := _first(content, _CRLF, start=start):
         what, fix = (
@@ -229,7 +229,7 @@ def reason_mistakes(reason: Reason) -> Iterator[tuple[str, str]]:
 def stated_reason(content: bytes, bounds: Bounds) -> Reason:
     """Return the reason above a patch's diff: named fields, else the subjects, else the first line of prose.
 
-    Of several addresses the first counts, in the order of forwarding, upstream's change, where it came from, the bug.
+    Of several addresses one counts, in this order: forwarding, upstream's change, origin, bug.
     """
     header = _SCISSORS.split(letter(content).decode("utf-8", errors="replace"))[-1]
     fields = _fields(header)
@@ -244,7 +244,7 @@ def stated_reason(content: bytes, bounds: Bounds) -> Reason:
 
 
 def _fields(header: str) -> dict[str, str]:
-    """Return the fields of a header by name, in lower case; of one that is there twice the first."""
+    """Return the fields of a header by name, in lower case; of a repeated one, the first."""
     fields: dict[str, str] = {}
     for name, text in _FIELD.findall(header):
         fields.setdefault(name.lower(), text.strip())
@@ -262,7 +262,7 @@ def _subjects(content: bytes) -> dict[str, None]:
 
 
 def _subject(header: str) -> str:
-    """Return the subject in a mail's text where it has one below scissors, else that of the mail."""
+    """Return the subject below scissors in a mail's text, else that of the mail."""
     return next((one["subject"] for one in map(_fields, reversed(_SCISSORS.split(header))) if "subject" in one), "")
 
 
@@ -278,7 +278,7 @@ def _prose(header: str) -> str:
 
 
 def _decoded(subject: str) -> str:
-    """Return the subject of a mail, in which git and others write in ASCII what is not."""
+    """Return a mail's subject without its ASCII encoding."""
     try:
         return str(make_header(decode_header(subject))) if "=?" in subject else subject
     except (LookupError, ValueError, MessageError):  # it only looks so

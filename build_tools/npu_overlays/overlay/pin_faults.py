@@ -1,4 +1,4 @@
-"""Pin faults: what an overlay says of its upstream → why git, an index or a file system must not be given it."""
+"""Pin faults: an overlay's upstream settings → those that must not reach git, an index or a file system."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SCP = re.compile(r"([\w.][\w.+-]*@)?[\w.][\w.-]*:[^:].*")
 
 
 def url_fault(url: str) -> str:
-    """Return why git must not be given a URL, or an empty text where it may be."""
+    """Return why a URL must not be passed to git, or an empty text."""
     scheme, found, _ = url.partition("://")
     if _odd(url):
         return "holds blanks or control characters"
@@ -55,7 +55,7 @@ def _address_fault(url: str, scheme: str) -> str:
 
 
 def archive_faults(archive: Archive) -> Iterator[tuple[str, str, str]]:
-    """Yield the key, the mistake and what to do for each value of an archive that is not what it must be."""
+    """Yield the key, the mistake and what to do for each invalid value of an archive."""
     name = _name(archive.distribution)
     version = None if _odd(archive.version) else version_of(archive.version)
     if archive.distribution and name is None:
@@ -86,7 +86,7 @@ def _file_faults(archive: Archive, name: str | None, version: Version | None) ->
 
 
 def is_folder_name(text: str) -> bool:
-    """Return whether a text can only be the name of a folder beside another."""
+    """Return whether a text is certainly the name of a sibling folder."""
     return bool(text) and text not in (".", "..") and not _odd(text) and not re.search(r"[/\\:]", text)
 
 

@@ -1,4 +1,4 @@
-"""Projects: what an overlay says of itself."""
+"""Projects: an overlay's own settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TextEdit:
 
 @dataclass(frozen=True, kw_only=True)
 class FileSettings:
-    """What a layer says of an added file: to which versions it applies, which dangers it lets stand."""
+    """A layer's statements about an added file: its versions, and the accepted dangers."""
 
     path: str
     bounds: Bounds = ALWAYS
@@ -45,20 +45,20 @@ class FileSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Drop:
-    """What a layer leaves out of those below it: ``path``, ``path:Symbol`` or ``folder/``, and why."""
+    """An item that a layer leaves out of those below it: ``path``, ``path:Symbol`` or ``folder/``, and why."""
 
     name: str
     why: str
     bounds: Bounds = ALWAYS
 
     def covers(self, name: str) -> bool:
-        """Return whether it leaves out what has this name, by itself or with the folder that it lies in."""
+        """Return whether it leaves out this name, by itself or with its folder."""
         return name == self.name or (self.name.endswith("/") and name.startswith(self.name))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assigned:
-    """What upstream's code gives other values at run time, in packages that the wheel does not hold."""
+    """Assignments of upstream's code at run time in packages that the wheel does not hold."""
 
     when: str  # what has to happen for it
     what: tuple[str, ...]  # ``module:symbol``, each; ``*`` stands for any characters
@@ -76,24 +76,24 @@ class Layer:
     settings: tuple[str, str] = (LAYER_FILE, "")
     edits: tuple[TextEdit, ...] = ()  # substitutions in files that are not Python
     drops: tuple[Drop, ...] = ()  # what it leaves out of the layers below it
-    files: tuple[FileSettings, ...] = ()  # what it says of added files of its ``tree/``
-    assigned: tuple[Assigned, ...] = ()  # what upstream goes on assigning at run time
+    files: tuple[FileSettings, ...] = ()  # its settings of added files in its ``tree/``
+    assigned: tuple[Assigned, ...] = ()  # what upstream still assigns at run time
 
     text: str = field(default="", compare=False, repr=False)  # of the file of its settings, as it was read
 
     def where(self, key: str) -> str:
-        """Return the place of a setting of its, for messages."""
+        """Return the place of one of its settings, for messages."""
         file, table = self.settings
         return place_in(self.folder / file, f"{table}.{key}" if table else key, self.text)
 
     def label(self, path: str) -> str:
-        """Return what a file of its is called in messages, wherever the folder lies."""
+        """Return the name of one of its files in messages, independent of the folder's place."""
         return f"{self.name}/{path}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Overlay:
-    """A pin, with the layers its wheel is made of."""
+    """A pin, with the layers of its wheel."""
 
     folder: Path  # where it lies
     suffix: str  # what its wheel's name adds to upstream's: ``npu`` for ``verl-npu``
@@ -111,15 +111,15 @@ class Overlay:
     own_not_built: tuple[str, ...] = ()
     edits: tuple[TextEdit, ...] = ()  # substitutions in non-Python files that are this pin's own
     drops: tuple[Drop, ...] = ()  # what it drops of its layers
-    files: tuple[FileSettings, ...] = ()  # what it says of added files that are this pin's own
-    assigned: tuple[Assigned, ...] = ()  # what only this pin's upstream goes on assigning at run time
+    files: tuple[FileSettings, ...] = ()  # its settings of this pin's own added files
+    assigned: tuple[Assigned, ...] = ()  # what only this pin's upstream still assigns at run time
     text: str = field(default="", compare=False, repr=False)  # of its configuration, as it was read
     # when all of this was read, in nanoseconds since the epoch
     read_at: int = field(default_factory=time.time_ns, compare=False, repr=False)
 
     @property
     def chain(self) -> tuple[Layer, ...]:
-        """Everything its wheel is made of, lowest first; the last is what lies in its own folder."""
+        """Its layers, lowest first; its own folder is the last."""
         own = Layer(
             name=self.name,
             folder=self.folder,
@@ -134,12 +134,12 @@ class Overlay:
 
     @property
     def name(self) -> str:
-        """``<project>@<first seven digits of the commit, or version>``, and the label where there is one."""
+        """``<project>@<first seven digits of the commit, or version>``, and the label if there is one."""
         return f"{self.pin.project}@{self.pin.short}{f'-{self.label}' if self.label else ''}"
 
     @property
     def argument(self) -> str:
-        """What names it on a command line in the current folder."""
+        """Its name on a command line in the current folder."""
         return as_argument(self.folder)
 
     @property
@@ -154,16 +154,16 @@ class Overlay:
 
     @property
     def root(self) -> Path:
-        """The folder in which the overlays it refers to lie."""
+        """The folder of its sibling overlays."""
         bundled = self.folder / BUNDLED
         return bundled if bundled.is_dir() else self.folder.parent
 
     def version(self, upstream: str, source: Source, build: str) -> str:
-        """Return the wheel's version, upstream's with a local version that says what was changed where.
+        """Return the wheel's version: upstream's, with a local version that names the overlay and the pin.
 
-        An archive can lack files of the commit, so what is made from it has another version: ``a`` and its digest
-        instead of ``g`` and the commit. Of the two, installers prefer the commit's. `build` is the number of a
-        revision, or what stands for a development build after it.
+        An archive can lack files of the commit, so wheels from it have another version: ``a`` and its digest instead of
+        ``g`` and the commit. Installers prefer the commit's. `build` is the number of a revision, or the text for a
+        development build after it.
         """
         bytes_of = f"g{source.commit[:7]}" if source.kind == "git" else f"a{source.sha256[:7]}"
         parts = [self.suffix, build, *filter(None, [self.label]), bytes_of]
@@ -171,6 +171,6 @@ class Overlay:
 
 
 def source_kind(version: str) -> SourceKind | None:
-    """Return which kind of source a version of ours says its bytes came from; None where it says nothing."""
+    """Return the kind of source in one of our versions; None if it has none."""
     kinds: dict[str, SourceKind] = {"g": "git", "a": "archive"}
     return kinds.get(local_parts(version).get("bytes", "")[:1])

@@ -1,4 +1,4 @@
-"""Revisions: an overlay's folder → the revisions that were given out of it, and one more of them written."""
+"""Revisions: an overlay's folder → its published revisions; and the writing of a new one."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _HEADER = """\
 
 @dataclass(frozen=True, kw_only=True)
 class Revision:
-    """A revision that was given out."""
+    """A published revision."""
 
     number: int  # counts from 1
     why: str  # what is new in it, for its users
-    sha256: str  # over all that the overlay was made of, hex
+    sha256: str  # over every input of the overlay, hex
 
 
 def read_revisions(folder: Path) -> tuple[Revision, ...]:

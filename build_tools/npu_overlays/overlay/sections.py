@@ -1,4 +1,4 @@
-"""Sections: a patch's bytes → what it says of each file, and in what form it names that."""
+"""Sections: a patch's bytes → its section for each file, and the form of its paths."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Hunk:
 
 @dataclass(kw_only=True)
 class Section:
-    """What a patch says of one file: its header, the names below it, the hunks; as it is written."""
+    """The section of a patch for one file, as written: its header, the names below, the hunks."""
 
     header: bytes  # what stands behind ``diff --git``; empty in a patch that git has not made
     lines: list[bytes] = field(default_factory=list)  # it, from its header on
@@ -122,7 +122,7 @@ class Section:
                 yield hunk.line, f"the hunk at line {hunk.line} of {self._old(strip)} {hunk.fault}"
 
     def _old(self, strip: int) -> str:
-        """Return the path of the file as it was; empty where there is none."""
+        """Return the path of the file as it was, or an empty text."""
         known = [path for path in (_path(side, strip) for side in self.sides) if path]
         if not self.header:
             # Of a copy that was saved beside it, and it, git and GNU patch take the one with the shorter name.
@@ -261,7 +261,7 @@ def _with_prefix(name: bytes, prefix: bytes) -> bytes:
 
 
 def _path(side: bytes, strip: int) -> bytes:
-    """Return the path that a name behind ``---`` or ``+++`` means; nothing where there is no file."""
+    """Return the path that a name behind ``---`` or ``+++`` means; nothing if there is no file."""
     name = _without_time(side)
     return b"" if name == b"/dev/null" else _stripped(name, strip)
 

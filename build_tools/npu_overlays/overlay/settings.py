@@ -16,7 +16,7 @@ from npu_overlays.paths import unsafe
 from npu_overlays.sources.pin import home_of
 
 _WORD = re.compile(r"[a-z][a-z0-9]*")
-# A label that reads as what a version says of its source would be taken for it.
+# A label in the form of a version's source part would be read as one.
 _SOURCE = re.compile(r"[ga][0-9a-f]{7}")
 Packages = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
 
@@ -144,7 +144,7 @@ def read_drops(table: Table) -> tuple[Drop, ...]:
 
 
 def read_files(table: Table) -> tuple[FileSettings, ...]:
-    """Return what is said of added files."""
+    """Return the settings of added files."""
     found: list[FileSettings] = []
     for one in table.tables("file"):
         file = FileSettings(path=one.filled("path"), bounds=read_bounds(one), accept=read_accept(one))
@@ -158,7 +158,7 @@ def read_files(table: Table) -> tuple[FileSettings, ...]:
 
 
 def read_assigned(table: Table) -> tuple[Assigned, ...]:
-    """Return what upstream goes on assigning at run time."""
+    """Return what upstream still assigns at run time."""
     found: list[Assigned] = []
     for one in table.tables("assigned"):
         assigned = Assigned(

@@ -21,7 +21,7 @@ SOURCE_VARIABLE = "NPU_OVERLAYS_SOURCE"
 class Choice:
     """What a user asks for."""
 
-    mode: Mode | None = None  # which kind of source; None where nothing is said of it
+    mode: Mode | None = None  # which kind of source; None if none is requested
     where: str = SOURCE_VARIABLE  # the option or variable that says so, for messages
     # clones of the user's, by the variable that names one: ``VERL_PATH``
     clones: Mapping[str, Path] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Choice:
         return self.clones.get(clone_variable(project))
 
     def mode_for(self, overlay: Overlay) -> Mode:
-        """Return the kind of source for an overlay: what is asked for, or what the sdist it lies in was made for.
+        """Return the kind of source for an overlay: the requested one, or that of the sdist around it.
 
         The version of an sdist says where the bytes of its wheel come from, so it is the same on every machine.
 
@@ -61,6 +61,6 @@ def choice_from(variables: Mapping[str, str]) -> Choice:
 
 
 def sdist_version(overlay: Overlay) -> str:
-    """Return the version of the sdist that an overlay lies in, which its wheel has as well; empty where it is none."""
+    """Return the version of the sdist around an overlay, which is also its wheel's, or an empty text."""
     file = overlay.folder / "PKG-INFO"
     return str(HeaderParser().parsestr(file.read_text("utf-8"))["Version"]) if file.is_file() else ""

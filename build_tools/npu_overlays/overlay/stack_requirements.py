@@ -1,4 +1,4 @@
-"""Stack requirements: a stack → what pip is asked for, as requirements and as extras of a wheel."""
+"""Stack requirements: a stack → its requirements for pip, and the extras of a wheel."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def extras(stack: Stack, catalogue: Catalogue) -> dict[str, list[str]]:
         catalogue: the names the index knows the components by.
 
     Returns:
-        Requirements by extra: ``npu`` holds the base, and every other extra holds it too, so that each of them can be
-        asked for alone and two of different stacks are refused together instead of mixed.
+        Requirements by extra: ``npu`` holds the base, and every other extra holds it too, so that each can be
+        installed alone, and two of different stacks conflict instead of mixing.
     """
     if not stack.components:
         return {}

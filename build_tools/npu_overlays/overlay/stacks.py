@@ -23,7 +23,7 @@ class Stacks(Catalogue):
 
     @property
     def default(self) -> str:
-        """The name of the one that is built when nothing is named; empty where none is."""
+        """The name of the one that is built when nothing is named; empty if none is."""
         for stack in self.stacks:
             if stack.default:
                 return stack.name
@@ -48,10 +48,10 @@ class Stacks(Catalogue):
         return [one for one in self.stacks if overlay in one.overlays]
 
     def partners(self, name: str) -> tuple[str, ...]:
-        """Return the names of the overlays that one is paired with; empty where no stack names it.
+        """Return the names of the overlays that one is paired with; empty if no stack names it.
 
         Raises:
-            ConfigError: where two stacks pair it with different ones: a wheel can require only one of them.
+            ConfigError: if two stacks pair it with different ones: a wheel can require only one of them.
         """
         found: dict[tuple[str, ...], str] = {}
         for stack in self.of(name):
@@ -69,7 +69,7 @@ def stacks_folder(root: Path) -> Path:
 
 
 def load_stacks(root: Path) -> Stacks:
-    """Return the stacks of a folder of overlays, none where there is no folder of them; raises `ConfigError`."""
+    """Return the stacks of a folder of overlays, none if there is no folder of them; raises `ConfigError`."""
     folder = stacks_folder(root)
     if not folder.is_dir():
         return Stacks(folder=folder)

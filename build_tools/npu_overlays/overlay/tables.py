@@ -65,7 +65,7 @@ def toml_of(content: bytes, path: Path) -> dict[str, Any]:
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:
-    """Return the content of upstream's TOML; empty where it is malformed."""
+    """Return the content of upstream's TOML; empty if it is malformed."""
     try:
         return _parse(content)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
@@ -141,7 +141,7 @@ def _statement_lines(text: str) -> Iterator[tuple[int, int]]:
 
 
 class Table:
-    """A TOML table being read; remembers which keys were asked for and collects mistakes.
+    """A TOML table being read; records the keys that were read, and collects mistakes.
 
     Args:
         values: the table.
@@ -221,7 +221,7 @@ class Table:
         return Table(values, where=self._where, key=self._dotted(key), problems=self.problems)
 
     def refuse_others(self) -> None:
-        """Note every key nobody asked for."""
+        """Note every key that was not read."""
         known = ", ".join(sorted(self._asked))
         for key in self._values:
             if key not in self._asked:

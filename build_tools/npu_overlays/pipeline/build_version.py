@@ -1,6 +1,6 @@
-"""Build version: an overlay, and all that its wheels follow from → the version that no other content has.
+"""Build version: an overlay, and every input of its wheels → a version that no other content has.
 
-A revision is what ``revisions.toml`` records: a number, and the digest of what the overlay was made of. Anything else
+A revision is what ``revisions.toml`` records: a number, and the digest of the overlay's inputs. Anything else
 is a development build after the last revision, and its version says when the overlay's files last changed, which
 installers order by, and a digest.
 """
@@ -46,12 +46,12 @@ INPUT_NAMES = {
 
 
 def wheel_inputs(loaded: Loaded, digest: str) -> dict[str, str]:
-    """Return all that a wheel's bytes follow from beside the pinned bytes, given the digest of its overlay's files."""
+    """Return every input of a wheel except the pinned bytes, given the digest of its overlay's files."""
     return {**_own_inputs(loaded, digest), "tool": _tool_digest(), "hatchling": version("hatchling")}
 
 
 def _own_inputs(loaded: Loaded, digest: str) -> dict[str, str]:
-    """Return those inputs that lie in the folders of overlays and stacks."""
+    """Return the inputs in the folders of overlays and stacks."""
     pairs = (
         f"{pair.requirement} from {pair.overlay} revision {pair.revision} ({', '.join(pair.builds)})"
         for pair in loaded.pairs
@@ -75,7 +75,7 @@ def _tool_digest() -> str:
 
 
 def revision_digest(loaded: Loaded, digest: str) -> str:
-    """Return what a revision records of an overlay with these files: a sha256, hex."""
+    """Return the sha256 that a revision records for an overlay with these files, hex."""
     return hashlib.sha256(canonical_json(_own_inputs(loaded, digest))).hexdigest()
 
 
@@ -95,7 +95,7 @@ def wheel_version(loaded: Loaded, source: Source, digest: str) -> str:
 
 
 def build_of(loaded: Loaded, digest: str) -> str:
-    """Return which build of an overlay its wheels are, as their version says it; raises `UsageError` likewise."""
+    """Return the build part of an overlay's version; raises `UsageError` likewise."""
     dated = epoch()
     if loaded.build:
         return loaded.build
@@ -104,7 +104,7 @@ def build_of(loaded: Loaded, digest: str) -> str:
 
 
 def _development(loaded: Loaded, digest: str, dated: int | None) -> str:
-    """Return what a version says of a development build: when its files changed, or a given time, and a digest."""
+    """Return a development build's part of the version: when its files changed, or a given time, and a digest."""
     followed = hashlib.sha256(canonical_json(wheel_inputs(loaded, digest))).hexdigest()
     own = f"dev{followed[:7]}"
     if dated is not None:
@@ -140,9 +140,9 @@ def _changing(overlay: Overlay) -> Iterator[Path]:
 
 
 def epoch() -> int | None:
-    """Return the seconds that ``SOURCE_DATE_EPOCH`` gives; None where it is not set; raises `UsageError`.
+    """Return the seconds in ``SOURCE_DATE_EPOCH``; None if it is not set; raises `UsageError`.
 
-    It dates a development build in the place of its files. All dates in wheels are the same, whatever it says.
+    It dates a development build instead of its files. Dates inside wheels do not depend on it.
     """
     text = os.environ.get(EPOCH, "")
     if not text:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """An overlay, and all that is read of its folder and its partners' beside what changes."""
+    """An overlay, with everything else that is read of its folder and its partners'."""
 
     overlay: Overlay  # the overlay
     locked: Locked  # its lock
@@ -36,7 +36,7 @@ class Loaded:
     revisions: tuple[Revision, ...]  # those of it that were given out, the last one last
     mode: Mode  # which kind of source its upstream is to come from
     clone: Path | None  # a clone of the user's to take the commit from, or None
-    build: str = ""  # the build that its wheels are, where that is said, as by an sdist; else it follows from its files
+    build: str = ""  # the build of its wheels, if an sdist states it; else it follows from its files
     earlier: tuple[str, ...] = ()  # what the versions of its development builds say that lie where its wheels will
 
     @property
@@ -51,12 +51,12 @@ class Loaded:
 
     @property
     def lock(self) -> Lock:
-        """All that its lock says; raises `ConfigError`."""
+        """Its whole lock; raises `ConfigError`."""
         return self.locked.lock
 
     @property
     def extras(self) -> dict[str, list[str]]:
-        """The extras that stacks give its wheel: all that enters the wheel of what they say."""
+        """The extras that stacks give its wheel; nothing else of a stack enters the wheel."""
         return extras_of_overlay(self.name, self.stacks)
 
 
@@ -74,7 +74,7 @@ class Loader:
 
         Raises:
             ConfigError: its lock, a partner's, its revisions or the stacks are missing or wrong.
-            UsageError: it is an sdist, and another kind of source is asked for than its wheel is made from.
+            UsageError: it is an sdist, and another kind of source is requested than its wheel is made from.
         """
         mine, partners = self._lock(overlay), self.partners(overlay)
         build = local_parts(sdist_version(overlay)).get("build", "")
@@ -92,7 +92,7 @@ class Loader:
         )
 
     def metadata(self, overlay: Overlay) -> UpstreamMetadata:
-        """Return what an overlay's lock says of upstream; raises `ConfigError`."""
+        """Return upstream's metadata in an overlay's lock; raises `ConfigError`."""
         return self._lock(overlay).metadata
 
     def lock(self, overlay: Overlay) -> Lock:

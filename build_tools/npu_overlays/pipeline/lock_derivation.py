@@ -48,7 +48,7 @@ class DerivedLock:
 
 @dataclass(frozen=True, kw_only=True)
 class FetchedMetadata:
-    """Upstream's metadata, and the source that was asked for them."""
+    """Upstream's metadata, and their source."""
 
     source: Source
     metadata: UpstreamMetadata
@@ -57,14 +57,13 @@ class FetchedMetadata:
 def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | None = None) -> DerivedLock:
     """Return the lock of an overlay, made from its pinned source; raises `OverlayError`.
 
-    Where git has the commit, every pinned archive is compared with it: a file
-    that differs is an error, missing and extra ones are recorded. Where only an
-    archive is at hand, what an earlier lock knows of the commit is kept, its
-    metadata too: a wheel says less (no requirement by URL gets into an index).
+    If git has the commit, every pinned archive is compared with it: a differing file is an error, missing and extra
+    ones are recorded. With only an archive, an earlier lock's facts about the commit are kept, its metadata too: a
+    wheel has fewer (an index accepts no requirement by URL).
 
     Args:
         overlay: the overlay.
-        choice: where upstream is to come from.
+        choice: the source of upstream.
         fetched: upstream's metadata, where an earlier step has fetched them.
     """
     step("reading the pinned source")
@@ -84,7 +83,7 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
     applied = apply_overlay(content, tree, absent=absent, model=model)
     step("looking up what the operations depend on")
     upstream = applied.before.symbols
-    # Of an upstream that is not all at hand, an earlier lock knows more.
+    # If this source lacks files of upstream, an earlier lock knows more.
     earlier: dict[tuple[str, ...], Contract] = {one.place: one for one in known.contracts} if known and absent else {}
     found = with_side_effects(
         contracts(content, tree, applied.before.classes), applied.before.classes, applied.after.classes, earlier
@@ -102,7 +101,7 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
     )
     check_shape(overlay, tree, releases.values())
     carried = drift_notices(content, lock, upstream, before=before)
-    # Of files that this source lacks, what was told before is kept.
+    # Notices about files that this source lacks are kept.
     notes = sorted({*standing_notices(content, lock, upstream), *(known.told if known and absent else ())})
     notices = [*warnings(found, content.operations), *carried, *ineffective(content.patches, applied.patched)]
     notices += unprintable_path_notices(overlay.pin, tree, overlay=overlay.name)
@@ -111,7 +110,7 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
 
 
 def _before(overlay: Overlay) -> Lock | None:
-    """Return the lock there is, whatever pin it was made for."""
+    """Return the existing lock, for any pin."""
     try:
         return load_lock_of_any_pin(overlay)
     except ConfigError:
@@ -119,13 +118,13 @@ def _before(overlay: Overlay) -> Lock | None:
 
 
 def _absent(tree: SourceTree, known: Lock | None) -> frozenset[str]:
-    """Return what the pinned commit holds and the archive that stands in for it lacks, as an earlier lock says."""
+    """Return the commit's files that the archive lacks, by an earlier lock."""
     record = known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
     return frozenset(record.missing if record else ())
 
 
 def _metadata(tree: SourceTree, known: Lock | None) -> UpstreamMetadata:
-    """Return the commit's metadata: upstream's build backend tells them, unless only a release is at hand."""
+    """Return the commit's metadata from upstream's build backend, or from a release if there is no commit."""
     record = known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
     if known and record and record.compared and tree.source.commit:
         return known.metadata
@@ -150,7 +149,7 @@ def _earlier_contracts(content: Content, known: Lock | None, absent: frozenset[s
 
 
 def _reads(content: Content, upstream: SymbolLookup, applied: Applied, known: Lock | None) -> tuple[Read, ...]:
-    """Return what the overlay reads, and of files that this source lacks, what an earlier lock says."""
+    """Return the overlay's reads; for files that this source lacks, those of an earlier lock."""
     earlier = known.reads if known else ()
     return kept(recorded(read_occurrences(content, upstream, applied)), earlier, readers(content), upstream.absent)
 
@@ -170,7 +169,7 @@ def _releases(overlay: Overlay, tree: SourceTree) -> dict[str, SourceTree]:
 def _compared(
     overlay: Overlay, archive: Archive, tree: SourceTree, releases: Mapping[str, SourceTree], known: Lock | None
 ) -> ArchiveRecord:
-    """Return how a pinned archive differs from the commit; raises `MergeError` where a file has other content."""
+    """Return how a pinned archive differs from the commit; raises `MergeError` if a file has other content."""
     if not overlay.pin.commit:
         return ArchiveRecord(compared=True)  # it is what is pinned
     if tree.source.kind != "git":

@@ -1,7 +1,6 @@
 """Omitted files: an overlay and its source tree → what upstream installs beside the shipped packages.
 
-The companion takes the place of upstream's wheel, so what neither it nor the
-patched wheel holds is gone from the machine.
+The companion replaces upstream's wheel, so files in neither wheel are gone from the machine.
 """
 
 from __future__ import annotations
@@ -27,15 +26,14 @@ _SHOWN = 10
 def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTree] = ()) -> None:
     """Refuse packages beside which upstream installs others, unless the overlay names these as ``not-built``.
 
-    Of a release wheel it is known what it installs, of an sdist what setuptools lists in it. Where a commit is
-    pinned they only stand in for it: a build from one must not be judged otherwise than a build from the commit, so
-    they are looked at when the overlay is locked. Of a commit, as of every sdist, it is known that what lies beside a
-    package in ``src/`` is installed as well.
+    A release wheel shows what it installs, and an sdist what setuptools lists. If a commit is pinned they only stand in
+    for it, and a build from them must be judged as one from the commit, so they are examined when the overlay is
+    locked. In a commit or sdist, everything beside a package in ``src/`` is installed too.
 
     Args:
         overlay: the overlay.
         tree: what the wheel is made from.
-        releases: the pinned archives that are at hand, where a commit is pinned and these are to be judged too.
+        releases: the pinned archives that were read, where a commit is pinned and these are to be judged too.
 
     Raises:
         MergeError: with each such folder or file.
@@ -59,7 +57,7 @@ def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[Source
 
 
 def _fix(overlay: Overlay, left: list[str], *, whole: bool) -> str:
-    """Return what to do about paths that are left out, each of which can be shipped where a whole wheel is pinned."""
+    """Return what to do about omitted paths; if a whole wheel is pinned, each can be shipped."""
     named = f"or, where they may be missing, say so: not-built = {json.dumps(left)}"
     others = [path for path in left if not f"{path}/".startswith(f"{HEADERS}/")]
     shippable = [path for path in others if whole or "." not in path or path.endswith(".py")]
@@ -73,7 +71,7 @@ def _fix(overlay: Overlay, left: list[str], *, whole: bool) -> str:
 
 
 def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
-    """Refuse entries of ``not-built`` that name nothing, and that no layer says, where all that is pinned is at hand.
+    """Refuse the pin's own entries of ``not-built`` that name nothing, if every pinned source was read.
 
     Raises:
         MergeError: with each such entry.
@@ -123,7 +121,7 @@ def _beside(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
 
 
 def _top_modules(overlay: Overlay, tree: SourceTree) -> Iterator[str]:
-    """Yield what setuptools has listed in an sdist as its top modules and does not ship here."""
+    """Yield the top modules that setuptools lists in an sdist and that are not shipped here."""
     # Another check reports a package that would lie elsewhere than it is imported from.
     tops: set[str] = set()
     for _, home in overlay.pin.homes:

@@ -77,7 +77,7 @@ class Prepared:
 
 
 def each(overlays: Iterable[NamedT], work: Callable[[NamedT], T]) -> tuple[list[T], list[OverlayError]]:
-    """Return what work on each overlay gave, and the error of each for which it could not be done."""
+    """Return the result of work on each overlay, or its error."""
     done: list[T] = []
     errors: list[OverlayError] = []
     for overlay in overlays:
@@ -109,7 +109,7 @@ class AppliedInput:
 
 
 def subject(overlay: Overlay, choice: Choice) -> AppliedInput:
-    """Return an overlay, locked or not, and its upstream; contracts are not looked at. Raises `OverlayError`."""
+    """Return an overlay, locked or not, and its upstream, without checking contracts. Raises `OverlayError`."""
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
     lock = load_lock(overlay) if (overlay.folder / LOCK_FILE).is_file() else None
     tree, archive = _within_commit(overlay, lock, tree) if lock else (tree, None)
@@ -123,16 +123,16 @@ def subject(overlay: Overlay, choice: Choice) -> AppliedInput:
 
 
 def preview(overlay: Overlay, choice: Choice) -> PatchedTree:
-    """Apply an overlay without looking at contracts, as one that has no lock yet; raises `OverlayError`."""
+    """Apply an overlay without checking contracts, as before its first lock; raises `OverlayError`."""
     found = subject(overlay, choice)
     return apply_overlay(found.content, found.tree, absent=found.absent).tree
 
 
 def load(overlay: Overlay, loader: Loader) -> Loaded:
-    """Return an overlay with what belongs to it, as its loader gives it.
+    """Return a loaded overlay.
 
     Raises:
-        OverlayError: as that does; where a lock is missing, with the mistakes for which none can be made first.
+        OverlayError: as the loader does; if a lock is missing, the mistakes that prevent one come first.
     """
     try:
         return loader.load(overlay)
@@ -141,14 +141,14 @@ def load(overlay: Overlay, loader: Loader) -> Loaded:
 
 
 def with_causes(error: ConfigError, overlay: Overlay, loader: Loader) -> ConfigError:
-    """Return why an overlay could not be loaded, with the mistakes for which a missing lock cannot be made first."""
+    """Return why an overlay could not be loaded; the mistakes that prevent a missing lock come first."""
     unlocked = [one for one in (overlay, *loader.partners(overlay)) if is_unlocked(one)]
     causes = [problem for one in unlocked for problem in _obstacles(one, loader.choice)]
     return ConfigError((*causes, *error.problems))
 
 
 def _obstacles(overlay: Overlay, choice: Choice) -> Iterable[Problem]:
-    """Return the mistakes for which no lock can be made of an overlay."""
+    """Return the mistakes that prevent a lock of an overlay."""
     try:
         found = subject(overlay, choice)
         applied = apply_overlay(found.content, found.tree, absent=found.absent)
@@ -200,7 +200,7 @@ def prepare(loaded: Loaded) -> Prepared:
 
 
 def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozenset[str]) -> tuple[Applied, list[str]]:
-    """Apply the overlay and check its contracts, once all of it fits: until then no lock could be written of it."""
+    """Apply the overlay, and check its contracts if all of it fits; else no lock could be written."""
     upstream = model_of(content.overlay.pin, tree, absent=absent)
     problems = [*unmet_depends(content, upstream.symbols)]
     try:
@@ -221,7 +221,7 @@ def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozen
 
 
 def _within_commit(overlay: Overlay, lock: Lock, tree: SourceTree) -> tuple[SourceTree, ArchiveRecord | None]:
-    """Return the tree less what the archive has and the commit has not, and the archive's record; None for git."""
+    """Return the tree without files that only the archive has, and the archive's record; None for git."""
     if tree.source.kind == "git":
         return tree, None
     record = lock.archives.get(tree.source.archive)

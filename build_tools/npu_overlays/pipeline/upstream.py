@@ -32,7 +32,7 @@ _ACTED_UPON = {"requires-dist", "provides-extra", "requires-python"}
 
 
 def acquire(overlay: Overlay, mode: acquisition.Mode, clone: Path | None, *, read: bool = True) -> SourceTree:
-    """Return the pinned upstream tree of an overlay, with what is shipped read at once unless `read` says otherwise.
+    """Return the pinned upstream tree of an overlay, with shipped files read at once unless `read` is false.
 
     Raises `OverlayError` where its packages cannot be shipped.
     """
@@ -163,10 +163,9 @@ def released_version(tree: SourceTree) -> str:
 
 
 def _tells(tree: SourceTree) -> bool:
-    """Return whether the metadata of an archive are those of the wheel that upstream's backend would make of it.
+    """Return whether an archive's metadata equal those of the wheel that upstream's backend would build from it.
 
-    Those of an sdist are from version 2.2 on, where they do not list what an installer acts upon as dynamic. Older ones
-    may lack every requirement.
+    An sdist's do from version 2.2 on, if no field for installers is dynamic. Older ones may lack every requirement.
     """
     if tree.wheel or not tree.metadata:
         return bool(tree.metadata)
@@ -176,7 +175,7 @@ def _tells(tree: SourceTree) -> bool:
 
 
 def sdist_entry_points(tree: SourceTree) -> str | None:
-    """Return the entry points of an sdist as the text a wheel holds; None where only its backend can tell.
+    """Return the entry points of an sdist as the text a wheel holds; None if only its backend can tell.
 
     An sdist does not have to list them: setuptools does, others say them in pyproject.toml.
     """

@@ -58,7 +58,7 @@ def _homes(overlays: Iterable[Overlay]) -> dict[Path, set[str]]:
 def _affected_by(
     path: str, folder: OverlayFolder, change: WorkTreeChange, homes: Mapping[Path, set[str]]
 ) -> set[str] | None:
-    """Return the names of the overlays that one file affects by itself; None where it may be any."""
+    """Return the names of the overlays that one file affects by itself; None if it may be any."""
     file = change.top / path
     near = [parent for parent in file.parents if parent in homes]
     if near:
@@ -73,7 +73,7 @@ def _affected_by(
 
 
 def _is_prose(path: Path) -> bool:
-    """Return whether a file is for people to read: what a layer ships is not, whatever its name."""
+    """Return whether a file is documentation; files that a layer ships never are."""
     return path.suffix == _PROSE and path.parts[0] not in CONTENT_FOLDERS
 
 

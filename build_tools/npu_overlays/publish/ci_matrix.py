@@ -55,7 +55,7 @@ class Cell(TypedDict):
     project: str  # upstream's distribution name
     python: str  # the version to build and test with
     stack: str  # the stack the overlay is part of, or empty
-    sources: str  # where upstream's bytes can be had, in the order they are tried: ``git``, ``archive``, or both
+    sources: str  # the sources of upstream's bytes, in the order they are tried: ``git``, ``archive``, or both
     artifact: str  # a name for the wheels of this job, of characters every artifact store takes
 
 
@@ -116,7 +116,7 @@ def batches(cells: Sequence[Cell]) -> list[Batch]:
 
 
 def as_github(cells: Sequence[Cell]) -> str:
-    """Return the line for ``$GITHUB_OUTPUT``: ``batches=[…]``, empty where nothing is to be run."""
+    """Return the line for ``$GITHUB_OUTPUT``: ``batches=[…]``, empty if nothing is to be run."""
     return f"batches={json.dumps(batches(cells), separators=(',', ':'))}\n"
 
 

@@ -123,7 +123,7 @@ def _link(text: str, attributes: Mapping[str, str]) -> FileLink:
 
 
 def read(text: str) -> HtmlPage:
-    """Return the parts of a page; raises `ValueError` where it is of another standard."""
+    """Return the parts of a page; raises `ValueError` if it is of another standard."""
     reader = _Reader()
     reader.feed(text)
     reader.close()

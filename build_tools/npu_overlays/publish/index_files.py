@@ -25,9 +25,9 @@ _CHUNK = 1 << 20
 
 
 def changed_at(folder: Path) -> int:
-    """Return when the page in a folder was changed, in nanoseconds; 0 where there is none.
+    """Return when the page in a folder was changed, in nanoseconds, or 0.
 
-    Nobody can set the time of a change (of a name, too), as opposed to the time of writing.
+    Unlike the time of writing, the time of a change cannot be set.
     """
     try:
         return (folder / HTML).stat().st_ctime_ns
@@ -54,7 +54,7 @@ def has_metadata(link: FileLink, file: Path) -> bool:
 
 
 def is_published(file: Path, listed: FileLink | None, place: Path) -> bool:
-    """Return whether a file has the bytes that the index, as it is listed or lies there, gave out under its name."""
+    """Return whether a file has the bytes that the index published under its name, by its list or its folder."""
     hashes = _comparable(listed.hashes) if listed else {}
     if place.is_file() and "sha256" not in hashes and (listed is None or listed.is_local):
         hashes = {"sha256": digest(place)}

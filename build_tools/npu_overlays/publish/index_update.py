@@ -158,7 +158,7 @@ def _open_pages(update: _Update, projects: set[str]) -> None:
 
 
 def _add(update: _Update, given: DistributionFile) -> None:
-    """Put a file on the page of its project, unless it is there unchanged; raises `OutputError` where it must not."""
+    """Put a file on the page of its project, unless it is there unchanged; raises `OutputError` if it must not."""
     project = update.projects[given.project]
     listed, place = project.listed.get(given.name), project.folder / given.name
     known = listed and listed.is_local and index_files.is_unchanged(given.file, place, project.changed_at)
@@ -172,7 +172,7 @@ def _add(update: _Update, given: DistributionFile) -> None:
     if not published and not update.request.replace:
         raise OutputError(_other_bytes(given, update.out))
     if published and listed and not listed.is_local:
-        staged.unlink()  # the index lists it elsewhere, and goes on doing so
+        staged.unlink()  # the index lists it elsewhere, and still does
         return
     link = _with_marks(link, listed, project, published=published)
     project.new.append(link)
@@ -273,7 +273,7 @@ def _outdated_statements(update: _Update) -> list[Path]:
 
 
 def _stage_pages(update: _Update, pages: Mapping[str, ProjectPage]) -> None:
-    """Write the pages that changed, and those of which a file did, so that no file is younger than its page."""
+    """Write the pages that changed or whose files did, so that no file is younger than its page."""
     for name, page in pages.items():
         stored, has_files = update.projects[name].stored, (update.staging / name).is_dir()
         if stored.complete and page == stored.page and not has_files:

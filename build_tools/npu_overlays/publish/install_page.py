@@ -41,7 +41,7 @@ def render(catalogue: Catalogue, language: str) -> str:
 
 def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False) -> list[str]:
     """Return the shell commands that install a consistent stack; for x86, torch comes from PyTorch's own index."""
-    given = f"-c {constraints_name(stack.name)}" + (f" --extra-index-url {CPU_INDEX}" if x86 else "")
+    given = f"-c wheels/{constraints_name(stack.name)}" + (f" --extra-index-url {CPU_INDEX}" if x86 else "")
     lines = [
         "source /usr/local/Ascend/ascend-toolkit/set_env.sh",
         f"python{stack.python} -m venv npu && source npu/bin/activate",

@@ -65,7 +65,7 @@ def parse(text: str, project: str) -> ProjectPage:
     )
 
 
-def _link(one: Any) -> FileLink:  # whatever JSON holds
+def _link(one: Any) -> FileLink:  # any JSON value
     value = _object(one)
     metadata, yanked = value.get("core-metadata", False), value.get("yanked", False)
     if isinstance(yanked, bool):
@@ -95,7 +95,7 @@ def parse_root(text: str) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, An
 
 
 def _meta(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ``meta`` of a page; raises `ValueError` where it is of another standard."""
+    """Return the ``meta`` of a page; raises `ValueError` if it is of another standard."""
     meta = _object(value["meta"])
     check_api_version(meta.get("api-version", PLAIN))
     return meta

@@ -55,7 +55,7 @@ class FileLink:
 
     @property
     def version(self) -> Version | None:
-        """The version in its name; None where the name is not that of a distribution."""
+        """The version in its name; None if the name is not that of a distribution."""
         identity = file_identity(self.filename)
         return identity[1] if identity else None
 

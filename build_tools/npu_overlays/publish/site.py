@@ -99,7 +99,7 @@ def _check(request: SiteRequest) -> None:
 
 
 def _read_reports(files: Sequence[Path]) -> dict[str, bytes]:
-    """Return reports by their names; raises `OutputError` with all files that are none."""
+    """Return reports by their names; raises `OutputError` with every other file."""
     problems: list[Problem] = []
     reports: dict[str, bytes] = {}
     for file in files:
@@ -162,7 +162,7 @@ def _update_index(request: SiteRequest, made: Path) -> UpdatedIndex | None:
 
 
 def _swap(made: Path, out: Path, before: Path) -> None:
-    """Put a site in the place of the one before, and the index of that into it."""
+    """Replace a site, keeping the old one's index."""
     if out.exists():
         out.rename(before)
     try:

@@ -100,7 +100,7 @@ def site_data(
         wheels: the patched wheels.
         folders: which may hold constraints of stacks and npu-doctor beside them.
         catalogue: all stacks. One is offered where its constraints and every wheel that they pin are there.
-        index_url: address of the index, empty where only the reader of a page knows it.
+        index_url: address of the index, empty if only the reader of a page knows it.
     """
     has_doctor = any(list(folder.glob(_DOCTOR_WHEELS)) for folder in folders)
     index = index_url or PLACEHOLDER
@@ -115,7 +115,8 @@ def site_data(
             names += [DOCTOR] if has_doctor else []
             offered.append(_stack(stack, [shown[pin] for pin in pins], names, index))
         elif not stack.record:
-            missing.append({"name": stack.name, "title": stack.title})
+            parts = list(_parts(stack))
+            missing.append({"name": stack.name, "title": stack.title, "parts": parts, "overlays": stack.overlays})
     others = []
     for pin, wheel in shown.items():
         if not wheel["stacks"]:
@@ -132,7 +133,7 @@ def site_data(
 
 
 def _pins(stack: Stack, folders: Sequence[Path], known: dict[str, Any]) -> list[str]:
-    """Return the pins of a stack's wheels, the one to ask for last; none where the stack cannot be installed."""
+    """Return the pins of a stack's wheels, the one to ask for last; none if the stack cannot be installed."""
     for folder in folders:
         file = folder / constraints_name(stack.name)
         if stack.record or not file.is_file():

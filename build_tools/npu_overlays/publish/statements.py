@@ -42,7 +42,7 @@ def _differing(subjects: Mapping[str, str], digests: Mapping[str, str]) -> list[
 
 
 def _subjects(statement: Path) -> dict[str, str] | None:
-    """Return the sha256 that a statement gives of files by their names; None where it is no statement."""
+    """Return the sha256 that a statement gives of files by their names; None if it is no statement."""
     try:
         return {one["name"]: one["digest"]["sha256"] for one in json.loads(statement.read_bytes())["subject"]}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

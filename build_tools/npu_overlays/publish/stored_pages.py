@@ -1,4 +1,4 @@
-"""Stored pages: the folder of an index → its pages, each merged from both of its forms, whoever wrote them."""
+"""Stored pages: the folder of an index → its pages, each merged from both of its forms, from any author."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def files_of(page: ProjectPage) -> dict[str, bytes]:
 
 
 def read_page(folder: Path) -> StoredPage:
-    """Return the page of a project; raises `OutputError` where one of its forms cannot be parsed.
+    """Return the page of a project; raises `OutputError` if one of its forms cannot be parsed.
 
     A yank that a person wrote into one form alone counts in both.
     """
@@ -93,7 +93,7 @@ def _merged(json: ProjectPage, html: ProjectPage) -> ProjectPage:
 
 
 def read_root(folder: Path) -> RootPage:
-    """Return the page of all projects; raises `OutputError` where it cannot be parsed."""
+    """Return the page of all projects; raises `OutputError` if it cannot be parsed."""
     html = _html_page(folder / HTML, _text(folder / HTML))
     links = {text or attributes["href"]: attributes for text, attributes in html.anchors}
     text = _text(folder / JSON)
@@ -102,7 +102,7 @@ def read_root(folder: Path) -> RootPage:
 
 
 def _html_page(file: Path, text: str) -> html_pages.HtmlPage:
-    """Return the parts of an HTML page; raises `OutputError` where it is of another standard or has other text."""
+    """Return the parts of an HTML page; raises `OutputError` if it is of another standard or has other text."""
     page = _parsed(file, lambda: html_pages.read(text))
     if page.other_text:
         what = f"shows more than the links of an index, which would be lost: {shorten(page.other_text, 60)!r}"
@@ -112,7 +112,7 @@ def _html_page(file: Path, text: str) -> html_pages.HtmlPage:
 
 
 def _text(file: Path) -> str:
-    """Return the text of a page, empty where there is none."""
+    """Return the text of a page, or an empty text."""
     try:
         return file.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):

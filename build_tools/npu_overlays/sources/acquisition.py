@@ -1,7 +1,7 @@
 """Acquisition: a pin → the pinned upstream files as a `SourceTree`, fetched once and kept in a local cache.
 
-Three kinds of source give the same bytes: a git repository (vouched for by
-the commit id), a release archive (by its sha256) and a clone the user names.
+Three kinds of source give the same bytes: a git repository (checked by the commit id), a release archive (by its
+sha256) and a clone the user names.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def acquire(  # noqa: PLR0913  # each says another thing of where to look
 
     Args:
         pin: what to get.
-        mode: ``git`` or ``archive`` for only that kind; ``auto`` for git and, where no repository
-            has the commit, the archives. A commit that is in the cache is taken from there; else git is asked
-            each time, but for repositories that left a connection unanswered in the last ten minutes.
+        mode: ``git`` or ``archive`` for only that kind; ``auto`` for git and, if no repository has the commit, the
+            archives. A commit in the cache is used; else git is asked each time, except repositories that left a
+            connection unanswered in the last ten minutes.
         local: a clone of the user's to take the commit from, instead of any repository or archive.
         cache: the cache folder, instead of `cache_root`.
         progress: told, in one line each, what is being waited for.
-        read: whether what is shipped is read at once; else a commit's files are read when they are asked for, and the
-            cache may have lost them by then.
+        read: whether shipped files are read at once; else they are read on demand, and the cache may have lost them by
+            then.
 
     Raises:
         SourceError: the pin cannot be acquired; lists what was tried and what to try next.
@@ -92,7 +92,7 @@ def acquire(  # noqa: PLR0913  # each says another thing of where to look
 
 
 def git_answers(pin: Pin, *, cache: Path | None = None, progress: Progress = _silent) -> bool:
-    """Return whether `acquire` would have the commit itself, which is in the cache afterwards.
+    """Return whether `acquire` would get the commit itself, and fetch it into the cache.
 
     Args:
         pin: what to get.
@@ -113,7 +113,7 @@ def git_answers(pin: Pin, *, cache: Path | None = None, progress: Progress = _si
 
 
 def kept_commit(commit_id: str, cache: Path | None = None) -> Path:
-    """Return the bare repository in the cache that holds a commit which `acquire` returned the files of."""
+    """Return the bare repository in the cache that holds an acquired commit."""
     return commits.kept((cache or cache_root()).absolute(), commit_id)
 
 
@@ -128,7 +128,7 @@ def ask_again(cache: Path | None = None) -> None:
 
 
 def _release(pin: Pin, mode: Mode, local: Path | None, folder: Path, progress: Progress) -> SourceTree:
-    """Return the files of a pin that is a release archive alone."""
+    """Return the files of a pin without a commit."""
     if local is not None or mode == "git":
         what = "only a release archive is pinned, no commit that a repository could be asked for"
         named = f"--upstream and {clone_variable(pin.project)}" if local else "--source git"
@@ -138,7 +138,7 @@ def _release(pin: Pin, mode: Mode, local: Path | None, folder: Path, progress: P
 
 
 def sources_of(pin: Pin, mode: Mode = "auto") -> Iterator[Source]:
-    """Yield what may be recorded of a build from a pin, the best source first."""
+    """Yield the sources that a build from a pin may record, the best first."""
     if pin.commit and mode != "archive":
         yield Source(kind="git", repository=pin.repository, commit=pin.commit)
     if mode != "git":
@@ -156,7 +156,7 @@ def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Prob
     if not pin.archives:
         what, fix = "no release archive is pinned", "leave out --source archive"
         problems.append(Problem(where=commits.where(pin), what=what, fix=fix))
-    # Where a release is all that is pinned, there is no other way than to mend what was said.
+    # If only a release is pinned, the only remedy is to fix what the errors name.
     raise SourceError((*problems, _next(pin, archives_failed=True)) if pin.commit else problems)
 
 

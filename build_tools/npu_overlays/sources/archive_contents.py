@@ -41,10 +41,10 @@ def read(archive: bytes, name: str, homes: Homes, *, alone: bool = False) -> Unp
         archive: its bytes.
         name: its file name, which says whether it is a wheel.
         homes: the shipped folders of the repository, and the folder of a wheel that holds each.
-        alone: whether it stands in for no commit, in which licence files may lie among the shipped ones.
+        alone: whether no commit is pinned, whose licence files may lie among the shipped ones.
 
     Raises:
-        SourceError: it is truncated, holds unsafe paths, links or none of the packages.
+        SourceError: it is truncated, has unsafe paths or links, or lacks the packages.
     """
     try:
         members = read_archive(archive, name)
@@ -65,7 +65,7 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def list_files(archive: bytes, name: str) -> dict[str, bytes]:
-    """Return what an archive holds: of a wheel all it installs, of an sdist what its one folder holds.
+    """Return the files that a wheel installs, or those in an sdist's one folder.
 
     Raises:
         SourceError: it cannot be read, or holds what cannot be unpacked.
@@ -94,7 +94,7 @@ def _refuse(paths: Iterable[str]) -> None:
 
 
 def _held(members: list[ArchiveMember], *, wheel: bool) -> str:
-    """Return what to do, by what the archive holds instead: an sdist has everything in one more folder."""
+    """Return what to do, given the archive's actual content: an sdist has everything one folder deeper."""
     modules: list[str] = []
     for member in members:
         path = member.path if wheel else member.path.partition("/")[2]
@@ -147,7 +147,7 @@ def _sort_wheel(name: str, members: list[ArchiveMember], homes: Homes, *, alone:
 
 
 def _licences(info: Mapping[str, ArchiveMember]) -> dict[str, ArchiveMember]:
-    """Return the licence files in a wheel's metadata folder; older wheels have no folder of their own for them."""
+    """Return the licence files in a wheel's metadata folder; older wheels have no separate folder for them."""
     found = {path: member for path, member in info.items() if is_licence(path)}
     return found | _below("licenses", info)
 

@@ -1,7 +1,6 @@
 """Archive files: a wheel or an sdist → its regular files; anything else in it is refused.
 
-They are read as streams, and no further than a limit: a small file can unpack
-to more than the machine holds.
+They are read as streams, up to a limit: a small archive can unpack to more than the machine's memory.
 """
 
 from __future__ import annotations
@@ -54,21 +53,21 @@ class ArchiveMember:
 
 
 class _Budget:
-    """How much may still be unpacked of an archive."""
+    """How many bytes of an archive may still be unpacked."""
 
     def __init__(self, packed: int) -> None:
         self._limit = min(packed * _RATIO + _SLACK, _MOST)
         self._left = self._limit
 
     def spend(self, chunk: bytes) -> bytes:
-        """Return `chunk`; raises `ArchiveError` where it is too much."""
+        """Return `chunk`; raises `ArchiveError` if it exceeds the limit."""
         self._left -= len(chunk)
         if self._left < 0:
             raise ArchiveError(f"unpacks to more than {self._limit >> 20} MiB, which is out of proportion")
         return chunk
 
     def read(self, stream: IO[bytes]) -> bytes:
-        """Return all that is left of `stream`."""
+        """Return the rest of `stream`."""
         content = bytearray()
         while chunk := stream.read(_CHUNK):
             content += self.spend(chunk)
@@ -76,7 +75,7 @@ class _Budget:
 
 
 class _Metered(gzip.GzipFile):
-    """A compressed stream that counts what is read from it."""
+    """A compressed stream that counts the bytes read."""
 
     def __init__(self, archive: IO[bytes], budget: _Budget) -> None:
         super().__init__(fileobj=archive)
@@ -89,7 +88,7 @@ class _Metered(gzip.GzipFile):
 def place_of(path: str) -> str:
     """Return the place of a wheel's file: below the library folder, or below `SCHEMES` by the kind of place.
 
-    A wheel's own folder for the second kind has the distribution's name and version in its name.
+    The wheel's folder for the second kind is named after the distribution and its version.
     """
     top, _, rest = path.partition("/")
     if not top.endswith(SCHEMES):
@@ -115,7 +114,7 @@ def read_archive(archive: bytes, name: str, wanted: Callable[[str], bool] = bool
 
 
 def core_metadata(file: Path) -> bytes:
-    """Return the core metadata of a wheel, or of an sdist (``.tar.gz``); all of it is unpacked, and nothing else kept.
+    """Return the core metadata of a wheel or sdist (``.tar.gz``); unpacks the whole archive and keeps nothing else.
 
     Raises:
         ArchiveError: it is broken, holds links, or no core metadata, or several.
@@ -136,9 +135,9 @@ def core_metadata(file: Path) -> bytes:
 
 
 def unaccounted(file: Path) -> int:
-    """Return how many bytes of a readable zip file belong to none of its files; negative where some belong to several.
+    """Return how many bytes of a readable zip file belong to no file; negative if some belong to several.
 
-    Before the first file, between two, and after the end there may be anything, which no reader of the files sees.
+    Such bytes can hide before, between and after the files, where no reader looks.
     """
     content = file.read_bytes()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

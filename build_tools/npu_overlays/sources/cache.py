@@ -1,11 +1,10 @@
 """The cache folder: work is done in a temporary folder inside it and published whole by one rename.
 
-It holds a bare repository for each commit (``commits/<id>.git``) and the
-release archives by digest (``archives/<sha256>``): both are checked against
-their own names whenever they are read. Any of it may be removed at any time.
+It holds a bare repository for each commit (``commits/<id>.git``) and the release archives by digest
+(``archives/<sha256>``): both are checked against their names at each read. Anything in it may be removed at any time.
 
-Right without locks: whoever renames first wins and everybody uses that
-result. The lock only spares several processes the same download.
+It needs no locks to be correct: the first process that renames wins, and all use its result. The lock only spares
+several processes the same download.
 """
 
 from __future__ import annotations
@@ -64,13 +63,13 @@ def unusable(cache: Path, what: str) -> OutputError:
 
 @contextmanager
 def workspace(cache: Path) -> Iterator[Path]:
-    """Give a new folder on the cache's own file system; it is gone afterwards, if only by the next that is made."""
+    """Give a new folder on the cache's own file system; it is removed afterwards, at the latest by the next call."""
     with scratch(room(cache, "tmp")) as work:
         yield work
 
 
 def publish(cache: Path, made: Path, destination: Path) -> None:
-    """Rename a file or folder to `destination`; where another process put a folder there, leave that."""
+    """Rename a file or folder to `destination`; if another process put a folder there, keep that."""
     room(cache, destination.parent.name)
     close(made, cache)
     try:
@@ -81,7 +80,7 @@ def publish(cache: Path, made: Path, destination: Path) -> None:
 
 
 def room(cache: Path, name: str) -> Path:
-    """Return a folder of the cache; it is made, and the cache with it, where it is not there."""
+    """Return a folder of the cache, created if necessary."""
     if not cache.exists():
         cache.mkdir(parents=True, exist_ok=True)
         cache.chmod(0o755)
@@ -94,7 +93,7 @@ def room(cache: Path, name: str) -> Path:
 
 
 def close(entry: Path, cache: Path) -> None:
-    """Let others than the user write to an entry, and to all in it, no more than to the cache, whatever the umask."""
+    """Give others no more write access to an entry than to the cache itself, for any umask."""
     forbidden = 0o002 if cache.stat().st_mode & stat.S_IWGRP else 0o022
     for path in (entry, *entry.rglob("*")):
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -103,7 +102,7 @@ def close(entry: Path, cache: Path) -> None:
 
 
 def discard(cache: Path, entry: Path) -> None:
-    """Remove a damaged entry: out of sight in one step, then deleted."""
+    """Remove a damaged entry: rename it in one step, then delete it."""
     with using(cache), workspace(cache) as work, suppress(FileNotFoundError):
         entry.rename(work / "discarded")
 

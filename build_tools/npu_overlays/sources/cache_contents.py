@@ -1,6 +1,6 @@
 """Cache contents: the cache folder → its entries, and their removal.
 
-Only what the cache itself names is touched: somebody may have pointed it at a folder that holds other things too.
+Only entries with names of the cache are touched: its folder may contain other things too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Holding:
 
 
 def holdings(cache: Path) -> list[Holding]:
-    """Return what the cache holds, the largest first; raises `OutputError` where it cannot be read."""
+    """Return what the cache holds, the largest first; raises `OutputError` if it cannot be read."""
     found: list[Holding] = []
     with caching.using(cache):
         for kind, room, name in _ROOMS:
@@ -58,7 +58,7 @@ def holdings(cache: Path) -> list[Holding]:
 
 
 def places(pin: Pin, cache: Path) -> set[Path]:
-    """Return where the cache keeps what a pin names, whether it is there or not."""
+    """Return where the cache keeps a pin's sources, whether or not they exist."""
     found: set[Path] = set()
     identities = [one.sha256 for one in pin.archives]
     for sha256 in identities:
@@ -75,7 +75,7 @@ def places(pin: Pin, cache: Path) -> set[Path]:
 
 
 def give_back(cache: Path, gone: Iterable[Holding]) -> None:
-    """Remove holdings; what a build of that moment needs of them is fetched again.
+    """Remove holdings; a running build fetches again what it needs.
 
     Raises:
         OutputError: one cannot be removed, or others can write to it.

@@ -1,10 +1,8 @@
 """Cache trust: a place in the cache → an error if another user could change it, or it leads elsewhere.
 
-What is read from the cache is checked against the pin each time; the guard
-keeps git away from a repository that others prepared, and our own writing
-away from their folders. Trusted are the user, root, and where the cache folder
-itself may be written by a group the user is in (a site's shared cache: made
-so on purpose, for this tool never makes it so), that group.
+Bytes from the cache are checked against the pin each time. This guard keeps git away from repositories that others
+prepared, and our writes away from their folders. Trusted are the user, root, and the group that may write to the cache
+folder itself, if the user is in it: a site's shared cache, which this tool never sets up by itself.
 """
 
 from __future__ import annotations
@@ -43,14 +41,14 @@ class _Trust:
 
 
 def check(cache: Path, *places: Path) -> None:
-    """Check the cache folder and some places in it, with the folders between and all that lies below.
+    """Check the cache folder and some places in it, with the folders between and everything below.
 
     Args:
         cache: the cache folder; it may be absent, or itself be reached through links.
-        places: files or folders below it; those that are absent are no fault.
+        places: files or folders below it; absent ones are no error.
 
     Raises:
-        OutputError: names each that is not safe, and the command that mends it.
+        OutputError: names each unsafe place, and the command that fixes it.
     """
     if not cache.exists():
         return
@@ -81,6 +79,6 @@ def _fix(path: Path, fault: str, cache: Path) -> str:
     name = shlex.quote(str(path))
     if fault.startswith("can be written"):
         return f"chmod go-w {name}"
-    if path == cache.resolve():  # whatever it is, /dev/null maybe: not ours to have removed
+    if path == cache.resolve():  # another kind of file, perhaps /dev/null: we must not remove it
         return f"set {VARIABLE} to a folder of your own"
     return f"look at it, then rm -r {name}"

@@ -1,9 +1,8 @@
 """Commits: a pin → exactly the blobs of its commit; or a tag → the id of the commit it names.
 
-The commit is fetched into a bare repository that stays in the cache, and its
-blobs are read from the object database. Nothing is ever checked out, so
-hooks, filters, line-ending conversion, submodules and export-ignore have no
-part in it. The user's own git configuration decides how a URL is reached.
+The commit is fetched into a bare repository that stays in the cache, and its blobs are read from the object database.
+Nothing is checked out, so hooks, filters, line-ending conversion, submodules and export-ignore have no effect. The
+user's git configuration decides how a URL is reached.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from npu_overlays.sources.tree import FileEntry, Source, SourceTree
 
 
 def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route, read: bool = True) -> SourceTree:
-    """Return the pinned commit's files from the cache, fetching it first where it is not there.
+    """Return the pinned commit's files from the cache, fetching it first if necessary.
 
     Args:
         pin: the pinned commit.
@@ -36,7 +35,7 @@ def acquire(pin: Pin, *, cache: Path, progress: Progress, route: Route, read: bo
         read: whether shipped files are read at once, so that they stay available if the cache is removed.
 
     Raises:
-        SourceError: the commit cannot be fetched (then an `UnreachableError`) or holds what cannot be built from.
+        SourceError: the commit cannot be fetched (then an `UnreachableError`) or holds paths that cannot be built from.
         OutputError: the cache cannot be read or written, or holds what others can write.
     """
     with caching.using(cache):
@@ -67,7 +66,7 @@ def holds(pin: Pin, cache: Path) -> bool:
 
 
 def where(pin: Pin) -> str:
-    """Return how a pin is called in messages."""
+    """Return the name of a pin in messages."""
     return f"{pin.project} {pin.commit or pin.short}"
 
 
@@ -88,7 +87,7 @@ def _read(pin: Pin, cache: Path, *, read: bool) -> SourceTree:
     source = Source(kind="git", repository=pin.repository, commit=pin.commit)
     members = kept_members(source, pin, cache) if read else None
     entries: dict[str, FileEntry] = {}
-    first: list[str] = []  # the packages, and what upstream says of itself beside them
+    first: list[str] = []  # the packages, and upstream's files about itself beside them
     for item in listed:
         if item.regular:
             entries[item.path] = FileEntry(blob=item.blob, executable=item.executable)
@@ -116,7 +115,7 @@ def find_tagged(pin: Pin, *, clone: Path | None, cache: Path, progress: Progress
 
     Args:
         pin: names the repository and the tag.
-        clone: a clone of the user's to look in instead.
+        clone: a clone of the user's to use instead.
         cache: the cache folder.
         progress: called with a line about what is being waited for.
 

@@ -1,13 +1,10 @@
-"""Deflated members: a file's bytes → how a wheel holds them; those of upstream's files stay in the cache.
+"""Deflated members: a file's bytes → their deflated form in a wheel; those of upstream's files are cached.
 
-To deflate a whole upstream takes as long as all else of a build together, and
-nearly all of it is the same every time. So one file of the cache holds the
-shipped files of one upstream, deflated (``members/<id>-<packages>``): a line
-with the digest of all that follows, a line of JSON that says of each, by git's
-id, its checksum, its size, its sha256 and its deflated size, and then those
-bytes. One that is not what its digest says is made anew, and so is one that
-holds anything but the files git's ids name. Which zlib deflated belongs to the
-name, for others write other bytes.
+Deflating a whole upstream takes as long as the rest of a build, and nearly all of it is the same every time. So a cache
+file (``members/<id>-<packages>``) holds one upstream's shipped files, deflated: a line with the digest of what follows;
+a line of JSON with each file's checksum, size, sha256 and deflated size by git's id; then the bytes. A file that does
+not match its digest, or holds other files than git's ids name, is written again. The name includes the version of zlib,
+since versions write different bytes.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ class DeflatedMember:
 
 
 def deflated(content: bytes) -> DeflatedMember:
-    """Return what hatchling's wheels hold of a file: zlib's default level, without a header."""
+    """Return a file deflated as in hatchling's wheels: zlib's default level, without a header."""
     made = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS)
     stream = made.compress(content) + made.flush()
     return DeflatedMember(zlib.crc32(content), len(content), hashlib.sha256(content).hexdigest(), stream)
@@ -59,11 +56,11 @@ def inflated(member: DeflatedMember) -> bytes:
 
 
 class Inflated(Mapping[str, bytes]):
-    """The content of a tree's files by path, inflated when it is asked for: deflated it takes a fifth of the memory.
+    """The content of a tree's files by path, inflated on demand: deflated, it takes a fifth of the memory.
 
     Args:
         entries: every file of the tree.
-        members: the shipped ones by git's id, all of them found to be what the ids name.
+        members: the shipped ones by git's id, already checked against the ids.
         others: the content of the files that are not shipped.
     """
 
@@ -88,10 +85,10 @@ class Inflated(Mapping[str, bytes]):
 
 
 def upstream_members(tree: SourceTree, pin: Pin) -> Mapping[str, DeflatedMember]:
-    """Return the shipped files of an upstream by git's id, from the cache where it has them; raises `OutputError`.
+    """Return the shipped files of an upstream by git's id, cached if possible; raises `OutputError`.
 
-    A cache that cannot be written is no obstacle; one that others can write is an error. Of files that the tree in the
-    cache did not have, nothing is returned.
+    A cache that cannot be written is not an error; one that others can write is. Files that the cached tree lacks are
+    left out.
     """
     if isinstance(tree.content, Inflated):
         return tree.content.members
@@ -107,9 +104,9 @@ def upstream_members(tree: SourceTree, pin: Pin) -> Mapping[str, DeflatedMember]
 
 
 def kept_members(source: Source, pin: Pin, cache: Path) -> dict[str, DeflatedMember] | None:
-    """Return the shipped files of an upstream by git's id, as the cache has them; raises `OutputError`.
+    """Return the cached shipped files of an upstream by git's id; raises `OutputError`.
 
-    None where it has them not, or others than git's ids name.
+    None if they are not cached, or do not match git's ids.
     """
     file = kept(cache, source.sha256 or source.commit, pin)
     check(cache, file)
@@ -121,48 +118,48 @@ def kept_members(source: Source, pin: Pin, cache: Path) -> dict[str, DeflatedMem
 
 
 def _holds(blob: str, member: DeflatedMember) -> bool:
-    """Return whether a member is the file of git's id: what is shipped is what the commit names, whoever kept it."""
+    """Return whether a member's bytes match git's id: only what the commit names is shipped."""
     content = inflated(member)
     said = (member.checksum, member.size, member.sha256)
     return said == (zlib.crc32(content), len(content), hashlib.sha256(content).hexdigest()) and blob_id(content) == blob
 
 
 def keep(cache: Path, file: Path, content: bytes) -> None:
-    """Put a file into the cache; that it cannot be written is no obstacle."""
+    """Put a file into the cache; a cache that cannot be written is not an error."""
     with suppress(OutputError), caching.using(cache), caching.workspace(cache) as work:
         (work / "made").write_bytes(content)
         caching.publish(cache, work / "made", file)
 
 
 def kept(cache: Path, identity: str, pin: Pin) -> Path:
-    """Return where the cache keeps the shipped files of a commit or archive, deflated by the zlib at hand."""
+    """Return where the cache keeps the shipped files of a commit or archive, deflated by this zlib."""
     names = "\n".join([_LAYOUT, zlib.ZLIB_RUNTIME_VERSION, *sorted(pin.packages)])
     return cache / "members" / f"{identity}-{hashlib.sha256(names.encode()).hexdigest()[:12]}"
 
 
 def kept_merged(cache: Path, identity: str, overlay: str, key: str) -> Path:
-    """Return where the cache keeps what was merged of an overlay.
+    """Return where the cache keeps an overlay's merged files.
 
     Args:
         cache: the cache folder.
         identity: of upstream: the commit id, or the archive's sha256.
         overlay: its name.
-        key: a digest of all else that was used.
+        key: a digest of every other input.
     """
     name = hashlib.sha256(overlay.encode("utf-8", "surrogateescape")).hexdigest()
     return cache / "merged" / f"{identity}-{name[:8]}-{key[:24]}"
 
 
 def forget_older(file: Path) -> None:
-    """Remove what was merged of the same overlay and upstream before, but for the last few."""
+    """Remove earlier merges of the same overlay and upstream, except the last few."""
     with suppress(OSError):  # somebody else's cache, or somebody removes them now
         others = sorted(file.parent.glob(f"{file.name.rpartition('-')[0]}-*"), key=lambda one: one.stat().st_mtime)
         for older in others[:-_REMEMBERED]:
             older.unlink(missing_ok=True)
 
 
-def packed(said: Any, members: Mapping[str, DeflatedMember]) -> bytes:  # whatever JSON holds
-    """Return members, and what else is said, as one file that vouches for itself."""
+def packed(said: Any, members: Mapping[str, DeflatedMember]) -> bytes:  # any JSON value
+    """Return members and further data as one file with its own digest."""
     index = {name: (one.checksum, one.size, one.sha256, len(one.deflated)) for name, one in members.items()}
     stated = json.dumps({"said": said, "members": index}).encode()
     content = b"\n".join([stated, b"".join(one.deflated for one in members.values())])
@@ -170,7 +167,7 @@ def packed(said: Any, members: Mapping[str, DeflatedMember]) -> bytes:  # whatev
 
 
 def unpacked(content: bytes) -> tuple[Any, dict[str, DeflatedMember]]:
-    """Return what `packed` was given; raises `ValueError` where the bytes are not what it returned."""
+    """Return the arguments of `packed`, given its result; raises `ValueError` for other bytes."""
     view, end = memoryview(content), content.find(b"\n")
     if hashlib.sha256(view[end + 1 :]).hexdigest().encode() != content[:end]:
         msg = "another content than its digest says"

@@ -1,9 +1,8 @@
-"""Downloads: a pinned archive → its bytes, had from where the user's own pip would look for it.
+"""Downloads: a pinned archive → its bytes, from the places where the user's own pip looks.
 
-No host is named here. Which index, mirror, proxy or folder serves the archive
-is what ``pip config`` and the ``PIP_*`` variables say; the pinned digest says
-whether it is the right one. pip itself does not fetch it: it would run the
-setup.py of an sdist, and refuses wheels for another Python or platform.
+No host is named here. ``pip config`` and the ``PIP_*`` variables choose the index, mirror, proxy or folder; the pinned
+digest verifies the archive. pip itself does not fetch it: it would run the setup.py of an sdist, and refuses wheels for
+another Python or platform.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def explained(error: Exception) -> str:
-    """Return what an index that failed said, without credentials."""
+    """Return the message of an index that failed, without credentials."""
     import httpx2  # noqa: PLC0415  # as above
 
     if isinstance(error, httpx2.TimeoutException):
@@ -120,7 +119,7 @@ def explained(error: Exception) -> str:
 
 @contextmanager
 def noted() -> Iterator[list[str]]:
-    """Collect what `unearth` says in its log of pages it could not read; that there is none of a project is no such."""
+    """Collect the warnings in `unearth`'s log about pages it could not read; a missing project page is not one."""
     notes: list[str] = []
 
     class Handler(logging.Handler):

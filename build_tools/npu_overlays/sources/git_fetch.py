@@ -53,14 +53,14 @@ def fetch(pin: Pin, *, cache: Path, destination: Path, route: Route, progress: P
     """Fetch the pinned commit, depth 1, and publish the bare repository that holds it.
 
     Args:
-        pin: the commit, and its tag where a server only gives out tags.
+        pin: the commit, and its tag, for servers that only give out tags.
         cache: the cache folder.
         destination: where to publish, below `cache`.
         route: which repositories to ask, and how.
-        progress: told which URL is asked.
+        progress: called with the URL in use.
 
     Raises:
-        UnreachableError: no URL had it; lists what each said.
+        UnreachableError: no URL had it; lists their answers.
         SourceError: one of them has another commit under the pinned tag.
     """
     problems: list[Problem] = []
@@ -97,7 +97,7 @@ def _not_asked(shown: str, ago: float) -> Problem:
 
 
 class FetchProgress:
-    """Tells what git says, or that it says nothing, every few seconds; `patience` is for how long it may."""
+    """Reports git's output, or its silence, every few seconds; `patience` limits the silence."""
 
     def __init__(self, pin: Pin, url: str, progress: Progress) -> None:
         self.patience = wait_for(url)
@@ -106,7 +106,7 @@ class FetchProgress:
         self._last = time.monotonic()
 
     def __call__(self, line: str, silence: float) -> None:
-        """Tell the last line, or since when there was none."""
+        """Report the last line, or how long there was none."""
         now = time.monotonic()
         if now - self._last < _TOLD:
             return
@@ -117,7 +117,7 @@ class FetchProgress:
 
 
 def init_bare(repository: Path, cache: Path) -> None:
-    """Make an empty bare repository; raises `UnreachableError` where git cannot."""
+    """Make an empty bare repository; raises `UnreachableError` if git cannot."""
     try:
         git.alone("init", "--quiet", "--bare", "--template=", "--object-format=sha1", str(repository))
     except process.ProcessError as error:
@@ -152,7 +152,7 @@ def _git(repository: Path, *arguments: str) -> bytes:
 
 
 def fetch_ref(repository: Path, url: str, wanted: str, route: Route, told: FetchProgress) -> None:
-    """Fetch one commit, by its id or a reference, without what led there; raises `ProcessError`."""
+    """Fetch one commit, by its id or a reference, without its history; raises `ProcessError`."""
     options = ("--progress", "--force", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
     git.watched(
         *(f"--git-dir={repository}", "fetch", *options, "--", url, wanted),

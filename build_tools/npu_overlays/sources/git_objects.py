@@ -1,8 +1,7 @@
 """Git objects: a bare repository and a commit id → the commit's files, every byte of them checked against that id.
 
-Git ids are digests of digests: the commit's id covers its tree, a tree's id
-the ids in it, a blob's id its bytes. All are computed here, from the bytes git
-hands out, so the repository in the cache vouches for nothing.
+Git ids are digests of digests: the commit's id covers its tree, a tree's id the ids in it, a blob's id its bytes. All
+are computed here from the bytes git returns, so the repository in the cache need not be trusted.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ class Blobs(Mapping[str, bytes]):
     Args:
         repository: holds them.
         ids: the blob id of every path.
-        first: the paths to read at once; the others are read together when one of them is asked for.
+        first: the paths to read at once; the others are read together, when the first of them is needed.
         damaged: returns the error to raise for an object that cannot be read.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Histories: an upstream's repository and names of revisions → a bare repository in the cache with all that led there.
+"""Histories: an upstream's repository and names of revisions → a bare repository in the cache with their histories.
 
-A build needs one commit; a comparison needs those in between. They are fetched when they are asked for, from the same
-places, and stay in the cache.
+A build needs one commit; a comparison needs those in between. They are fetched on demand, from the same places, and
+stay in the cache.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from npu_overlays.sources.silent_hosts import wait_for
 _TIMEOUT = 60 * 60
 _ID = re.compile(r"[0-9a-f]{7,40}")
 _KEPT = "refs/histories/"
-# What git says of a name that is not in a repository that it reached.
+# Git's message about a name that a reached repository lacks.
 _LACKS = "couldn't find remote ref"
 
 
@@ -76,7 +76,7 @@ def _init(cache: Path, folder: Path) -> None:
 
 
 def _missing(revision: str, urls: list[str], said: Mapping[str, str], project: str) -> Problem:
-    """Return that a revision was not had, why in git's words, and whether the repositories were reached at all."""
+    """Return an error for a missing revision, with git's words, and whether any repository was reached."""
     asked: list[str] = []
     unreached: list[str] = []
     for url in urls:
@@ -91,9 +91,9 @@ def _missing(revision: str, urls: list[str], said: Mapping[str, str], project: s
 
 
 def _found(folder: Path, revision: str, urls: list[str], progress: Progress, said: dict[str, str]) -> str:
-    """Return the commit that a revision names, fetched where it is not there; a name may mean another one each day.
+    """Return the commit that a revision names, fetched if necessary; a branch may move every day.
 
-    What git says where it fetches nothing goes into `said`, by the repository.
+    Git's messages about failed fetches go into `said`, by repository.
     """
     # Servers give out names and whole ids; a short id is part of what leads to the newest commit, if anything.
     wanted_names = [revision]
@@ -127,7 +127,7 @@ def _fetched(folder: Path, url: str, wanted: str, progress: Progress, said: dict
         said[url] = headline(error.output or str(error))
         progress(f"{shown}: {said[url]}")
         return False
-    # It answers, whatever it said of another name: of an id that it lacks it says so in words of its own.
+    # The repository answers, even if another name failed: for an id that it lacks it has another message.
     said.pop(url, None)
     return True
 

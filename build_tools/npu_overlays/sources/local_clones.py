@@ -31,7 +31,7 @@ def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress, read: bool
         read: whether what is shipped is read at once.
 
     Raises:
-        SourceError: no repository there, the commit not in it, or a work tree that differs from it.
+        SourceError: there is no repository, it lacks the commit, or its work tree differs.
     """
     top, bare = _repository(path.absolute(), pin.project)
     if not _holds(top, pin.commit):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # As pip has it: a later section wins over an earlier one.
 _SECTIONS = ("global", "download", ":env:")
 _LINE = re.compile(r"(?P<section>:env:|[\w-]+)\.(?P<key>[\w-]+)=(?P<value>.*)")
-# What pip says of a value that an option does not take.
+# Pip's message about an invalid value of an option.
 _OPTION = re.compile(r"\boption ([\w-]+):")
 _YES = ("1", "true", "yes", "y", "t", "on")
 _NO = ("", "0", "false", "no", "n", "f", "off")
@@ -43,16 +43,16 @@ class Index:
     session: PyPIClient  # fetches from there
 
     def links(self, distribution: str) -> Iterator[Link]:
-        """Yield the files it has of a distribution, for whatever Python and platform."""
+        """Yield its files of a distribution, for any Python and platform."""
         return (found.link for found in self.finder.find_all_packages(distribution, allow_yanked=True))
 
 
 @contextmanager
 def indexes(wanted: str) -> Iterator[list[Index]]:
-    """Give what pip would look through, folders first; raises `SourceError` where its configuration cannot be read.
+    """Give the indexes and folders of pip, folders first; raises `SourceError` if its configuration cannot be read.
 
     Args:
-        wanted: what they are asked for, for the error's message.
+        wanted: what is looked for, for messages.
     """
     from unearth import PackageFinder  # noqa: PLC0415  # 0.2 s, and of use only for what is not in the cache
 
@@ -72,7 +72,7 @@ def indexes(wanted: str) -> Iterator[list[Index]]:
 
 
 def _refuse_wrong(settings: Mapping[str, str]) -> None:
-    """Refuse settings that pip does not take either, by the names of their variables."""
+    """Refuse settings that pip refuses too, by the names of their variables."""
     no_index, timeout = settings.get("no-index", ""), _timeout(settings)
     problems = []
     if no_index.lower() not in (*_YES, *_NO):

@@ -19,7 +19,7 @@ def clone_variable(project: str) -> str:
 
 
 def version_of(text: str) -> Version | None:
-    """Return the version that a text is; None where it is none."""
+    """Return a text as a version; None if it is not valid."""
     try:
         return Version(text)
     except InvalidVersion:
@@ -27,7 +27,7 @@ def version_of(text: str) -> Version | None:
 
 
 def home_of(path: str, name: str) -> str:
-    """Return the place in a wheel of a folder or module that is imported by a dotted name."""
+    """Return the place in a wheel of a folder or module with this dotted name."""
     return name.replace(".", "/") + (".py" if path.endswith(".py") else "")
 
 
@@ -61,16 +61,16 @@ class Pin:
 
     @property
     def short(self) -> str:
-        """What overlay folders are named by: the first seven digits of the commit, or the release's version."""
+        """The pin's part of folder names: the first seven digits of the commit, or the release's version."""
         return self.commit[:7] or (self.archives[0].version if self.archives else "")
 
     @property
     def identity(self) -> str:
-        """What is pinned, for locks and messages: the commit, or the digest of the one archive."""
+        """The identity of the pin in locks and messages: the commit, or the digest of the one archive."""
         return self.commit or (f"sha256:{self.archives[0].sha256}" if self.archives else "")
 
     def import_name(self, path: str) -> str:
-        """Return the dotted name by which a shipped path is imported; empty where the path shows it."""
+        """Return the configured import name of a shipped path; empty if the path itself shows it."""
         return dict(self.imports).get(path, "").removesuffix(".py").replace("/", ".")
 
     @cached_property
@@ -81,11 +81,11 @@ class Pin:
 
     @cached_property
     def place(self) -> Callable[[str], str]:
-        """Returns where a repository path lies in the wheel, or an empty text where it is not shipped."""
+        """Return the place of a repository path in the wheel, or an empty text if it is not shipped."""
         return cache(self._place)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the fields alone: derived values, such as the cache of places, are not sent to another process."""
+        """Return the fields alone: derived values, such as cached places, are not sent to another process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _place(self, path: str) -> str:

@@ -1,7 +1,7 @@
 """Release archives: a pinned wheel or sdist → its files under their repository paths.
 
-The archive itself is what the cache keeps. It is read anew for each build,
-from the very bytes whose digest was compared with the pinned one.
+The cache keeps the archive itself. Each build reads it again, from the bytes whose digest was compared with the pinned
+one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from npu_overlays.sources.tree import FileEntry, Source, SourceTree, blob_id
 
 
 def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> SourceTree:
-    """Return the files of a pinned archive from the cache, downloading it first where it is not there.
+    """Return the files of a pinned archive from the cache, downloading it first if necessary.
 
     Args:
         pin: the pin, for the repository folders that a wheel's folders stand for.
@@ -51,7 +51,7 @@ def acquire(pin: Pin, archive: Archive, *, cache: Path, progress: Progress) -> S
 
 
 def source_of(pin: Pin, archive: Archive) -> Source:
-    """Return what is recorded of a build from an archive."""
+    """Return the source that a build from an archive records."""
     return Source(
         kind="archive", repository=pin.repository, commit=pin.commit, archive=archive.file, sha256=archive.sha256
     )
@@ -63,7 +63,7 @@ def kept(cache: Path, sha256: str) -> Path:
 
 
 def keep(content: bytes, sha256: str, cache: Path) -> None:
-    """Put an archive into the cache; raises `OutputError` where that cannot be written."""
+    """Put an archive into the cache; raises `OutputError` if that fails."""
     with caching.using(cache), caching.workspace(cache) as work:
         (work / "archive").write_bytes(content)
         caching.publish(cache, work / "archive", kept(cache, sha256))

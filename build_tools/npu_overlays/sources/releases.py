@@ -1,4 +1,4 @@
-"""Releases: a project's name → the files of its newest release, or of another, as the user's indexes have them."""
+"""Releases: a project's name → the files of its newest or a given release, on the user's indexes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ELSEWHERE = 1 << 32
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """One file of a release, and what else the release has."""
+    """One file of a release, and the release's other files."""
 
     archive: Archive  # the file
     content: bytes  # its bytes
@@ -58,25 +58,25 @@ class _File:
 
     @property
     def is_for_here(self) -> bool:
-        """Whether an installer could take it here."""
+        """Whether an installer could use it here."""
         return self.rank[0] < _ELSEWHERE
 
 
 def find_release(  # noqa: PLR0913  # each says another thing of what is looked for
     project: str, version: str, *, cache: Path, progress: Progress, file: str = "", like: str = ""
 ) -> Release:
-    """Return a file of a release that can be pinned, which the cache has afterwards.
+    """Return a file of a release that can be pinned, and put it into the cache.
 
     A wheel for any platform is best, then one for this platform, then an sdist.
 
     Args:
         project: upstream's distribution name.
-        version: of the release; empty for the newest that this Python can run, a final one where there is one.
+        version: of the release; empty for the newest that this Python can run, preferably a final one.
         cache: the cache folder.
-        progress: told which index is asked, and how far it is.
+        progress: called with the index in use, and the download's progress.
         file: name of the file; empty for the best.
-        like: name of a file of another release: a wheel with the same tags is better than all others, and after one
-            that is compiled, a wheel that is compiled is better than one that is not.
+        like: name of a file of another release: a wheel with the same tags is best; if it is compiled, compiled wheels
+            are better than others.
 
     Raises:
         SourceError: no index answers, or none has that release in a form that can be pinned.
@@ -107,7 +107,7 @@ def find_release(  # noqa: PLR0913  # each says another thing of what is looked 
 
 
 def newer_releases(project: str, version: str, *, progress: Progress) -> list[str]:
-    """Return the final releases that installers take here and are newer than a version, oldest first.
+    """Return the final releases newer than a version that installers accept here, oldest first.
 
     Raises:
         SourceError: no index answers, or none has the project.
@@ -121,7 +121,7 @@ def newer_releases(project: str, version: str, *, progress: Progress) -> list[st
 
 
 def _looked_up(project: str, places: Iterable[Index], progress: Progress) -> tuple[list[_File], dict[str, str]]:
-    """Return the files that indexes have of a project, and each index's complaint, which is empty as a rule."""
+    """Return a project's files on the indexes, and each index's error, usually empty."""
     files: list[_File] = []
     answers: dict[str, str] = {}
     ranks = {tag: number for number, tag in enumerate(sys_tags())}
@@ -142,7 +142,7 @@ def _looked_up(project: str, places: Iterable[Index], progress: Progress) -> tup
 
 
 def _tags(file: str) -> frozenset[Tag] | None:
-    """Return the tags of a wheel by its name, none of an sdist; None where the name is that of neither."""
+    """Return the tags in a wheel's name, none for an sdist; None for any other name."""
     try:
         if file.endswith(".whl"):
             return parse_wheel_filename(file)[3]
@@ -153,7 +153,7 @@ def _tags(file: str) -> frozenset[Tag] | None:
 
 
 def _rank(file: str, tags: frozenset[Tag], ranks: dict[Tag, int]) -> tuple[int, ...]:
-    """Return how early an installer takes a file: by its tags, then the latest build first; an sdist last."""
+    """Return an installer's order of preference: by tags, then the latest build; an sdist last."""
     if not tags:
         return (len(ranks),)
     build = parse_wheel_filename(file)[2] or (0, "")
@@ -161,13 +161,13 @@ def _rank(file: str, tags: frozenset[Tag], ranks: dict[Tag, int]) -> tuple[int, 
 
 
 def _order(file: _File, like: frozenset[Tag]) -> tuple[bool, bool, tuple[int, ...]]:
-    """Return how well a file serves as a pin, less is better: with those tags, for any platform, as an installer."""
+    """Return a file's rank as a pin, lowest best: the given tags, then any platform, then an installer's order."""
     is_pure = _PURE in file.tags
     return not like or file.tags != like, is_pure == (bool(like) and _PURE not in like), file.rank
 
 
 def _release(files: Iterable[_File], version: str, file: str) -> list[_File]:
-    """Return the files of the release that is asked for, or of the newest, each once."""
+    """Return the files of the requested or the newest release, each once."""
     every = {one.name: one for one in reversed([*files])}
     if file and not version:
         version = str(every[file].version) if file in every else ""
@@ -181,7 +181,7 @@ def _release(files: Iterable[_File], version: str, file: str) -> list[_File]:
 
 
 def _is_offered(file: _File) -> bool:
-    """Return whether an installer would take a file where nothing but the name is asked for."""
+    """Return whether an installer would choose a file if only the project's name is given."""
     try:
         wanted = SpecifierSet(file.link.requires_python or "")
     except InvalidSpecifier:

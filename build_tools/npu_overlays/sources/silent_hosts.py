@@ -1,7 +1,7 @@
-"""Silent hosts: how long an unanswered connection is waited for, and which addresses left one unanswered lately.
+"""Silent hosts: how long to wait for a connection, and the addresses that recently did not answer.
 
-Only silence is remembered, because only silence costs time: a refusal or an
-unknown host is said at once, so it is asked about each time.
+Only silence is remembered, because only silence costs time: a refusal or an unknown host is reported at once, so it is
+tried each time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY
 
 
 def patience() -> float:
-    """Return how many seconds without an answer are waited for; raises `UsageError` for what is no such number."""
+    """Return how many seconds to wait for an answer; raises `UsageError` for an invalid number."""
     text = os.environ.get(VARIABLE) or str(DEFAULT)
     try:
         seconds = float(text)
@@ -37,7 +37,7 @@ def patience() -> float:
 
 
 def wait_for(url: str) -> float:
-    """Return how many seconds of silence to take from the repository at `url`; a folder is no connection."""
+    """Return how many seconds of silence to accept from the repository at `url`; a folder needs no connection."""
     return patience() if _host(_real(url)) else float("inf")
 
 
@@ -47,7 +47,7 @@ def longer() -> str:
 
 
 def silent_for(url: str, cache: Path) -> float | None:
-    """Return how many seconds ago the repository at `url` was last silent, or None where it may be asked."""
+    """Return how many seconds ago the repository at `url` was last silent, or None if it may be asked."""
     note = _note(url, cache)
     try:
         age = time.time() - note.stat().st_mtime if note else REMEMBERED
@@ -57,7 +57,7 @@ def silent_for(url: str, cache: Path) -> float | None:
 
 
 def remember(url: str, cache: Path) -> None:
-    """Note that the repository at `url` was silent now."""
+    """Record that the repository at `url` is silent now."""
     note = _note(url, cache)
     if note:
         caching.room(cache, note.parent.name)
@@ -65,12 +65,12 @@ def remember(url: str, cache: Path) -> None:
 
 
 def forget(cache: Path) -> None:
-    """Forget all that was silent: what is wanted next is asked for."""
+    """Forget every silent host, so that the next request tries all."""
     shutil.rmtree(cache / "silent", ignore_errors=True)
 
 
 def _note(url: str, cache: Path) -> Path | None:
-    """Return the note about an address as git would reach it: who sets another proxy or ``insteadOf`` asks anew."""
+    """Return the record's path for an address as git reaches it, so that another proxy or ``insteadOf`` is tried."""
     real = _real(url)
     host = _host(real)
     if not host:
@@ -93,7 +93,7 @@ def _host(url: str) -> str:
 
 
 def _answer(*arguments: str) -> str:
-    """Return what git, configured as the user has it, answers without asking any server."""
+    """Return git's answer with the user's configuration, without contacting a server."""
     try:
         return git.configured(*arguments, cwd=Path(os.sep)).decode(errors="replace").strip()
     except ProcessError:  # for a setting that is not set as well

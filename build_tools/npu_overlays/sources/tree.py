@@ -1,7 +1,7 @@
 """Trees: the upstream source as it was pinned, and the same source with the overlay applied.
 
-Paths are always those of the upstream repository, POSIX style
-(``src/transformers/__init__.py``), whatever source the bytes came from.
+Paths are always those of the upstream repository, POSIX style (``src/transformers/__init__.py``), for every kind of
+source.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ SourceKind = Literal["git", "archive"]
 # What a user asks for: one of them, or whichever is available.
 Mode = Literal["auto", "git", "archive"]
 
-# What build backends take for licence files where nothing is said.
+# The licence files of build backends by default.
 _LICENCES = ("LICEN[CS]E*", "COPYING*", "NOTICE*", "AUTHORS*")
 
 
 def is_licence(path: str) -> bool:
-    """Return whether a file at the top of a repository is taken for a licence where nothing is said."""
+    """Return whether a file at the top of a repository counts as a licence by default."""
     return "/" not in path and any(fnmatchcase(path, glob) for glob in _LICENCES)
 
 
@@ -35,11 +35,10 @@ def blob_id(content: bytes) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """What the build reached, as it is recorded in the wheel.
+    """The source of a build, as the wheel records it.
 
     Holds nothing that depends on the machine: a mirror or a local clone that
-    served the pinned commit is simply ``git``, because the commit vouches for
-    the bytes.
+    served the pinned commit is simply ``git``, because the commit id verifies the bytes.
     """
 
     kind: SourceKind  # ``git`` (the commit's blobs) or ``archive`` (a release archive whose sha256 is pinned)
@@ -64,7 +63,7 @@ class SourceTree:
     # every regular file, by repository path, sorted. Symbolic links and submodules are not listed.
     entries: Mapping[str, FileEntry]
     # the bytes of each, in memory (deflated, where the cache had them so) once they were found to be what the pin
-    # names: whatever happens to the cache afterwards, what was checked is what is merged and shipped
+    # names: the checked bytes are those that are merged and shipped, even if the cache changes afterwards
     content: Mapping[str, bytes] = field(repr=False, compare=False)
     source: Source  # where the bytes came from
     # repository paths of symbolic links and submodules (they cannot be shipped in a wheel)
@@ -108,17 +107,17 @@ class PatchedTree:
     executable: frozenset[str] = frozenset()
 
     def changed_by(self, changed: Mapping[str, bytes | None], modes: Mapping[str, bool]) -> PatchedTree:
-        """Return this tree with more files changed; `modes` says whether those of another mode are executable."""
+        """Return this tree with more files changed; `modes` has the executable bit of files whose mode changes."""
         gone = {path for path, content in changed.items() if content is None}
         executable = (self.executable - gone - modes.keys()).union(path for path, now in modes.items() if now)
         return replace(self, changed={**self.changed, **changed}, executable=executable)
 
     def before(self, path: str) -> bytes | None:
-        """Return upstream's bytes of `path`, or None where upstream has no such file."""
+        """Return upstream's bytes of `path`, or None if upstream has no such file."""
         return self.upstream.read(path) if path in self.upstream else None
 
     def after(self, path: str) -> bytes | None:
-        """Return the patched bytes of `path`, or None where the patched tree has no such file."""
+        """Return the patched bytes of `path`, or None if the patched tree has no such file."""
         return self.changed[path] if path in self.changed else self.before(path)
 
     def paths(self) -> list[str]:

@@ -1,1 +1,1 @@
-"""From a patched tree to wheels, and from a wheel back to what it says of itself."""
+"""From a patched tree to wheels, and from a wheel back to its statement."""

@@ -1,6 +1,6 @@
-"""Archive check: a wheel → where archive, RECORD, name and metadata are not as a build writes them.
+"""Archive check: a wheel → where its archive, RECORD, name and metadata differ from a build's.
 
-Someone who changes these can rewrite RECORD to fit; nothing else in a wheel vouches for them.
+Someone who changes these can rewrite RECORD to fit; nothing else in a wheel verifies them.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def check_companion(wheel: WheelContents) -> Iterator[Problem]:
 
 
 def unproven(wheel: WheelContents) -> tuple[str, ...]:
-    """Return the files of metadata that RECORD alone vouches for; METADATA is one, as the SBOM has only parts of it."""
+    """Return the metadata files that only RECORD verifies; METADATA is one, since the SBOM has only parts of it."""
     return tuple(sorted(_metadata(wheel) - _CHECKED - {f"sboms/{bill_name(wheel.name)}"}))
 
 

@@ -1,7 +1,7 @@
-"""Assembly: a wheel that holds metadata alone, and files → the wheel that hatchling would make of both.
+"""Assembly: a wheel with metadata alone, and files → the wheel that hatchling would build from both.
 
-Hatchling says what a wheel's metadata are. Their files it would read from disk and deflate, one by one, every time;
-here they are put in as they are kept, and what hatchling makes of the same files is the same to the last byte.
+Hatchling writes a wheel's metadata. It would read and deflate each file every time; here cached deflated files are
+copied, and the result equals hatchling's to the last byte.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def assemble(out: BinaryIO, metadata: bytes, files: Sequence[WheelFile]) -> None
     Args:
         out: where to.
         metadata: a wheel of hatchling's without files; the last of its members is RECORD.
-        files: what else the wheel is to hold, in hatchling's order.
+        files: the other files of the wheel, in hatchling's order.
     """
     with zipfile.ZipFile(io.BytesIO(metadata)) as told, zipfile.ZipFile(out, "w") as wheel:
         *others, record = told.infolist()
@@ -54,7 +54,7 @@ def assemble(out: BinaryIO, metadata: bytes, files: Sequence[WheelFile]) -> None
 
 
 def _entry(file: WheelFile, like: zipfile.ZipInfo) -> zipfile.ZipInfo:
-    """Return a file's entry: of the date of another, and of the modes that hatchling gives."""
+    """Return a file's entry, with another entry's date and hatchling's modes."""
     entry = zipfile.ZipInfo(file.place, like.date_time)
     entry.external_attr = (stat.S_IFREG | (0o755 if file.executable else 0o644)) << 16
     entry.compress_type = zipfile.ZIP_DEFLATED
@@ -64,7 +64,7 @@ def _entry(file: WheelFile, like: zipfile.ZipInfo) -> zipfile.ZipInfo:
 def _append(wheel: zipfile.ZipFile, entry: zipfile.ZipInfo, member: DeflatedMember) -> tuple[str, str, int]:
     """Add a member that is deflated already, and return its row of RECORD.
 
-    `zipfile` has no method for that, but says where everything goes.
+    `zipfile` has no method for that, but knows the offsets.
     """
     out = wheel.fp
     assert out is not None  # noqa: S101  # it is open
@@ -85,7 +85,7 @@ def _text(rows: Iterable[tuple[str, str, int]]) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Kit:
-    """All that is put together to one wheel."""
+    """The parts of one wheel."""
 
     name: str  # the wheel's file name
     metadata: bytes  # a wheel of hatchling's, with metadata alone
@@ -100,7 +100,7 @@ class Kit:
 
 @dataclass(frozen=True, kw_only=True)
 class WheelPair:
-    """The wheels of an overlay, and what is said of them."""
+    """The wheels of an overlay, and their notices."""
 
     wheel: Kit  # the patched one
     companion: Kit  # the one that goes with it

@@ -1,4 +1,4 @@
-"""Batch build: overlays → their wheels and companions, written by hatchling: all or none, or all that can be built."""
+"""Batch build: overlays → their wheels and companions, written by hatchling: all or none, or as many as build."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class BuildPolicy:
 
 
 def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, policy: BuildPolicy) -> tuple[BuildOutcome, ...]:
-    """Build several overlays, each only where it is not up to date; nothing appears in `out` before all were tried.
+    """Build several overlays unless up to date; nothing appears in `out` before all were tried.
 
     Args:
         overlays: in building order.
-        choice: where their upstreams are to come from.
+        choice: the sources of their upstreams.
         out: folder for the wheels, their companions and statements.
         policy: how.
 
     Returns:
-        What came of each: only where it is to be kept going, some may have failed.
+        The result of each; some may have failed only with `--keep-going`.
 
     Raises:
         OverlayError: with the mistakes of every overlay; or `out` cannot be written. No half wheel is left.
@@ -78,7 +78,7 @@ def build_all(overlays: Sequence[Overlay], choice: Choice, out: Path, policy: Bu
 
 
 def _load(overlays: Iterable[Overlay], loader: Loader, out: Path) -> tuple[list[Loaded], dict[Path, BuildOutcome]]:
-    """Return the overlays that can be read whole, and by folder why the others cannot."""
+    """Return the overlays that can be read completely, and the errors of the others by folder."""
     loaded: list[Loaded] = []
     found: dict[Path, BuildOutcome] = {}
     for overlay in overlays:
@@ -95,13 +95,13 @@ def _load(overlays: Iterable[Overlay], loader: Loader, out: Path) -> tuple[list[
 
 
 def _work(stale: Sequence[Loaded], folder: Path | None, out: Path, policy: BuildPolicy) -> dict[Path, BuildOutcome]:
-    """Return by folder what came of each overlay; of those that were only tried, why they cannot be built.
+    """Return the result of each overlay by folder; for those that were only tried, why they cannot be built.
 
     Args:
         stale: the overlays.
-        folder: for their files, in a folder of its own for each; None where they are only tried.
+        folder: for their files, in a folder of its own for each; None if they are only tried.
         out: where the files will lie.
-        policy: how; where it is not to be kept going, what has not begun when one fails is only tried.
+        policy: how; without `--keep-going`, overlays that have not begun when one fails are only tried.
     """
     found: dict[Path, BuildOutcome] = {}
 
@@ -144,7 +144,7 @@ def _failed(found: Mapping[Path, BuildOutcome]) -> list[FailedBuild]:
 
 
 def _refuse(overlays: Sequence[Overlay], found: Mapping[Path, BuildOutcome]) -> None:
-    """Raise the mistakes of all overlays where there are any, and where others have none, how to build those."""
+    """Raise the mistakes of all overlays, if any, and say how to build the others."""
     failed = _failed(found)
     if not failed:
         return

@@ -1,7 +1,7 @@
-"""Bill of materials: what a wheel says of itself → the same in CycloneDX's terms, for those who read only that.
+"""Bill of materials: a wheel's METADATA and summary → the same facts as CycloneDX.
 
-It says nothing that METADATA and the summary do not say, so `verify-wheel` makes it again of these and compares. There
-is no date in it, and its number follows from what it says: equal inputs give equal bytes.
+It adds no fact, so `verify-wheel` generates it again from these and compares. It has no date, and its serial number is
+derived from its content: equal inputs give equal bytes.
 
 It is written here, and not by CycloneDX's own library: its bytes would depend on that library's version.
 """
@@ -39,18 +39,18 @@ Value = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What METADATA says of a wheel."""
+    """The facts in a wheel's METADATA."""
 
     name: str  # the distribution
     version: str  # its version
     summary: str  # what it is, in a line
-    licence: str  # its licence as an SPDX expression, or in words; empty where nothing is said
+    licence: str  # its licence as an SPDX expression, or in words; empty if not stated
     expression: bool  # whether it is such an expression
     requires: tuple[str, ...]  # what it requires, each as it is stated
 
 
 def facts(metadata: str) -> Facts:
-    """Return what the text of a METADATA file says."""
+    """Return the facts in the text of a METADATA file."""
     message: Message = HeaderParser().parsestr(metadata)
     expression = str(message["License-Expression"] or "")
     words = " ".join(str(message["License"] or "").split())
@@ -65,7 +65,7 @@ def facts(metadata: str) -> Facts:
 
 
 def bill_name(distribution: str) -> str:
-    """Return what the bill of materials of a distribution is called in its metadata folder's ``sboms/``."""
+    """Return the file name of a distribution's bill of materials in ``sboms/``."""
     return f"{distribution}.cdx.json"
 
 
@@ -73,7 +73,7 @@ def bill(stated: Facts, record: Changes | None = None) -> bytes:
     """Return the bill of materials of a wheel.
 
     Args:
-        stated: what its METADATA says.
+        stated: the facts in its METADATA.
         record: of a patched one the content of its ``changes.json``; None for a companion.
     """
     upstream = _upstream(record["upstream"], stated) if record else None
@@ -101,7 +101,7 @@ def bill(stated: Facts, record: Changes | None = None) -> bytes:
 
 
 def _json(value: Value) -> str:
-    """Return JSON on one line: laid out, it takes Python ten times as long, and nobody reads it as it is."""
+    """Return JSON on one line: Python takes ten times as long to indent it."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -135,7 +135,7 @@ def _upstream(pinned: Upstream, stated: Facts) -> Value:
 
 
 def _required(stated: Facts) -> list[Value]:
-    """Return what a wheel requires, without versions: those are for its installer to choose."""
+    """Return a wheel's requirements without versions, which its installer chooses."""
     lines: dict[str, list[str]] = {}
     for text in stated.requires:
         name = _NAME.match(text)
@@ -156,7 +156,7 @@ def _requirement(name: str, texts: list[str]) -> Value:
 
 
 def _pedigree(record: Changes, upstream: Value) -> Value:
-    """Return what a patched wheel was made of, and every operation as a patch with its reasons."""
+    """Return a patched wheel's upstream, and every operation as a patch with its reasons."""
     pinned, overlay = record["upstream"], record["overlay"]
     said: Value = {
         "ancestors": [upstream],
@@ -205,7 +205,7 @@ def _whole(entry: ClassChange) -> Reason:
 
 
 def _issue(place: str, reason: Reason) -> Value:
-    """Return the reason of a change as what it resolves, with the place where it was forwarded to upstream."""
+    """Return the reason of a change as a resolved issue, with the address it was forwarded to."""
     why = f"{reason['why']} Drop it when: {reason['drop_when']}" if reason["drop_when"] else reason["why"]
     made: Value = {
         "type": "enhancement",

@@ -1,6 +1,6 @@
-"""Changed inputs: a wheel, and its overlay as it is here → the inputs that differ from those the wheel was made of.
+"""Changed inputs: a wheel, and its overlay here → the inputs that differ from the wheel's.
 
-The wheel itself states the digest of its overlay, its upstream and which hatchling wrote it. The statement beside it,
+The wheel itself states the digest of its overlay, its upstream and its version of hatchling. The statement beside it,
 if it names these very bytes, states the rest, and the digest of each file of the overlay.
 """
 
@@ -27,7 +27,7 @@ _NAMES = {"upstream": "upstream's bytes", **INPUT_NAMES, "zlib": "zlib"}
 
 @dataclass(frozen=True, kw_only=True)
 class OtherInput:
-    """Something a wheel was made of that is another here."""
+    """One input of a wheel that differs here."""
 
     name: str  # what it is
     then: str  # what it was; empty where there was none
@@ -36,7 +36,7 @@ class OtherInput:
 
 @dataclass(frozen=True, kw_only=True)
 class _Stated:
-    """What a statement says of inputs, and of the overlay's files."""
+    """The inputs in a statement, and the overlay's files."""
 
     used: dict[str, str]
     inputs: tuple[Input, ...]
@@ -47,7 +47,7 @@ def other_inputs(wheel: WheelContents, prepared: Prepared) -> tuple[OtherInput, 
 
     Args:
         wheel: the wheel, whose statement may lie beside it.
-        prepared: what its overlay gives here.
+        prepared: the result of its overlay here.
     """
     stated = next(_statements(wheel), None)
     then = {**_of_wheel(wheel), **(stated.used if stated else {})}

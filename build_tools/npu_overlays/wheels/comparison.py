@@ -45,7 +45,7 @@ class _Entry:
 
     @property
     def header(self) -> tuple[object, ...]:
-        """The fields that nobody sets on purpose."""
+        """The fields that no one sets on purpose."""
         info = self.info
         versions = (info.create_system, info.create_version, info.extract_version)
         attributes = (info.internal_attr, info.external_attr & 0xFFFF, info.flag_bits)
@@ -53,14 +53,14 @@ class _Entry:
 
 
 def differences(one: bytes, other: bytes) -> tuple[MemberDifference, ...]:
-    """Return how two wheels differ; nothing where they are the same bytes.
+    """Return how two wheels differ; nothing if their bytes are the same.
 
     Args:
         one: a whole wheel.
         other: a whole wheel.
 
     Raises:
-        ArchiveError: one of them is none.
+        ArchiveError: one of them is no wheel.
     """
     if one == other:
         return ()
@@ -80,7 +80,7 @@ def _entries(wheel: bytes) -> dict[str, _Entry]:
 
 
 def _deflated(wheel: bytes, info: zipfile.ZipInfo) -> bytes:
-    """Return a member's bytes as the archive holds them: behind a header, a name and extra fields."""
+    """Return a member's bytes in the archive, after its header, name and extra fields."""
     name, extra = struct.unpack_from("<HH", wheel, info.header_offset + 26)
     start = info.header_offset + 30 + name + extra
     return wheel[start : start + info.compress_size]
@@ -120,7 +120,7 @@ def _content(path: str, one: bytes, other: bytes) -> MemberDifference:
 
 
 def _diff(one: bytes, other: bytes) -> Iterator[str]:
-    """Yield the first lines of the diff of two texts; nothing where one of them is none, or they are too long."""
+    """Yield the first lines of the diff of two texts; nothing if one is no text, or they are too long."""
     then, here = _lines(one), _lines(other)
     if then and here and len(one) + len(other) <= _TEXT:
         lines = list(difflib.unified_diff(then, here, "in the wheel", "made here", lineterm="", n=1))

@@ -100,12 +100,12 @@ def combined(earlier: str, text: str) -> str:
 
 
 def stack_of(file: Path) -> Stack | None:
-    """Return the stack whose name is in the name of a constraints file; None for a stack that is not known here."""
+    """Return the stack that a constraints file is named after; None if it is unknown here."""
     return next((one for one in load_knowledge().stacks if constraints_name(one.name) == file.name), None)
 
 
 def read_constraints(file: Path, *, fix: str = FIX) -> str:
-    """Return the text of a constraints file; raises `OutputError` where it cannot be read, is empty, or was cut off."""
+    """Return the text of a constraints file; raises `OutputError` if it cannot be read, is empty, or was cut off."""
     try:
         text = file.read_text("utf-8")
     except OSError as error:
@@ -122,7 +122,7 @@ def mistakes(file: Path, text: str) -> list[Problem]:
     """Return where a constraints file differs from its stack, and its pins that are no requirements.
 
     Args:
-        file: where it lies; of a stack that is not known here only the pins are checked.
+        file: its path; if its stack is unknown here, only the pins are checked.
         text: its content.
     """
     problems = []
@@ -137,7 +137,7 @@ def mistakes(file: Path, text: str) -> list[Problem]:
 
 
 def pinned(text: str) -> tuple[Requirement, ...]:
-    """Return the pins of our own wheels and companions in a constraints file; lines that are none are left out."""
+    """Return the pins of our own wheels and companions in a constraints file; other lines are left out."""
     return tuple(filter(None, map(_requirement, _pin_lines(text))))
 
 

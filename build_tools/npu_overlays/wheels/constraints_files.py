@@ -57,7 +57,7 @@ def verify_constraints(file: Path) -> Verified | None:
     """Compare a constraints file with the stack it is named after, and with the wheels beside it.
 
     Returns:
-        The result; None where it is no constraints file of ours: neither of a stack that is known here, nor with pins
+        The result; None if it is no constraints file of ours: neither of a stack that is known here, nor with pins
         of our own wheels.
     """
     if not (file.match(_PATTERN) and file.is_file()):

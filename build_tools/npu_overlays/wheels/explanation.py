@@ -1,9 +1,8 @@
-"""Explanation: what a companion holds, a module that says on import where the patched package is.
+"""Explanation: the module in a companion that says on import where the patched package is.
 
-An index that has a companion gives it to whoever asks for upstream by name.
-Where the patched package is there, Python takes that folder and never looks
-at the module beside it; where it is not, the module says what to do, instead
-of Python that there is no such module.
+An index with a companion serves it to everybody who installs upstream by name. If the patched package is installed,
+Python imports its folder and ignores the module beside it. If not, the module says what to do, instead of Python's "no
+such module".
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Fork: what was prepared → source distributions that hold the patched files, and ask for nothing but hatchling.
+"""Fork: a prepared build → source distributions with the patched files, which need only hatchling.
 
-An overlay's own sdist asks for this tool and for upstream at build time. These
-ask for neither, nor for git or an index: a site that builds from source gets
-the wheel that was built here, with the same hatchling to the last byte, and
-its companion. That is tried before either is given out.
+An overlay's own sdist needs this tool and upstream at build time. These need neither, nor git or an index: a site that
+builds from source gets the same wheel as here, with the same hatchling to the last byte, and its companion. Both are
+tested before they are written.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ def pack_fork(prepared: Prepared, out: Path) -> Fork:
 
 
 def _packed(parts: Parts, overlay: Overlay, out: Path) -> Path:
-    """Write one source distribution, from which the same wheel was built as without."""
+    """Write one source distribution, after building the same wheel from it."""
     with tempfile.TemporaryDirectory(prefix="npu-overlays-fork-") as folder:
         root = Path(folder, "source")
         # Hatchling takes a .gitignore along, from there or any folder above, up to where a repository begins.
@@ -138,5 +137,5 @@ def _document(parts: Parts) -> dict[str, Any]:
 
 
 def _plain(parts: Parts) -> bool:
-    """Return whether hatchling finds out by itself for what a wheel is."""
+    """Return whether hatchling determines a wheel's tag by itself."""
     return parts.tag == Parts.tag and parts.pure

@@ -1,4 +1,4 @@
-"""Hatchling archives: what was prepared → a wheel or an sdist, written by hatchling."""
+"""Hatchling archives: a prepared build → a wheel or an sdist, written by hatchling."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from npu_overlays.wheels.wheel_files import sdist_files
 
 
 class _Wheel(WheelBuilder):
-    """Hatchling's builder, with the tag handed over and nothing chosen from the folder but what metadata hold.
+    """Hatchling's builder, with a given tag, which takes only metadata from the folder.
 
     Args:
         root: a folder that holds licences and bills of materials.
-        parts: what else the wheel is made of.
+        parts: the other parts of the wheel.
     """
 
     def __init__(self, root: Path, parts: Parts) -> None:
@@ -41,7 +41,7 @@ class _Wheel(WheelBuilder):
         return {**super().get_default_build_data(), **self._data}
 
     def recurse_included_files(self) -> Iterator[IncludedFile]:
-        """Yield nothing: what a wheel holds beside its metadata is put in afterwards."""
+        """Yield nothing: files other than metadata are added afterwards."""
         yield from ()
 
 
@@ -110,7 +110,7 @@ def pack_sdist(prepared: Prepared, out: Path) -> Path:
 
 
 def check_tables(prepared: Prepared) -> None:
-    """Refuse what hatchling would refuse when it writes the wheels; raises `ConfigError`."""
+    """Refuse early what hatchling would refuse when it writes the wheels; raises `ConfigError`."""
     for table in (project_table(prepared), companion_table(prepared)):
         core_metadata(table, prepared.content.overlay)
 
@@ -123,7 +123,7 @@ def _written(builder: WheelBuilder | SdistBuilder, overlay: Overlay, out: Path) 
 def written(builder: WheelBuilder | SdistBuilder, out: Path) -> Path:
     """Let hatchling write an archive into a folder and return it; all dates in it are hatchling's constant.
 
-    Other dates would be other bytes under one version, so hatchling does not see ``SOURCE_DATE_EPOCH``.
+    Another date would give other bytes under one version, so hatchling does not see ``SOURCE_DATE_EPOCH``.
     """
     before = os.environ.pop(EPOCH, None)
     try:
@@ -135,7 +135,7 @@ def written(builder: WheelBuilder | SdistBuilder, out: Path) -> Path:
 
 
 def rehearse(loaded: Loaded) -> Prepared:
-    """Do all that a build does, except writing the wheel and its companion; raises `OverlayError`."""
+    """Do everything a build does, except writing the wheel and its companion; raises `OverlayError`."""
     prepared = prepare(loaded)
     step(f"trying what {loaded.overlay.distribution} {prepared.version} will be")
     check_tables(prepared)

@@ -1,4 +1,4 @@
-"""Inspection: a wheel → what its summary says, without installing it."""
+"""Inspection: a wheel → its summary, without installing it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Style = Literal["text", "yaml", "json"]
 
 
 def carries_summary(wheel: Path) -> bool:
-    """Return whether a wheel is a patched one; raises `OutputError` where the file is no wheel."""
+    """Return whether a wheel is a patched one; raises `OutputError` if the file is no wheel."""
     return bool(read_members(wheel, lambda path: _is_of_summary(path, installed.DATA)))
 
 
 def read_record(wheel: Path) -> changes.Changes:
-    """Return the content of a wheel's ``changes.json``; raises `OutputError` where the file is not a wheel of ours."""
+    """Return the content of a wheel's ``changes.json``; raises `OutputError` if the file is not a wheel of ours."""
     try:
         return changes.parse(_read(wheel, installed.DATA))
     except changes.Unreadable as error:
@@ -41,7 +41,7 @@ def wheel_summary(
 
 
 def wheel_page(wheel: Path) -> bytes:
-    """Return the page of a wheel; raises `OutputError` where the file is not a wheel of ours or its diff is damaged."""
+    """Return the page of a wheel; raises `OutputError` if the file is not a wheel of ours or its diff is damaged."""
     record = read_record(wheel)
     try:
         return page.render([(record, page.parse(_read(wheel, installed.DIFF), record))])

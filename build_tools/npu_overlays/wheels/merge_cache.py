@@ -1,10 +1,10 @@
-"""Merge cache: an overlay → what its wheels are put together from, merged once for the same inputs.
+"""Merge cache: an overlay → the parts of its wheels, merged once for the same inputs.
 
 Merging, checking the result and writing its metadata take most of a build. The result depends only on the inputs that a
 statement names, on upstream's bytes, and on the versions of Python, ruff and zlib. So one file of the cache
 (``merged/<id>-<overlay>-<inputs>``) holds it: the files that are not upstream's, deflated; the places of these and of
 upstream's in the wheels; and hatchling's metadata. Like the file of upstream's members, it carries its own digest.
-Upstream's bytes are fetched and checked as ever.
+Upstream's bytes are still fetched and checked.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _WITH = ("packaging", "ruff")
 
 
 def kits(loaded: Loaded, *, anew: bool = False) -> WheelPair:
-    """Return what the wheels of an overlay are put together from; raises `OverlayError`.
+    """Return the parts of an overlay's wheels; raises `OverlayError`.
 
     Args:
         loaded: the overlay, and what belongs to it.
-        anew: whether to merge again what was merged before, as with ``$NPU_OVERLAYS_ANEW``.
+        anew: whether to ignore the cache, as with ``$NPU_OVERLAYS_ANEW``.
     """
     found = None if anew or os.environ.get(VARIABLE) else _found(loaded, input_files(loaded.overlay))
     return found or _made(loaded)
@@ -74,7 +74,7 @@ def _key(loaded: Loaded, inputs: tuple[Input, ...]) -> str:
 
 
 def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> WheelPair | None:
-    """Return the result of an earlier merge of the same inputs; None if there is none that can be used."""
+    """Return the result of an earlier merge of the same inputs; None if no usable one exists."""
     key = _key(loaded, inputs)
     pin = loaded.overlay.pin
     if not any(_file(one, loaded, key).is_file() for one in sources_of(pin, loaded.mode)):
@@ -102,7 +102,7 @@ def _found(loaded: Loaded, inputs: tuple[Input, ...]) -> WheelPair | None:
 
 
 def _made(loaded: Loaded) -> WheelPair:
-    """Merge the inputs; keep the result for them, unless somebody edits them meanwhile."""
+    """Merge the inputs; cache the result, unless an input is edited meanwhile."""
     from npu_overlays.pipeline.preparation import prepare  # noqa: PLC0415  # what was merged before needs no merging
     from npu_overlays.wheels import hatchling_archives  # noqa: PLC0415  # nor hatchling, which takes a fifth of a second
 

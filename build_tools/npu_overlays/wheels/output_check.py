@@ -1,4 +1,4 @@
-"""Output check: a file that a build wrote, of whatever kind → everything that is wrong with it."""
+"""Output check: a file that a build wrote, of any kind → everything that is wrong with it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from npu_overlays.wheels.wheel_check import verify_wheel
 
 
 def verify_output(file: Path) -> Verified:
-    """Check a wheel, a statement or a constraints file; raises `OutputError` where it is none of these."""
+    """Check a wheel, a statement or a constraints file; raises `OutputError` for any other file."""
     if file.name.endswith(SUFFIX):
         return verify_statement(file)
     if found := verify_constraints(file):

@@ -1,4 +1,4 @@
-"""Output folder: wheels and sdists that were made → in their places, where no version gets other bytes."""
+"""Output folder: built wheels and sdists → moved to their places; no version gets other bytes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def workspace(out: Path) -> Iterator[Path]:
 
 
 def wheels_of(overlay: Overlay, version: str, out: Path) -> tuple[Path, Path] | None:
-    """Return both wheels of a version in a folder, whatever they were made from; None unless both are there."""
+    """Return both wheels of a version in a folder, from any inputs; None unless both exist."""
     wheel, companion = (sorted(out.glob(f"{name}-{version}-*.whl")) for name in _names(overlay))
     files = [*wheel, *companion]
     return (files[0], files[1]) if len(files) == len(_names(overlay)) else None
@@ -73,8 +73,8 @@ def other_bytes(
 
     Args:
         made: the files, the patched wheel first.
-        out: where they are to lie.
-        overlay: what names the overlay they are of on a command line.
+        out: the output folder.
+        overlay: its name on a command line.
         used: the inputs that decide their bytes, if known.
     """
     wheel = out / made[0].name

@@ -36,7 +36,7 @@ class Task:
 
 
 def attempt(task: Task) -> BuildOutcome | None:
-    """Build an overlay and return what came of that; None where it was only tried, and can be built."""
+    """Build an overlay and return the result; None if it was only tried, and can be built."""
     began, name = time.perf_counter(), task.loaded.name
     try:
         with about(name):
@@ -73,7 +73,7 @@ def _written(task: Task, made: WheelPair, folder: Path, began: float) -> BuiltWh
 
 
 def fresh_build(loaded: Loaded, out: Path) -> BuiltWheels | None:
-    """Return the files of an earlier build that are up to date; None where there are none."""
+    """Return the files of an earlier build that are up to date, or None."""
     began = time.perf_counter()
     with about(loaded.name), suppress(OutputError):
         if fresh := _fresh_wheels(loaded, out):

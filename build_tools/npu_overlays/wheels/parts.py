@@ -1,4 +1,4 @@
-"""Parts: what was prepared → what its two wheels are made of, their core metadata among it."""
+"""Parts: a prepared build → the parts of its two wheels, core metadata included."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SBOMS = "sboms"
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What one wheel is made of."""
+    """The parts of one wheel."""
 
     table: dict[str, Any]  # the `[project]` table
     files: Sequence[WheelFile]  # what it holds beside its metadata, in hatchling's order
@@ -42,7 +42,7 @@ class Parts:
 
 
 def patched_parts(prepared: Prepared) -> Parts:
-    """Return what the patched wheel of an overlay is made of; raises `ConfigError` where its table is refused."""
+    """Return the parts of an overlay's patched wheel; raises `ConfigError` if its table is refused."""
     table = project_table(prepared)
     carried = {f"{_SBOMS}/{name}": content for name, content in prepared.tree.upstream.sboms.items()}
     sboms = {**carried, **_bill(table, prepared, prepared.record)}
@@ -58,7 +58,7 @@ def patched_parts(prepared: Prepared) -> Parts:
 
 
 def companion_parts(prepared: Prepared) -> Parts:
-    """Return what the companion of an overlay's wheel is made of; raises `ConfigError` likewise."""
+    """Return the parts of the wheel's companion; raises `ConfigError` likewise."""
     table = companion_table(prepared)
     sboms = _bill(table, prepared, None)
     return Parts(table=table, files=companion_files(prepared), beside=sboms, sboms=tuple(sboms))

@@ -1,4 +1,4 @@
-"""Project tables: what was prepared → the `[project]` tables of its wheel and its companion, for hatchling."""
+"""Project tables: a prepared build → the `[project]` tables of its wheel and its companion, for hatchling."""
 
 from __future__ import annotations
 
@@ -71,16 +71,15 @@ def _upstreams_extras(metadata: UpstreamMetadata) -> dict[str, list[str]]:
 
 
 def _examined(overlay: Overlay) -> dict[str, list[str]]:
-    """Return the extra that examines machines; any version will do: it is newer than the wheel on purpose."""
+    """Return the extra that installs npu-doctor, in any version: newer ones than the wheel are welcome."""
     return {DOCTOR: ["npu-doctor"]} if overlay.doctor else {}
 
 
 def companion_table(prepared: Prepared) -> dict[str, Any]:
     """Return the ``[project]`` table of the companion.
 
-    It holds none of upstream's files. Other packages require upstream's name and
-    ask for its version; the companion answers both. It carries upstream's extras,
-    because packages also require ``transformers[torch]``.
+    It holds none of upstream's files. Other packages require upstream's name and read its version; the companion has
+    both. It carries upstream's extras, because packages also require ``transformers[torch]``.
     """
     overlay = prepared.content.overlay
     metadata = prepared.loaded.metadata

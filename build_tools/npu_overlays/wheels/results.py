@@ -1,4 +1,4 @@
-"""Results: what came of an overlay that was to be built, and of a file that was looked at."""
+"""Results: the outcomes of building an overlay and of checking a file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BuiltWheels:
 
     @property
     def state(self) -> str:
-        """What came of it, in a word or two."""
+        """The outcome, in a word or two."""
         return "built" if self.rebuilt else "up to date"
 
 
@@ -48,7 +48,7 @@ class FailedBuild:
 
     @property
     def state(self) -> str:
-        """What came of it, in a word."""
+        """The outcome, in a word."""
         return "failed"
 
 

@@ -42,7 +42,7 @@ _OF_ALL = (check_record, check_names, check_tags, check_archive, check_header, c
 
 
 def verify_wheel(file: Path) -> Verified:
-    """Check one wheel, patched or companion; raises `OutputError` where the file is no readable wheel at all."""
+    """Check one wheel, patched or companion; raises `OutputError` if the file is no readable wheel at all."""
     wheel = read_wheel(file)
     package, patched = summary_package(wheel), is_patched(wheel)
     kind = "patched" if patched else _OTHERS.get(canonicalize_name(wheel.name), "companion")
@@ -79,7 +79,7 @@ def _made_of(content: bytes) -> str:
 
 
 def _companion_itself(wheel: WheelContents) -> Iterator[Problem]:
-    """Yield what a wheel without a summary holds that no companion does."""
+    """Yield files in a wheel without a summary that no companion has."""
     suffix = suffix_of(wheel.version)
     distribution = f"{wheel.name}-{suffix}"
     tops = [place.removesuffix(".py") for place in wheel.content if place.endswith(".py") and "/" not in place]

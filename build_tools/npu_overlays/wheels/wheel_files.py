@@ -1,4 +1,4 @@
-"""Wheel files: what was prepared → the files of a wheel, its companion, or an sdist."""
+"""Wheel files: a prepared build → the files of a wheel, its companion, or an sdist."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from npu_summary.changes import SCHEMES
 
 
 def companion_files(prepared: Prepared) -> list[WheelFile]:
-    """Return what a companion holds beside its metadata: modules that say where the patched packages are."""
+    """Return a companion's modules, which say where the patched packages are."""
     overlay = prepared.content.overlay
     said = explanations(overlay.pin.project, prepared.version, overlay.distribution, prepared.shipped.values())
     return [WheelFile(place=place, content=content) for place, content in said.items()]
@@ -79,7 +79,7 @@ def _summary_files(prepared: Prepared) -> Iterator[WheelFile]:
 
 
 def sdist_files(loaded: Loaded) -> dict[str, str]:
-    """Return the files of an sdist by path on disk, with their place: all inputs, and what is read of partners."""
+    """Return the files of an sdist by path on disk, with their place: all inputs, and the files read of partners."""
     overlay = loaded.overlay
     # The overlay's own as well: else a .gitignore could leave some of them out.
     placed = {str(file): name for name, file in layer_files(overlay.chain[-1])}

@@ -49,7 +49,7 @@ class WheelContents:
 
 
 def read_members(file: Path, wanted: Callable[[str], bool] = bool) -> list[ArchiveMember]:
-    """Return the files of a wheel, those of `wanted` paths if given; raises `OutputError` where it is none."""
+    """Return the files of a wheel, those of `wanted` paths if given; raises `OutputError` for any other file."""
     try:
         return read_archive(file.read_bytes(), file.name, wanted)
     except FileNotFoundError as error:
@@ -66,7 +66,7 @@ def not_ours(file: Path, what: str) -> OutputError:
 
 
 def read_wheel(file: Path) -> WheelContents:
-    """Read a wheel; raises `OutputError` where it is none."""
+    """Read a wheel; raises `OutputError` for any other file."""
     found = read_members(file)
     members = {member.path: member.content for member in found}
     if wrong := faults(member.path for member in found):

@@ -22,7 +22,7 @@ def suffix_of(version: str) -> str:
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Yield whether the companion is missing, there several times, something else, or damaged."""
-    name = normal_name(subject.changes["companion"] if subject.changes else subject.place.project)
+    name = subject.companion
     found = [one for one in subject.dists if one.key == name]
     beside = {one.info for one in found if one.store.root == found[0].store.root}
     if not found:

@@ -70,10 +70,31 @@ def _additions(subject: Subject, seen: Survey, owners: _Owners) -> Iterator[Find
             (preferred if _is_preferred(path, subject, seen) else rest).append(path)
     if preferred:
         cause = "Python looks for folders and compiled modules before it looks for the built .py"
-        repairs = subject.installer.remove(preferred)
+        repairs = _removals(subject, preferred)
         yield _finding(subject, "imported instead", preferred, cause, repairs=repairs)
     for cause, paths in _by_cause(rest, lambda path: _why_added(path, owners)).items():
-        yield _finding(subject, "added", paths, cause, repairs=subject.installer.remove(paths))
+        yield _finding(subject, "added", paths, cause, repairs=_removals(subject, paths))
+
+
+def _removals(subject: Subject, paths: Sequence[str]) -> tuple[Repair, ...]:
+    """Return what removes added files: upstream's go when the companion takes the place of its distribution."""
+    upstream = subject.displaced
+    claimed = upstream.record if upstream else {}
+    rest = [path for path in paths if not _is_claimed(subject, path, claimed)]
+    by_installer = subject.installer.companion(subject.companion) if len(rest) < len(paths) else ()
+    return (*subject.installer.remove(rest), *by_installer)
+
+
+def _is_claimed(subject: Subject, path: str, claimed: Mapping[str, str]) -> bool:
+    """Return whether uninstalling removes an added file, or everything in an added folder."""
+    if not path.endswith("/"):
+        return path in claimed
+    root = subject.store.root
+    for folder, _, names in os.walk(os.path.join(root, path)):
+        above = os.path.relpath(folder, root).replace(os.sep, "/")
+        if not above.endswith("/__pycache__") and not all(f"{above}/{name}" in claimed for name in names):
+            return False
+    return True
 
 
 def _finding(  # noqa: PLR0913  # each says another thing about the files

@@ -104,8 +104,10 @@ def _lines(finding: Finding) -> Iterator[str]:
         yield f"      ... and {len(finding.paths) - _SHOWN} more (--json lists all)"
     if finding.cause:
         yield f"    cause: {finding.cause}"
-    for repair in finding.repairs:
+    for repair in finding.repairs[:_SHOWN]:
         yield f"    repair: {repair.command}"
+    if len(finding.repairs) > _SHOWN:
+        yield f"    ... and {len(finding.repairs) - _SHOWN} more commands, which stand below"
 
 
 def _distribution(subject: Subject) -> dict[str, Any]:

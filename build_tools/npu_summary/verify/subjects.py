@@ -68,6 +68,20 @@ class Subject(Frozen):
         """Whether it is made for NPUs: there a plugin is known that patches the same sources, elsewhere none is."""
         return self.changes is not None and self.changes["purpose"] == model.NPU
 
+    @property
+    def companion(self) -> str:
+        """The normalized name of its companion, which is upstream's."""
+        return normal_name(self.changes["companion"] if self.changes else self.place.project)
+
+    @cached_property
+    def displaced(self) -> Dist | None:
+        """Upstream's distribution, if installing the companion in its place also removes its files; else None."""
+        found = [one for one in self.dists if one.key == self.companion and one.version != self.version]
+        if len(found) != 1 or found[0].store.root != self.store.root or self.zipped or self.installer.targeted:
+            return None
+        removable = found[0].info.endswith(".dist-info") and not found[0].unusable and not found[0].editable
+        return found[0] if removable else None
+
     @cached_property
     def upstream(self) -> dict[str, str | None]:
         """The sha256 of upstream's file by path, of the files that were changed; None for added ones."""

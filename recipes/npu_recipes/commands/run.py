@@ -137,10 +137,13 @@ def _require_verl(plan: Plan) -> None:
 
 def _require_places(plan: Plan) -> None:
     """Refuse to start without the data or the model: verl itself notices only after it has started all workers."""
-    fix = f"name its folder: --data or --model; `npu-recipes data {plan.recipe.data}` prepares the data"
-    missing = plan.places.missing(plan.untouched.values())
-    if missing:
-        raise RecipeError(Problem(where=str(place), what="is not on this machine", fix=fix) for place in missing)
+    data = f"prepare it with `npu-recipes data {plan.recipe.data} --output DIR`, and name that folder with --data"
+    problems = []
+    for place in plan.places.missing(plan.untouched.values()):
+        fix = "name the model's folder with --model" if str(place) == plan.places.model else data
+        problems.append(Problem(where=str(place), what="is not on this machine", fix=fix))
+    if problems:
+        raise RecipeError(problems)
 
 
 def _show(options: Options, plan: Plan, console: Console) -> int:

@@ -190,7 +190,7 @@ def _owner(record: Mapping[str, Any]) -> str:
     return "" if value is None else str(value).strip()
 
 
-def loaded(text: str) -> Any:  # whatever JSON holds
+def loaded(text: str) -> Any:  # any JSON value
     """Return what JSON says; None where it is none."""
     try:
         return json.loads(text)

@@ -68,15 +68,19 @@ def test_what_is_left_to_a_person_is_named_and_the_next_release_begins_before_it
     [
         (("damo",), 3, "damo: no overlay is for a project of that name"),
         (("--prove", "no-such-command x"), 2, "there is no command no-such-command"),
+        (("--out", "."), 2, "is the folder of the overlays, or inside one"),
+        (("--out", "demo@1.0/ports"), 2, "is the folder of the overlays, or inside one"),
     ],
 )
 def test_mistakes_are_refused_before_anything_is_ported(
     released: Released, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     released.release("1.1", CORE)
+    folder = released.environment.folder
+    before = sorted(folder.rglob("*"))
     done = released.environment.cli("follow", *arguments)
     assert (done.code, message in done.err) == (code, True), done.err
-    assert not (released.environment.folder / "follow").exists()
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_no_index_is_an_error_and_no_silence(released: Released) -> None:
@@ -85,3 +89,32 @@ def test_no_index_is_an_error_and_no_silence(released: Released) -> None:
     done = released.environment.cli("follow")
     assert done.code == 4, done.err
     assert "demo" in done.err
+
+
+def test_each_release_is_told_as_it_is_done(released: Released) -> None:
+    released.release("1.1", CORE.replace(b"value * 2", b"value + value"))
+    released.release("1.2", CORE)
+    said = released.environment.ok("follow").err.splitlines()
+    lines = [line for line in said if line.startswith("demo@") and line.endswith("left to decide")]
+    assert lines == ["demo@1.1: decide, 1 part left to decide", "demo@1.2: unproven, 0 parts left to decide"]
+
+
+def test_an_interrupt_leaves_finished_ports_and_no_half_one(released: Released) -> None:
+    released.release("1.1", CORE)
+    released.release("1.2", CORE)
+    folder = released.environment.folder
+    script = "import os, signal; "
+    script += "os.environ['NPU_OVERLAYS_NAME'] == 'demo@1.2' and os.kill(os.getppid(), signal.SIGTERM)"
+    done = released.environment.cli("follow", "--prove", f'{sys.executable} -c "{script}"')
+    assert (done.code, [path.name for path in (folder / "follow").iterdir()]) == (143, ["demo@1.1"]), done.err
+    assert (folder / "follow/demo@1.1/report.json").is_file()
+
+
+def test_what_is_no_port_is_not_replaced_by_one(released: Released) -> None:
+    released.release("1.1", CORE)
+    notes = released.environment.folder / "follow/demo@1.1/notes.txt"
+    notes.parent.mkdir(parents=True)
+    notes.write_text("mine")
+    done = released.environment.cli("follow")
+    assert (done.code, "is there, and no port of this command's" in done.err) == (6, True), done.err
+    assert notes.read_text() == "mine"

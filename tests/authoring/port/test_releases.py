@@ -79,7 +79,7 @@ def test_what_changed_is_shown_side_by_side_also_where_nothing_is_left_to_decide
     lock = (released.environment.folder / "demo@1.1/overlay.lock").read_bytes()
     shown = released.port("demo@1.1", "--show", "describe")
     assert shown.code == 0, shown.err
-    assert "beside it is shown demo@1.0, the next older pin" in shown.err
+    assert "it is compared with demo@1.0, the next older pin" in shown.err
     assert shown.out.splitlines()[:2] == ["demo@1.0 | demo@1.1", "demo/core.py:describe: body changed"]
     assert "return name" in shown.out
     assert "return str(name)" in shown.out
@@ -92,7 +92,7 @@ def test_what_is_left_says_where_it_stands_and_showing_it_writes_nothing(release
     released.release("1.1", CORE.replace(b"value * 2", b"value + value"))
     done = released.port("demo@1.0", "--to", "1.1")
     assert done.code == 5
-    assert "at demo@1.1/tree/demo/core.py:10: edit it, or delete it" in done.out
+    assert "at demo@1.1/tree/demo/core.py:10: edit or delete it" in done.out
     text = OPERATIONS.replace('"value * 2"', '"value + value"')
     released.write("demo@1.1", "demo/core.py", text)
     assert released.port("demo@1.1", "--show", "scale").code == 0

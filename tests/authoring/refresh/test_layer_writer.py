@@ -13,11 +13,18 @@ from language.overlays import layer, load, write
 from language.pairs import source_tree
 from npu_overlays.authoring.refresh.edited_files import EditedFile
 from npu_overlays.authoring.refresh.layer_writer import LayerWriter
-from npu_overlays.authoring.refresh.placement import LayerFile, refuse_installed, staged
+from npu_overlays.authoring.refresh.placement import (
+    LayerFile,
+    put_in_place,
+    refuse_installed,
+    staged,
+    undone_on_failure,
+)
 from npu_overlays.authoring.refresh.planner import Planner
 from npu_overlays.authoring.writer.layer_settings import with_change, with_new
 from npu_overlays.commands.refresh import others_made_of
 from npu_overlays.errors import OverlayError, UsageError
+from npu_overlays.interrupts import Interrupted
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import Bounds
@@ -167,3 +174,28 @@ def test_what_is_wrong_in_the_copy_is_said_of_the_layer(tmp_path: Path) -> None:
         load_content(overlay, "1.0")
     (problem,) = refused.value.problems
     assert problem.where.startswith(str(tmp_path / "pkg/layer.toml"))
+
+
+def test_an_interrupt_gives_files_their_content_and_mode_back_and_says_so(tmp_path: Path) -> None:
+    before = {"run.sh": b"one", "gone.txt": b"one", "kept.txt": b"one"}
+    own = load(tmp_path, write(tmp_path, {f"tree/pkg/{name}": content for name, content in before.items()})).overlay
+    folder = own.folder / "tree/pkg"
+    (folder / "run.sh").chmod(0o755)
+    kept = (folder / "kept.txt").stat().st_ctime_ns
+    contents: dict[str, bytes | None] = {"run.sh": b"two", "gone.txt": None, "new/new.txt": b"two"}
+
+    def change() -> None:
+        pin = own.chain[-1]
+        paths = [f"tree/pkg/{name}" for name in (*contents, "kept.txt")]
+        with undone_on_failure([(pin, path) for path in paths], state="all is as it was"):
+            files = zip(paths, contents.values(), strict=False)
+            put_in_place([LayerFile(layer=pin, path=path, content=content) for path, content in files], state="")
+            assert (folder / "new/new.txt").read_bytes() == b"two"
+            raise Interrupted(2, "the overlay was refreshed")
+
+    with pytest.raises(Interrupted) as caught:
+        change()
+    assert (caught.value.number, caught.value.state) == (2, "all is as it was")
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    assert (folder / "run.sh").stat().st_mode & 0o777 == 0o755
+    assert (folder / "kept.txt").stat().st_ctime_ns == kept  # what did not change is not touched

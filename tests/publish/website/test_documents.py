@@ -55,6 +55,16 @@ def test_each_document_is_in_both_languages_and_a_missing_translation_is_named(e
     assert page(out / "overview.html").select("article p a[href='one.html']")
 
 
+def test_a_line_that_ends_between_chinese_characters_leaves_no_space(environment: Environment) -> None:
+    texts = {"index.md": "# It\n", "index.zh-CN.md": "# 它\n\n上，\n下 verl\n中\n**粗**\n体\n\n```text\n左\n右\n```\n"}
+    environment.ok("site", "--documents", write_project(environment.folder / "project", texts))
+    file = environment.folder / "site" / "zh-CN" / "index.html"
+    assert [found.get_text() for found in page(file).select("article p, article pre")] == [
+        "上，下 verl\n中粗体",
+        "左\n右\n",
+    ]
+
+
 def test_a_document_that_no_list_names_is_refused(environment: Environment) -> None:
     project = write_project(environment.folder / "project", {"index.md": "# It\n", "lost.md": "# Lost\n"})
     done = environment.cli("site", "--documents", project)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from bs4 import BeautifulSoup
 
+from npu_doctor.knowledge import load
 from npu_overlays.wheels.inspection import wheel_page
 from summary.pages import DIFF
 from support.devtools import Tab, open_tab
@@ -26,6 +28,22 @@ pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 ANCHOR = STACK.replace(".", "-")
 VERL = f"verl-npu-{VERSIONS['verl']}".replace("+", "-")
 HERE = "http://site.invalid/"
+_BOXES = "[...document.querySelectorAll('{}')].map((one) => one.getBoundingClientRect().toJSON())"
+_OVERFLOWING = "[...document.querySelectorAll('{}')].filter((one) => one.scrollWidth > one.clientWidth).length"
+# The colour of the picture's background, in the middle of its left edge, on a screenshot.
+_BACKGROUND = """
+(async () => {{
+  const shot = new Image();
+  shot.src = "data:image/png;base64,{shot}";
+  await shot.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [shot.width, shot.height];
+  const context = canvas.getContext("2d");
+  context.drawImage(shot, 0, 0);
+  const {{ left, top, height }} = document.querySelector("article img").getBoundingClientRect();
+  return [...context.getImageData(left + 6, top + height / 2, 1, 1).data].slice(0, 3);
+}})()
+"""
 _LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "use": "href"}
 
 
@@ -109,10 +127,12 @@ def test_both_languages_have_every_page_and_name_each_other(parsed: dict[str, Be
 def test_from_the_first_page_it_is_one_click_to_what_is_patched_and_how_to_install_it(
     parsed: dict[str, BeautifulSoup],
 ) -> None:
-    (row,) = parsed["index.html"].select("article tbody tr")
-    targets = [str(link["href"]) for link in row.select("a")]
+    rows = parsed["index.html"].select("#find-your-version tbody tr")
+    targets = [str(link["href"]) for link in rows[0].select("a")]
     assert f"changes/{VERL}.html" in targets
     assert f"start.html#{ANCHOR}" in targets
+    others = {stack.name for stack in load().stacks if not stack.record} - {STACK}
+    assert {row.get_text().split("STACK=")[1].strip() for row in rows[1:]} == others
     assert [link for link in parsed["start.html"].select("article a") if str(link["href"]) == f"install.html#{ANCHOR}"]
     assert parsed["install.html"].find(id=ANCHOR)
     assert "昇腾上更快" in parsed[f"changes/{VERL}.html"].get_text()
@@ -144,7 +164,8 @@ def test_a_reader_copies_switches_and_searches(tab: Tab, address: str) -> None:
     tab.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
     tab.look(width=1300)
     tab.open(f"{address}index.html")
-    tab.click("article tbody tr td:last-child a", leads_away=True)
+    assert tab.find("document.querySelector('.command pre').innerText").startswith(f"pip install -c {address}simple/")
+    tab.click("#find-your-version td:last-child a", leads_away=True)
     assert tab.find("location.pathname + location.hash") == f"/site/start.html#{ANCHOR}"
     boxes = tab.find("[...document.querySelectorAll('.command')].map((one) => one.querySelectorAll('.copybtn').length)")
     assert boxes == [1] * 4  # pip and uv, for the stack and for the stranger's wheel
@@ -176,6 +197,7 @@ def test_pages_are_read_without_scrolling_sideways(tab: Tab, address: str, width
     backgrounds = set()
     for page in (
         "index.html",
+        "zh-CN/index.html",
         "start.html",
         "patches.html",
         "zh-CN/install.html",
@@ -190,6 +212,60 @@ def test_pages_are_read_without_scrolling_sideways(tab: Tab, address: str, width
     assert tab.complaints == []
     red = int(re.findall(r"\d+", backgrounds.pop())[0])
     assert (red < 60) == dark
+
+
+@pytest.mark.parametrize(("width", "is_beside"), [(400, False), (1600, True)])
+def test_first_page_shows_before_beside_after_where_both_fit(
+    tab: Tab, address: str, width: int, is_beside: bool
+) -> None:
+    tab.look(width=width)
+    for page in ("index.html", "zh-CN/index.html"):
+        tab.open(address + page)
+        before, after = tab.find(_BOXES.format(".beside pre"))
+        assert (before["top"] == after["top"]) == is_beside, page
+        assert before["right"] < after["left"] if is_beside else before["bottom"] < after["top"], page
+        assert len({door["top"] for door in tab.find(_BOXES.format(".doors li"))}) == (1 if is_beside else 3), page
+        (picture,) = tab.find(_BOXES.format("article img"))
+        assert picture["right"] - picture["left"] > 0.8 * min(width, 900), page
+        assert tab.find("document.querySelector('article img').naturalWidth") == 720, page
+
+
+@pytest.mark.parametrize("theme", ["auto", "light", "dark"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_picture_follows_the_theme_that_the_reader_chose(tab: Tab, address: str, theme: str, dark: bool) -> None:
+    tab.look(width=1300, dark=dark)
+    tab.open(f"{address}index.html")
+    tab.find(f"document.body.dataset.theme = '{theme}'")
+    shot = base64.b64encode(tab.picture()).decode()
+    assert (sum(tab.find(_BACKGROUND.format(shot=shot))) < 200) == (dark if theme == "auto" else theme == "dark")
+
+
+@pytest.mark.parametrize("page", ["index.html", "zh-CN/index.html", "zh-CN/parity.html"])
+def test_paper_has_the_article_alone_and_no_cut_table(tab: Tab, address: str, page: str) -> None:
+    tab.look(width=720, paper=True)
+    tab.open(address + page)
+    aside = ".sidebar-drawer, .toc-drawer, .mobile-header, .languages, .skip-to-content, .copybtn"
+    assert tab.find(f"[...document.querySelectorAll('{aside}')].filter((one) => one.checkVisibility()).length") == 0
+    assert tab.find(_OVERFLOWING.format(".table-wrapper, pre")) == 0
+    assert tab.find("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_without_scripts_the_first_page_shows_its_command_and_every_section(tab: Tab, address: str) -> None:
+    tab.look(width=400)
+    tab.call("Emulation.setScriptExecutionDisabled", value=True)
+    tab.open(f"{address}index.html")
+    assert tab.find("document.querySelector('.command pre').innerText").startswith("pip install -c https://")
+    assert tab.find("document.querySelector('.placeholder').checkVisibility()")
+    assert tab.find("[...document.querySelectorAll('article section')].every((one) => one.checkVisibility())")
+    assert tab.find("document.querySelectorAll('.copybtn').length") == 0
+
+
+def test_fonts_with_chinese_follow_the_latin_ones(tab: Tab, address: str) -> None:
+    tab.open(f"{address}zh-CN/index.html")
+    for selector in ("body", "pre"):
+        fonts = tab.find(f"getComputedStyle(document.querySelector('{selector}')).fontFamily")
+        assert re.search("PingFang SC.*Microsoft YaHei", fonts), selector
+        assert re.search("CJK SC", fonts), selector
 
 
 def test_what_is_wrong_with_a_document_is_told_by_its_line_and_the_site_stays(

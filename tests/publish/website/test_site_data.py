@@ -27,6 +27,9 @@ def test_a_stack_is_offered_where_its_constraints_and_all_of_its_wheels_are_ther
     assert [wheel["name"] for wheel in data["others"]] == ["attrs-npu"]
     consistent = {stack.name for stack in load().stacks if not stack.record}
     assert {stack["name"] for stack in data["missing"]} == consistent - {STACK}
+    (sglang,) = (stack for stack in data["missing"] if stack["name"] == "sglang-0.5.2")
+    assert [overlay.partition("@")[0] for overlay in sglang["overlays"]] == ["transformers", "verl"]
+    assert {"CANN 8.3.RC1", "sglang 0.5.2"} <= set(sglang["parts"])
     part = tmp_path / "part"
     part.mkdir()
     for file in (*wheels.glob("verl*"), *wheels.glob("constraints*")):

@@ -113,9 +113,9 @@ def test_nothing_is_started_without_its_data_or_its_model(
     problems = said(capsys, *arguments, f"data.val_files={tmp_path}/installed", code=2)
 
     assert f"{tmp_path}/{folder}/train.parquet: is not on this machine" in problems
-    assert f"{tmp_path}/m: is not on this machine" in problems
+    assert "fix: prepare it with `npu-recipes data dapo-math --output DIR`, and name that" in problems
+    assert f"{tmp_path}/m: is not on this machine\n    fix: name the model's folder with --model" in problems
     assert "test.parquet" not in problems
-    assert "prepares the data" in problems
     assert [one.name for one in tmp_path.iterdir()] == ["installed"]
 
 

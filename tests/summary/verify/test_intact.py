@@ -180,9 +180,10 @@ def test_environment_is_intact_and_repairs_itself(patched: Patched, venv: Venv) 
         assert done.code in {0, 1}, done.err
         return {one["kind"] for one in done.json()["findings"]}
 
-    def repair() -> None:
+    def repair(*, removals: int = 0) -> None:
         commands = inside.python("-m", "verl_npu_summary", "--verify", "--json").json()["repairs"]
         assert commands
+        assert sum(command.startswith("rm -rf ") for command in commands) == removals
         for command in commands:
             patched.environment.succeed("sh", "-c", command, PATH=path)
         assert kinds() == set()
@@ -196,6 +197,17 @@ def test_environment_is_intact_and_repairs_itself(patched: Patched, venv: Venv) 
     inside.install("--no-deps", release)
     assert kinds() == {"companion replaced", "modified"}
     repair()
+    # What upstream's distribution brought goes with it; what lies beside that has to be removed.
+    inside.install("--no-deps", release)
+    (record,) = venv.folder.glob("lib/python*/site-packages/transformers-*.dist-info/RECORD")
+    for name in ("newer.py", "newer/part.py", "hand.py", "mixed/part.py", "mixed/hand.py"):
+        added = record.parents[1] / "transformers" / name
+        added.parent.mkdir(exist_ok=True)
+        added.write_bytes(b"x = 1\n")
+        if "hand" not in name:
+            record.write_text(f"{record.read_text('utf-8')}transformers/{name},,\n", "utf-8")
+    assert kinds() == {"companion replaced", "modified", "added"}
+    repair(removals=2)
     inside.install("--no-deps", release)
     inside.uninstall("transformers")
     assert kinds() == {"companion missing", "missing"}
@@ -205,7 +217,7 @@ def test_environment_is_intact_and_repairs_itself(patched: Patched, venv: Venv) 
         (record,) = venv.folder.glob(f"lib/python*/site-packages/{name}-*.dist-info/RECORD")
         record.unlink()
     assert kinds() == {"companion damaged", "metadata damaged"}
-    repair()
+    repair(removals=2)
 
 
 def test_copy_of_a_venv_folder_is_its_own_subject(patched: Patched, tmp_path: Path) -> None:

@@ -58,11 +58,11 @@ def bisect(subject: AppliedInput, command: Sequence[str]) -> BisectResult:
 
 
 def smallest(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
-    """Return a part of the items that fails, and passes without any single one of them: delta debugging.
+    """Return a minimal part of the items that fails: without any single item it passes (delta debugging).
 
     Args:
         items: all of them, which fail together; without any of them nothing fails.
-        fails: returns whether a part fails, in the order of `items`; never asked for an empty part.
+        fails: returns whether a part fails, in the order of `items`; never called with an empty part.
     """
     current, parts = list(items), 2
     while len(current) > 1:

@@ -131,7 +131,7 @@ def _read_at(node: ast.AST, module: str, known: Mapping[str, str]) -> Iterator[_
 
 
 def _chain(node: ast.expr) -> list[str]:
-    """Return the names of ``a.b.c``; none where it does not begin with a name."""
+    """Return the names of ``a.b.c``; none if it does not begin with a name."""
     if isinstance(node, ast.Name):
         return [node.id]
     if not isinstance(node, ast.Attribute):

@@ -85,7 +85,7 @@ class Trial:
         return frozenset().union(*(self._needed[number] for number in numbers))
 
     def code(self, numbers: Iterable[int]) -> int | None:
-        """Return the command's exit code with some units and what they need; None where it cannot be told."""
+        """Return the command's exit code with some units and what they need; None if it cannot be told."""
         chosen = self.with_needed(numbers)
         if chosen not in self._codes:
             self._codes[chosen] = self._run_with(chosen)
@@ -144,7 +144,7 @@ class Trial:
 
 
 def hold(folder: Path, tree: PatchedTree) -> None:
-    """Make a folder hold a tree and nothing else, whatever a command did in it; no link is followed out of it."""
+    """Restore a folder to a tree after a command ran in it; no link is followed out of it."""
     # Its end removes what nobody may write, too.
     with tempfile.TemporaryDirectory(dir=folder.parent) as gone, suppress(FileNotFoundError):
         folder.rename(Path(gone) / "before")

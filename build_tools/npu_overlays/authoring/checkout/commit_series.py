@@ -68,7 +68,7 @@ def series(subject: AppliedInput, chosen: Sequence[Unit] | None = None, *, notic
 def _applied(
     subject: AppliedInput, units: Sequence[Unit], latest: Sequence[Unit], *, notices: bool
 ) -> PatchedTree | None:
-    """Return the files that the latest units change, as all units leave them; None where these cannot be applied."""
+    """Return the files that the latest units change, as all units leave them; None if these cannot be applied."""
     paths = frozenset[str]().union(*(unit.paths for unit in latest))
     try:
         part = about(only(subject.content, units), paths)

@@ -30,7 +30,7 @@ class Checkout:
     """A work tree made of an overlay."""
 
     folder: Path
-    # The overlay's name, and the digest of all that decides what it gives.
+    # The overlay's name, and the digest of every input of its result.
     overlay: str
     digest: str
     # Upstream's commit in the repository, and the last commit of the overlay's.
@@ -76,7 +76,7 @@ def another(folder: Path) -> Path:
 
 
 def digest_of(content: Content) -> str:
-    """Return the digest of all that decides what an overlay gives; its lock and licences do not."""
+    """Return the digest of every input of an overlay's result; its lock and licences do not count."""
     return inputs_digest(content.inputs, without=(LOCK_FILE, *LICENCE_FILES))
 
 

@@ -20,7 +20,7 @@ UPSTREAM = "upstream"
 _IMPORTED = "refs/npu-overlays/imported"
 # The date of a release whose commit is not known: the first that a wheel's archive can hold.
 _RELEASED = 315532800
-# What reaches the work tree is exactly what is committed, whatever attributes and settings say.
+# Exactly the committed bytes reach the work tree; attributes and settings have no effect.
 _ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n"
 # What tools write on the way belongs to no overlay, even where upstream's .gitignore does not name it.
 _EXCLUDED = (
@@ -37,7 +37,7 @@ class Repository:
         self.folder = folder
 
     def git(self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
-        """Run git there and return its standard output; raises `OutputError` where it fails."""
+        """Run git there and return its standard output; raises `OutputError` if it fails."""
         try:
             return git.alone(*arguments, cwd=self.folder, stdin=stdin, env=env)
         except ProcessError as error:
@@ -63,7 +63,7 @@ class Repository:
         return self.files("--cached", "--others", "--exclude-standard")
 
     def left_out(self) -> Mapping[str, tuple[str, str]]:
-        """Return the mode and the blob of each file that git was told not to put there, as a sparse checkout does."""
+        """Return the mode and the blob of each file that a sparse checkout leaves out."""
         listed = self.git("ls-files", "-z", "-t", "--stage").decode("utf-8", "surrogateescape").split("\0")
         found: dict[str, tuple[str, str]] = {}
         for entry in listed:
@@ -102,7 +102,7 @@ class Repository:
         """Make a commit the last of the overlay's branch, and the work tree what it holds."""
         self.git("symbolic-ref", "HEAD", f"refs/heads/{BRANCH}")
         self.git("update-ref", f"refs/heads/{BRANCH}", head)
-        self.git("read-tree", "--empty")  # with all that was said there of single files
+        self.git("read-tree", "--empty")  # with the entries there for single files
         self.git("reset", "--quiet", "--hard", head)
 
     def start(self, subject: AppliedInput) -> str:
@@ -119,7 +119,7 @@ class Repository:
         return base
 
     def commit(self, subject: AppliedInput, base: str, commits: Sequence[OverlayCommit]) -> str:
-        """Add commits on top of `base`, and return the last, or `base` where there is none."""
+        """Add commits on top of `base`, and return the last, or `base` without any."""
         if not commits:
             return base
         who = _identity(subject, int(self.line("show", "--no-patch", "--format=%ct", base)))
@@ -128,7 +128,7 @@ class Repository:
         for one in commits:
             changes = [(path, content, path in one.executable) for path, content in sorted(one.changes.items())]
             stream.append(_for_import(who, one.message, parent, changes))
-            # Fast-import goes on from the commit before.
+            # Fast-import continues from the commit before.
             parent = ""
         return self._import(b"".join(stream))
 

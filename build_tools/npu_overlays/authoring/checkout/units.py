@@ -20,7 +20,7 @@ Item: TypeAlias = Operation | OverlayFile | SourcedEdit
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """One part of an overlay, as its author wrote it: a shared definition is one unit, whatever its targets."""
+    """One part of an overlay, as its author wrote it: a shared definition is one unit for all its targets."""
 
     action: str  # that of an operation, or ``patch``, ``edit``, ``file``
     # What it changes, ``path:Symbol`` or ``path``, and in which files.

@@ -77,7 +77,7 @@ class FormBuilder:
         self._stated = StatedReasons(taken)
 
     def files(self, kind: FormKind, why: Why) -> tuple[FormFile, ...]:
-        """Return the files of one form; raises `MergeError` where it cannot give the tree.
+        """Return the files of one form; raises `MergeError` if it cannot give the tree.
 
         `why` returns the reason of a change that has none, by action and target.
         """
@@ -103,7 +103,7 @@ class FormBuilder:
         return {name: number for name, number in counted.items() if number}
 
     def prove(self, files: Iterable[FormFile]) -> ProvenForm:
-        """Return what a form's files give, proven to be the patches' tree; raises `OverlayError` where it is not."""
+        """Return what a form's files give, proven to be the patches' tree; raises `OverlayError` if it is not."""
         with tempfile.TemporaryDirectory(prefix="npu-overlays-import-") as place:
             folder = Path(place) / "overlay"
             shutil.copytree(self._new.stage, folder)
@@ -131,7 +131,7 @@ class FormBuilder:
 
     @property
     def plan(self) -> RefreshPlan:
-        """What the form as operations is made of; raises `MergeError` where nothing gives a file."""
+        """What the form as operations is made of; raises `MergeError` if nothing gives a file."""
         if self._plan is None:
             self._plan = Planner(self._subject(), self._upstream).plan(self.edited)
         return self._plan
@@ -148,7 +148,7 @@ class FormBuilder:
                 yield FormFile(path=f"patches/{file.path}", content=content)
 
     def _remade(self, one: PatchStep, file: OverlayFile) -> bytes:
-        """Return a patch in git's form that changes shipped files in the same way; empty where it changes none."""
+        """Return a patch in git's form that changes shipped files in the same way; empty if it changes none."""
         shipped = filter(self._new.overlay.pin.place, one.paths)
         after = {path: (one.after.after(path), one.after.is_executable(path)) for path in shipped}
         above = _NO_LETTER.sub(b"", letter(file.content)).rstrip(b"\n")

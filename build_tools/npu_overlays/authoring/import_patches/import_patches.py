@@ -46,7 +46,7 @@ class ImportOptions:
     request: InitRequest  # what the new overlays should be
     root: Path  # the folder of overlays
     only_shipped: bool  # whether hunks for files that no wheel has are left out
-    # Returns the reasons of all that has none, by action and target.
+    # Returns the missing reasons, by action and target.
     explain: Explain
     dry_run: bool
 
@@ -59,7 +59,7 @@ class ImportedPatchSet:
     new: StagedOverlay
     applied: AppliedSeries  # the patches as they were applied, and the paths that were left out
     forms: FormBuilder
-    proven: Mapping[FormKind, ProvenForm | OverlayError]  # both forms, or why one cannot be had
+    proven: Mapping[FormKind, ProvenForm | OverlayError]  # both forms, or why one does not work
     files: tuple[FormFile, ...] = ()  # those of the overlay's files that the patches became
 
     @property
@@ -69,7 +69,7 @@ class ImportedPatchSet:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many operations of each action, files, edits and patches it is as operations; none where it cannot be."""
+        """How many operations of each action, files, edits and patches it is as operations; none if it cannot be."""
         return {} if isinstance(self.proven["operations"], OverlayError) else self.forms.counts()
 
     def label(self, action: str, target: str) -> tuple[str, str]:
@@ -138,7 +138,7 @@ class _Findings:
         return done
 
     def one(self, work: Callable[[], T]) -> T | None:
-        """Return the result of work; None where it fails."""
+        """Return the result of work; None if it fails."""
         return next(iter(self.each([None], lambda _: work())), None)
 
     def check(self) -> None:
@@ -178,7 +178,7 @@ def _refuse_twins(folders: Sequence[Path], fix: str) -> None:
 
 
 def _tried(new: _New, asked: ImportOptions) -> ImportedPatchSet:
-    """Apply patches, and try both forms; raises `OverlayError` where the form that was asked for cannot be had."""
+    """Apply patches, and try both forms; raises `OverlayError` if the requested form does not work."""
     patches, staged = new
     with about(patches.name):
         step("applying the patches")

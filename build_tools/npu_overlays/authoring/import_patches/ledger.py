@@ -57,7 +57,7 @@ class Ledger:
     current: tuple[tuple[str, str, int], ...]  # the state that the summary says each project is at, with the line
 
     def version(self, repo: str, folder: str) -> ListedVersion | None:
-        """Return all that is listed of a folder of patches, in however many places; None where it is not listed."""
+        """Return a folder's entries, from all places that list it; None if it is not listed."""
         found: ListedVersion | None = None
         for one in self.versions:
             if (one.repo, one.folder) == (repo, folder):

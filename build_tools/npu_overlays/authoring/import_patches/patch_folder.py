@@ -70,7 +70,7 @@ class PatchFolder:
 
 
 def read_layout(folder: Path) -> PatchFolder:
-    """Read a folder of patches; raises `UsageError` where it holds none."""
+    """Read a folder of patches; raises `UsageError` if it holds none."""
     root = folder / PATCHES if (folder / PATCHES).is_dir() else folder
     if not root.is_dir():
         what = "is no folder" if root.exists() else "there is no such folder"
@@ -96,7 +96,7 @@ class _Reader:
         self.left = [path for path in files if not is_ignored(path, self.root)]
 
     def read(self, folder: Path) -> PatchSet | None:
-        """Return the patches in a folder; None where there are none."""
+        """Return the patches in a folder, or None."""
         listed = [path for path in self.left if path.name == SERIES and path.is_relative_to(folder)]
         if len(listed) > 1:
             what = f"is one of several: {listing(str(path.relative_to(folder)) for path in listed)}"

@@ -1,4 +1,4 @@
-"""Pins: a set of patches, the summary and the overlays at hand → the request for its overlay."""
+"""Pins: a set of patches, the summary and existing overlays → the request for its overlay."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pin(one: PatchSet, ledger: Ledger | None, asked: InitRequest, root: Path) ->
         one: the patches.
         ledger: a summary, which names the commits of their folders.
         asked: the options that the user gives for all sets.
-        root: the folder of overlays, where there is one.
+        root: the folder of overlays, if there is one.
 
     Raises:
         UsageError: with everything that is missing or wrong.
@@ -62,7 +62,7 @@ def pin(one: PatchSet, ledger: Ledger | None, asked: InitRequest, root: Path) ->
 
 
 def check_for_one_project(sets: Iterable[PatchSet], asked: InitRequest) -> None:
-    """Refuse what is of one project, where there are patches of several; raises `UsageError`."""
+    """Refuse options for one project if there are patches of several; raises `UsageError`."""
     projects = sorted({one.project for one in sets})
     given = [name for name, value in (("--repository", asked.repository), ("--package", asked.packages)) if value]
     if len(projects) > 1 and given:

@@ -37,7 +37,7 @@ class Alternatives:
 def alternatives(release: Release, files: Collection[str], *, cache: Path) -> Alternatives:
     """Return the files of a release beside the pinned one, which installs `files`.
 
-    Raises `OverlayError` where the file that pip takes cannot be had.
+    Raises `OverlayError` if the file that pip takes cannot be fetched.
     """
     archive, preferred = release.archive, release.preferred
     if preferred in ("", archive.file):

@@ -35,7 +35,7 @@ def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLa
 
     Args:
         names: folders of layers or of overlays, or names of installed distributions that hold a layer. With none,
-            the layer of the project that lies in `parent` counts, where there is one.
+            the layer of the project that lies in `parent` counts, if there is one.
         project: upstream's distribution name.
         parent: the folder in which the new overlay is to lie.
 

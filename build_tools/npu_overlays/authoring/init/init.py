@@ -51,11 +51,11 @@ class StagedOverlay:
 
 @contextmanager
 def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[StagedOverlay]:
-    """Give a new overlay that changes nothing; the block may add to it, and then it takes its place.
+    """Give a new overlay that changes nothing; after the block, which may add to it, it is moved to its place.
 
     Raises:
-        OverlayError: upstream cannot be had, or no honest wheel can be made of it, or the folder is there already;
-            nothing is written then, nor where the block fails.
+        OverlayError: upstream cannot be fetched or overlaid, or the folder exists. Nothing is written then, nor if the
+            block fails.
     """
     start = initial_settings(request, layered)
     # The licence files that a layer names of the commit need not be in a release.
@@ -103,7 +103,7 @@ def write_overlay(request: InitRequest, layered: BaseLayers) -> CreatedOverlay:
 
 
 def _tree(overlay: Overlay, request: InitRequest) -> SourceTree:
-    """Return upstream's tree; raises `OverlayError` where no honest wheel can be made of it."""
+    """Return upstream's tree; raises `OverlayError` if no honest wheel can be made of it."""
     try:
         tree = acquire(overlay, request.choice.mode_for(overlay), request.choice.clone(request.project))
         check_shape(overlay, tree)
@@ -115,10 +115,9 @@ def _tree(overlay: Overlay, request: InitRequest) -> SourceTree:
 
 
 def _known(request: InitRequest, layered: BaseLayers) -> dict[str, str]:
-    """Return the files that go on holding for a pin that is taken over.
+    """Return the files that stay valid for a pin that is taken over.
 
-    These are the lock, which knows the files of the commit that the archives lack, and the operations that tests ran,
-    which are the same there.
+    These are the lock, which lists the commit's files that archives lack, and the record of operations that tests ran.
     """
     if layered.base is None or request.commit or request.release or request.archive or request.packages:
         return {}

@@ -21,10 +21,10 @@ from npu_overlays.sources.releases import find_release
 
 
 def initial_settings(request: InitRequest, layered: BaseLayers) -> InitialSettings:
-    """Return what the configuration of a new overlay has to say beside its layers.
+    """Return the settings of a new overlay, except its layers.
 
     Raises:
-        SourceError: the release or commit cannot be had.
+        SourceError: the release or commit cannot be fetched.
         UsageError: it does not show what is shipped, or it is another project's.
     """
     start = InitialSettings(
@@ -81,7 +81,7 @@ def _with_packages(
 ) -> Pin:
     """Return a pin with the packages of the request, else none where the layers name them, else those found.
 
-    `found` has the import name of each path, empty where the path shows it; `files` are all paths, for messages.
+    `found` has the import name of each path, empty if the path shows it; `files` are all paths, for messages.
     """
     asked = request.packages
     if not asked and "packages" not in layered.settings:

@@ -33,7 +33,7 @@ def of_wheel(files: Collection[str], named: Iterable[str]) -> dict[str, str]:
 
     Args:
         files: the files of the wheel without its metadata.
-        named: paths in the repository; those that name a file of the wheel tell where it lies there.
+        named: paths in the repository; those of a file of the wheel give its place there.
     """
     inside: list[str] = []
     kinds: set[str] = set()
@@ -56,7 +56,7 @@ def of_wheel(files: Collection[str], named: Iterable[str]) -> dict[str, str]:
 
 
 def of_source(files: Mapping[str, bytes], project: str) -> dict[str, str]:
-    """Return what a source tree installs, as far as its layout tells, as `below` gives it; empty where it does not.
+    """Return what a source tree installs, as far as its layout tells, as `below` gives it; empty if it does not.
 
     What setuptools lists in an sdist counts; else all of ``src/``; else the package or module called like the
     project, or the only package there is.
@@ -82,7 +82,7 @@ def of_source(files: Mapping[str, bytes], project: str) -> dict[str, str]:
 
 
 def below(root: str, units: Iterable[str]) -> dict[str, str]:
-    """Return units under their repository paths, each with its import name; empty where the path shows it."""
+    """Return units under their repository paths, each with its import name; empty if the path shows it."""
     shown = root in ("", _SOURCE_ROOT)
     return {f"{root}{unit}": "" if shown else unit.removesuffix(".py").replace("/", ".") for unit in units}
 
@@ -122,7 +122,7 @@ def check_name(project: str, files: Mapping[str, bytes]) -> None:
 
 
 def stated_name(files: Mapping[str, bytes]) -> tuple[str, str]:
-    """Return the file that names the project of a source tree, and the name; empty where none does."""
+    """Return the file that names the project of a source tree, and the name; empty if none does."""
     for file, reader in _READERS.items():
         if file in files and (name := reader(files[file].decode("utf-8", "replace"))):
             return file, name

@@ -56,7 +56,7 @@ class InitRequest:
 
     @property
     def tag(self) -> str:
-        """The tag by which the commit is given; empty where it is given by its id. What looks like an id is none."""
+        """The tag that names the commit; empty if an id does. A text that looks like an id is no tag."""
         name = self.commit.removeprefix("refs/tags/")
         return name if _TAG.fullmatch(name) and (name != self.commit or not _DIGITS.fullmatch(name)) else ""
 

@@ -48,7 +48,7 @@ class DerivedModule:
     """What gives a wanted module."""
 
     changes: tuple[OperationChange, ...]
-    before: bytes | None  # what a patch has to make of upstream's file first; None where it needs no patch
+    before: bytes | None  # upstream's file after a patch that must come first; None if no patch is needed
     result: bytes  # the module that operations and patch give, without notices
     # Operations that go although part of them is wanted: the patch contains that, too.
     given_up: tuple[Operation, ...] = ()
@@ -77,7 +77,7 @@ class Attempt:
     exchanged: Mapping[ImportedName, ImportedName] = field(default_factory=dict)
 
     def result(self, known: Set[str]) -> DerivedModule | None:
-        """Return what gives the wanted module, with a patch below where it needs one; None where nothing does.
+        """Return what gives the wanted module, with a patch below where it needs one; None if nothing does.
 
         `known` are the qualified names that upstream's module defines.
         """
@@ -140,7 +140,7 @@ def applied(operations: Sequence[Operation], changes: Sequence[OperationChange])
 def merged(
     subject: EditedModule, operations: Sequence[Operation], upstream: bytes | None = None
 ) -> MergedModule | None:
-    """Return what operations make of a module, or of another text of upstream's; None where they do not fit."""
+    """Return the result of operations on a module, or on another text of upstream's; None if they do not fit."""
     before = subject.upstream if upstream is None else upstream
     if not operations:
         return MergedModule(content=before, declared=(), authorship=kept(before))

@@ -53,7 +53,7 @@ def differing(now: Module, wanted: Module, operations: Mapping[str, Operation]) 
 
 
 def _private(module: Module, symbol: str) -> str:
-    """Return the name that a symbol's original would have if it were wrapped; empty where there is no such symbol."""
+    """Return the name that a symbol's original would have if it were wrapped; empty if there is no such symbol."""
     definition = only(module, symbol)
     return private_name(classes_of(module), module, definition) if definition else ""
 

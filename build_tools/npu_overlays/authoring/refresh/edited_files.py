@@ -60,7 +60,7 @@ def _differing(folder: Path, tree: PatchedTree) -> Iterator[EditedFile]:
         other_mode = content is not None and executable != tree.is_executable(path)
         if file.is_symlink() or content != tree.after(path) or other_mode:
             yield EditedFile(path=path, content=content, executable=executable)
-    # Of a file that git was told to leave out of the work tree, the content in the index counts.
+    # Of a file outside a sparse checkout, the content in the index counts.
     for path, (mode, blob) in left_out.items():
         after = tree.after(path)
         executable = mode == "100755"

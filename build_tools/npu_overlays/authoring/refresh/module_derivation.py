@@ -75,7 +75,7 @@ def _renamed(
 
 
 def _without_some(attempts: Sequence[Attempt], known: Set[str], wanted: Set[str]) -> DerivedModule:
-    """Return a patch in the place of operations, of as few as possible.
+    """Return a patch that replaces as few operations as possible.
 
     The operations on `wanted` symbols go: their code is wanted elsewhere in the module.
     """
@@ -115,7 +115,7 @@ def _emptied(subject: EditedModule, upstream: Module, wanted: Module) -> Derived
 
 
 def _ever_fewer(changes: Sequence[OperationChange]) -> Iterable[tuple[OperationChange, ...]]:
-    """Return the changes, then fewer and fewer of them: a patch below makes additions, all that is new, everything."""
+    """Return the changes, then ever fewer: a patch takes over additions, then everything new, then everything."""
     no_additions = tuple(one for one in changes if not one.is_addition)
     nothing_new = tuple(one for one in changes if one.known)
     return dict.fromkeys([tuple(changes), no_additions, nothing_new, ()])

@@ -64,7 +64,7 @@ def _tree(root: Path, files: Mapping[str, tuple[bytes | None, bool]]) -> str:
 
 
 def with_section(file: OverlayFile, path: str, diff: bytes) -> bytes | None:
-    """Return a patch file with its section for one path exchanged, or taken out; None where nothing is left."""
+    """Return a patch file with its section for one path exchanged, or taken out; None if nothing is left."""
     strip = read_patch(file).strip
     head = letter(file.content)
     _, *parts = _HEADER.split(file.content[len(head) :])

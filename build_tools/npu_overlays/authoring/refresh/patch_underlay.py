@@ -22,7 +22,7 @@ def underlays(upstream: bytes, merged: MergedModule, wanted: bytes) -> Iterator[
 
     Args:
         upstream: its bytes.
-        merged: what operations make of it.
+        merged: the result of the operations.
         wanted: what it should become.
     """
     above = _underlay(upstream, merged, wanted, _above)
@@ -63,7 +63,7 @@ def _place(authorship: Authorship, start: int, end: int, nearest: _Nearest) -> t
 
 
 def _above(authorship: Authorship, offset: int) -> int | None:
-    """Return the place behind the last byte of upstream's in front of an offset; None where there is none."""
+    """Return the place behind the last byte of upstream's in front of an offset, or None."""
     ends: list[int] = []
     for one in authorship.stretches:
         if one.origin is not None and one.end <= offset:
@@ -72,7 +72,7 @@ def _above(authorship: Authorship, offset: int) -> int | None:
 
 
 def _below(authorship: Authorship, offset: int) -> int | None:
-    """Return the place in front of the first byte of upstream's behind an offset; None where there is none."""
+    """Return the place in front of the first byte of upstream's behind an offset, or None."""
     for one in authorship.stretches:
         if one.origin is not None and one.start >= offset:
             return one.origin

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.files import scratch, write_file, writing
-from npu_overlays.interrupts import held
+from npu_overlays.interrupts import Interrupted, held, undisguised
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
 from npu_overlays.overlay.project import BUNDLED, Layer, Overlay
@@ -36,7 +36,7 @@ class LayerFiles:
     changed: dict[tuple[str, str], LayerFile] = field(default_factory=dict)
 
     def read(self, layer: Layer, path: str) -> bytes | None:
-        """Return the content of a file; None where there is none."""
+        """Return the content of a file, or None."""
         if known := self.changed.get((layer.name, path)):
             return known.content
         file = layer.folder / path
@@ -116,17 +116,48 @@ def _write_file(folder: Path, file: LayerFile) -> None:
     write_file(path, file.content, executable=file.executable)
 
 
-def put_in_place(files: Sequence[LayerFile]) -> None:
+def put_in_place(files: Sequence[LayerFile], *, state: str) -> None:
     """Write the files of layers: all of them beside their places first, and then each into its own.
+
+    Args:
+        files: with their new content.
+        state: what the user finds then, where an interrupt comes meanwhile.
 
     Raises:
         OutputError: one cannot be written; as a rule none is then.
     """
     with ExitStack() as stack:
         made = [(file, _beside(stack, file)) for file in _in_order(files)]
-        with held("the overlay was refreshed"):
+        with held(state):
             for file, path in made:
                 _put_in_place(file, path)
+
+
+@contextmanager
+def undone_on_failure(files: Iterable[tuple[Layer, str]], *, state: str) -> Iterator[None]:
+    """Give files of layers the content back that they have now, where the block fails or is interrupted.
+
+    Args:
+        files: each layer, and the path in it.
+        state: what the user finds then, where an interrupt ends it.
+    """
+    before = [_as_now(layer, path) for layer, path in files]
+    try:
+        with undisguised():
+            yield
+    except BaseException as error:
+        put_in_place([one for one in before if _as_now(one.layer, one.path) != one], state=state)
+        if isinstance(error, Interrupted):
+            raise Interrupted(error.number, state) from None
+        raise
+
+
+def _as_now(layer: Layer, path: str) -> LayerFile:
+    file = layer.folder / path
+    if not file.is_file():
+        return LayerFile(layer=layer, path=path, content=None)
+    executable = bool(file.stat().st_mode & 0o100)
+    return LayerFile(layer=layer, path=path, content=file.read_bytes(), executable=executable)
 
 
 def _beside(stack: ExitStack, file: LayerFile) -> Path:

@@ -109,7 +109,7 @@ class RefreshPlan:
 
 
 def _likeness(one: bytes, other: bytes) -> float:
-    """Return the share of their lines that two texts have in common; none where one of them is empty."""
+    """Return the share of their lines that two texts have in common; none if one of them is empty."""
     if not one.strip() or not other.strip():
         return 0.0
     return difflib.SequenceMatcher(None, one.splitlines(), other.splitlines(), autojunk=False).ratio()

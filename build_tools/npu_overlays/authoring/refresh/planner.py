@@ -42,7 +42,7 @@ class Planner:
         self._marked = marked
         self._as_patch = as_patch
         content = subject.content
-        # Upstream with the overlay's patches alone, and all that it gives without notices.
+        # Upstream with the overlay's patches alone, and the whole result without notices.
         self.patched = self._part(dataclasses.replace(content, operations=(), edits=(), files=()))
         self._plain = self._part(content, notices=False)
 

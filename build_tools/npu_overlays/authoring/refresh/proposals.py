@@ -108,7 +108,7 @@ def new_operation(path: str, symbol: str, action: Action, kind: TargetKind) -> O
 
 
 def only(module: Module, symbol: str) -> Definition | None:
-    """Return the one definition of a symbol; None where there is none, or several."""
+    """Return the one definition of a symbol; None unless there is exactly one."""
     known = chosen(module, symbol)
     return known[0] if len(known) == 1 else None
 

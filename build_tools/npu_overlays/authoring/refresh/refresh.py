@@ -42,12 +42,13 @@ Explain = Callable[[Sequence[tuple[str, str]]], Mapping[tuple[str, str], str]]
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshResult:
-    """What a refresh did, or would do."""
+    """What a refresh is to write."""
 
     plan: RefreshPlan
     # The changed files of the overlay's layers.
     files: tuple[LayerFile, ...]
     checkout: Checkout
+    digest: str = ""  # the overlay's with these files; empty where none changes
     passed_over: tuple[str, ...] = ()  # files there that would be shipped if upstream's .gitignore did not name them
     # Folders there whose files would be shipped if they were not repositories of their own.
     nested: tuple[str, ...] = ()
@@ -60,11 +61,10 @@ class RefreshOptions:
     into: str  # the name of the layer that takes what is new; empty for the pin's own folder
     # Whether a patch may replace the pin's own operations, where they cannot stay.
     as_patch: bool
-    dry_run: bool
 
 
 def refresh(subject: AppliedInput, folder: Path, explain: Explain, options: RefreshOptions) -> RefreshResult:
-    """Bring what was edited in a checkout back into its overlay.
+    """Return what brings what was edited in a checkout back into its overlay, proven and not yet written.
 
     Args:
         subject: the overlay and its upstream.
@@ -74,8 +74,7 @@ def refresh(subject: AppliedInput, folder: Path, explain: Explain, options: Refr
 
     Raises:
         UsageError: there is no such checkout or layer, or a reason is missing.
-        MergeError: no change of the overlay gives what was edited; nothing is written then.
-        OutputError: the overlay cannot be written.
+        MergeError: no change of the overlay gives what was edited.
     """
     layer = layer_named(subject, options.into)
     checkout = find_checkout(folder, subject.content)
@@ -105,12 +104,15 @@ def _refreshed(
     files = writer.write(plan, planner.patched)
     refuse_installed(files)
     step("proving that this gives what was edited")
-    digest = _proven(subject, files, edited, marked)
-    if not options.dry_run:
-        Repository(checkout.folder).keep(EDITED)
-        note_next(checkout.folder, digest)
-        put_in_place(files)
-    return dataclasses.replace(done, files=files)
+    return dataclasses.replace(done, files=files, digest=_proven(subject, files, edited, marked))
+
+
+def write_result(done: RefreshResult) -> None:
+    """Write the changed files of an overlay, and keep the work tree as a commit; raises `OutputError`."""
+    if done.files:
+        Repository(done.checkout.folder).keep(EDITED)
+        note_next(done.checkout.folder, done.digest)
+        put_in_place(done.files, state="the overlay was refreshed")
 
 
 def _proven(
@@ -137,8 +139,16 @@ def _content(overlay: Overlay, subject: AppliedInput) -> Content:
     return found_content(overlay, subject.version, subject.tree)
 
 
-def bring_up_to_date(checkout: Checkout, subject: AppliedInput) -> Checkout:
-    """Make a checkout that of the overlay as it is now, which gives its files; raises `OutputError`."""
+def bring_up_to_date(done: RefreshResult, subject: AppliedInput) -> None:
+    """Make a checkout that of the overlay as it is now; its files stay where none of the overlay's were refreshed.
+
+    Raises:
+        OutputError: git cannot do it.
+    """
+    checkout = done.checkout
+    if not done.files:
+        note_next(checkout.folder, digest_of(subject.content))
+        return
     repository = Repository(checkout.folder)
     try:
         head = repository.commit(subject, checkout.base, series(subject).commits)
@@ -147,9 +157,8 @@ def bring_up_to_date(checkout: Checkout, subject: AppliedInput) -> Checkout:
             repository.go_to(head)
             note(checkout.folder, found)
     except OutputError as error:
-        done = "the overlay was refreshed, and the work tree is as you left it: the next refresh goes on from there"
-        raise OutputError(dataclasses.replace(one, fix=f"{one.fix}; {done}") for one in error.problems) from error
-    return found
+        written = "the overlay was refreshed, and the work tree is as you left it: the next refresh goes on from there"
+        raise OutputError(dataclasses.replace(one, fix=f"{one.fix}; {written}") for one in error.problems) from error
 
 
 @contextmanager

@@ -37,7 +37,7 @@ class DerivedText:
     # The substitutions that change, with what they should put in; None for those that go.
     changed: tuple[tuple[SourcedEdit, str | None], ...] = ()
     new: tuple[tuple[str, str], ...] = ()  # new ones, behind all others: what each finds, and what it puts in
-    # What a patch has to make of upstream's file first; empty where it needs no patch.
+    # Upstream's file after a patch that must come first; empty if no patch is needed.
     below: tuple[bytes | None, ...] = ()
 
 
@@ -65,7 +65,7 @@ def _known(text: EditedText, before: bytes, wanted: bytes, found: UndoneEdits) -
     now = made(kept, before)
     if now == wanted:
         return DerivedText(changed=tuple(changed))
-    # A file that only a patch changes goes on to be changed by that.
+    # A file that only a patch changes stays with the patch.
     is_patched_alone = text.patched and not text.edits
     new = _new(text.path, now, wanted) if now is not None and not is_patched_alone else ()
     if new:
@@ -75,7 +75,7 @@ def _known(text: EditedText, before: bytes, wanted: bytes, found: UndoneEdits) -
 
 
 def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
-    """Return a few substitutions of whole lines; none where there would be many, or an overlay cannot hold them."""
+    """Return a few substitutions of whole lines; none if there would be many, or an overlay cannot hold them."""
     try:
         old, new = now.decode().splitlines(keepends=True), wanted.decode().splitlines(keepends=True)
     except UnicodeDecodeError:
@@ -131,7 +131,7 @@ class UndoneEdits:
 
 
 def made(edits: Iterable[TextEdit], content: bytes) -> bytes | None:
-    """Return what substitutions make of a text; None where one does not find its text as often as it should."""
+    """Return a text after substitutions; None if one does not occur as often as it states."""
     for one in edits:
         if content.count(one.find.encode()) != one.count:
             return None
@@ -148,7 +148,7 @@ def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdi
         wanted: what is to come out.
 
     Returns:
-        It; None where a change reaches over the border of what one puts in, or they put in what is not alike.
+        It; None if a change reaches over the border of what one puts in, or they put in what is not alike.
     """
     states = [before]
     for one in edits:
@@ -169,7 +169,7 @@ def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdi
 
 
 def _spans(state: bytes, one: TextEdit, now: bytes, wanted: bytes) -> list[tuple[int, int]]:
-    """Return where in the wanted text a substitution's replacements are; none where the border of one was edited."""
+    """Return where in the wanted text a substitution's replacements are; none if the border of one was edited."""
     parts, length = state.split(one.find.encode()), len(one.replace.encode())
     head, tail = parts[0], parts[-1]
     if one.count == 1 and len(wanted) >= len(head + tail) and wanted.startswith(head) and wanted.endswith(tail):
@@ -185,7 +185,7 @@ def _spans(state: bytes, one: TextEdit, now: bytes, wanted: bytes) -> list[tuple
 
 
 def _place(changed: Iterable[ReplacedRange], border: int, *, last: bool) -> int | None:
-    """Return where a border of a replacement is in the wanted text; None where it is inside a hunk.
+    """Return where a border of a replacement is in the wanted text; None if it is inside a hunk.
 
     Text that was added right at a border belongs to the replacement.
     """

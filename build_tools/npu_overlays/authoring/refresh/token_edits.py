@@ -47,7 +47,7 @@ def _code(lines: Sequence[str]) -> list[str]:
 def _edits(
     passage: Passage, old: Sequence[str], new: Sequence[str], changed: Sequence[ReplacedRange], *, narrow: bool
 ) -> tuple[Edit, ...]:
-    """Return one edit for each place, or for places with the same edit; empty where one cannot be told from others."""
+    """Return one edit for each place, or for places with the same edit; empty if one cannot be told from others."""
     found: list[tuple[str, str]] = []
     widened = _apart([_anchored(old, one) for one in changed])
     for hunk in widened:
@@ -85,7 +85,7 @@ def _apart(changed: Sequence[ReplacedRange]) -> list[ReplacedRange]:
 def _within_line(
     passage: Passage, old: Sequence[str], new: Sequence[str], hunk: ReplacedRange
 ) -> tuple[str, str] | None:
-    """Return a substitution within one line; None where more than a line changes, or the part occurs elsewhere too."""
+    """Return a substitution within one line; None if more than a line changes, or the part occurs elsewhere too."""
     if (hunk.behind - hunk.first, hunk.end - hunk.start) != (1, 1):
         return None
     before, after = layout_of(old[hunk.first]), layout_of(new[hunk.start])

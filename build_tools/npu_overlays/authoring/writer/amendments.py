@@ -36,7 +36,7 @@ def amended(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -
 
 
 def _parts(text: Module, node: ast.stmt, known: Operation, wanted: Operation) -> Iterator[list[Splice] | None]:
-    """Yield what changes in each part of a statement; None where it is to be written anew."""
+    """Yield the changes in each part of a statement; None if it must be rewritten."""
     alike = replace(known, text=wanted.text, edits=wanted.edits, imports=wanted.imports, where=wanted.where)
     if alike != wanted or len(known.edits) != len(wanted.edits) or wanted.action == "deleted":
         yield None
@@ -127,14 +127,14 @@ _Argument: TypeAlias = ast.expr | ast.keyword
 
 
 def comments(text: Module, mark: ast.Call, known: Operation, wanted: Operation, *, behind: int) -> dict[str, list[str]]:
-    """Return the comments that are lost where an operation is written anew.
+    """Return the comments that are lost if an operation is rewritten.
 
     Args:
         text: the merge module.
         mark: the operation's marker.
         known: what it says.
         wanted: what it is to say.
-        behind: the byte behind what is written anew.
+        behind: the byte after the rewritten text.
 
     Returns:
         Those beside each argument, by its name, or by its text where it has none; by an empty text those beside none.

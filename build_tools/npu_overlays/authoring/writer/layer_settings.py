@@ -23,12 +23,12 @@ def with_new(name: str, content: str, edit: TextEdit) -> str:
 
 
 def with_file(name: str, content: str, settings: FileSettings) -> str:
-    """Return a settings file that says of an added file for which versions it is, and what it accepts."""
+    """Return a settings file with the bounds and acceptances of an added file."""
     return _with_table(name, content, "file", {"path": settings.path}, settings)
 
 
 def _with_table(name: str, content: str, key: str, values: dict[str, Any], said: TextEdit | FileSettings) -> str:
-    """Return a settings file with a table more, which says bounds and acceptances where there are any."""
+    """Return a settings file with a new table of bounds and acceptances, if there are any."""
     document = tomlkit.parse(content)
     listed = _holder(name, document).setdefault(key, tomlkit.aot())
     entry = tomlkit.table() if isinstance(listed, AoT) else tomlkit.inline_table()
@@ -39,7 +39,7 @@ def _with_table(name: str, content: str, key: str, values: dict[str, Any], said:
     return tomlkit.dumps(document)
 
 
-def with_change(  # noqa: PLR0913  # which substitution of which files, and what it is to look for and to put in
+def with_change(  # noqa: PLR0913  # the substitution, its files, its find and its replacement
     name: str, content: str, edit: TextEdit, paths: Sequence[str], replacement: str | None, *, find: str = ""
 ) -> str:
     """Return a settings file with a substitution changed for some of its paths, which get one of their own then.

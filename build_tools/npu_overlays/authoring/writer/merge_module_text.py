@@ -42,7 +42,7 @@ def rewritten(  # noqa: PLR0913  # the module, what changes in it, and how that 
     *,
     statements: Mapping[str, str] | None = None,
 ) -> bytes | None:
-    """Return a merge module with operations changed, taken out and put in; None where none is left.
+    """Return a merge module with operations changed, taken out and put in; None if none is left.
 
     Args:
         path: of the file, for messages.
@@ -124,7 +124,7 @@ def _above(text: Module, node: ast.stmt) -> int:
 
 
 def _commented(text: Module, node: ast.stmt) -> int:
-    """Return the first line of what is written right above a statement: its own, where there is nothing."""
+    """Return the first line of what is written right above a statement: its own, if there is nothing."""
     line = first_line(node)
     while line > 1 and text.lines(line - 1, line - 1).lstrip().startswith("#"):
         line -= 1

@@ -1,1 +1,1 @@
-"""What a change touches or brings in that fails nowhere when it is wrong: rewards, losses, seeds, swallowed errors."""
+"""Changes whose mistakes make nothing fail: of rewards, losses, seeds, swallowed errors."""

@@ -1,4 +1,4 @@
-"""Code changes: an overlay and what applying it gave → each change, with the statements or lines that differ."""
+"""Code changes: an overlay and its result → each change, with the differing statements or lines."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CodeChange:
 
 
 def code_changes(content: Content, applied: Applied) -> Iterator[CodeChange]:
-    """Yield every change of an overlay, given what applying it to its upstream gave."""
+    """Yield every change of an overlay, given the result of applying it."""
     modules = _ChangedModules(applied)
     codes = {code.reader: code for code in OverlayCode(content).all}
     for one in content.operations:
@@ -60,7 +60,7 @@ def code_changes(content: Content, applied: Applied) -> Iterator[CodeChange]:
 
 
 class _ChangedModules:
-    """The modules that operations change, as patches left them and as they are shipped; each is parsed once."""
+    """The modules that operations change, after the patches and as shipped; each is parsed once."""
 
     def __init__(self, applied: Applied) -> None:
         self.before: dict[str, bytes | None] = {path: applied.tree.before(path) for path in applied.tree.changed}
@@ -71,18 +71,18 @@ class _ChangedModules:
         self._imports: dict[str, Imports] = {}
 
     def parsed(self, path: str, content: bytes | None) -> Module | None:
-        """Return a file as a module; None where there is none, or none that this Python can parse."""
+        """Return a file as a module; None if it is absent or this Python cannot parse it."""
         return self._parsed.module(content) if content is not None and path.endswith(".py") else None
 
     def nodes(self, path: str, symbol: str, *, shipped: bool) -> list[ast.stmt]:
-        """Return what defines a symbol of a module as it is shipped, or without the overlay's operations."""
+        """Return the definitions of a symbol in a module as shipped, or before the overlay's operations."""
         module = self.parsed(path, self._after(path) if shipped else self.before[path])
         if module is None:
             return []
         return [one.node for one in chosen(module, symbol) or chosen(module, plain(symbol))]
 
     def imports(self, path: str) -> Imports:
-        """Return what a shipped module imports."""
+        """Return the imports of a shipped module."""
         if path not in self._imports:
             module = self.parsed(path, self._after(path))
             self._imports[path] = imports_of(module.nodes) if module else {}
@@ -119,7 +119,7 @@ def _of_operation(operation: Operation, code: CodePiece | None, modules: _Change
 
 
 def _with_name(node: ast.stmt, symbol: str) -> ast.stmt:
-    """Return what gives a value to a nameless target with the name that it has."""
+    """Return an assignment with a symbol's name as its target."""
     if not isinstance(node, ast.Assign):
         return node
     name = ast.Name(leaf_of(symbol), ast.Store())
@@ -145,10 +145,10 @@ def _of_file(file: OverlayFile, code: CodePiece | None) -> CodeChange:
 
 
 def _of_patched(one: PatchedFile, ends: tuple[bytes | None, bytes | None], modules: _ChangedModules) -> CodeChange:
-    """Return what a patch or a substitution changes, without what later ones revert.
+    """Return the changes of a patch or a substitution that no later one reverts.
 
     Args:
-        one: what it did to a file.
+        one: its effect on a file.
         ends: that file before the first of them and after the last.
         modules: parses them.
     """

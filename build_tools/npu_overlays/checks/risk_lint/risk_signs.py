@@ -1,8 +1,8 @@
-"""Risk signs: statement → what it sets, computes or calls that fails nowhere when it is wrong, and what it brings in.
+"""Risk signs: statement → the names it sets, computes or calls whose mistakes make nothing fail.
 
-Names decide what a statement touches: a name that it gives a value, deletes, changes in place or computes with, a key
-or a keyword that it gives one, and a function that it calls. What it only reads, passes on under its own name or
-compares, it does not touch.
+Names decide. A statement touches a name that it assigns, deletes, changes in place or computes with, a key or keyword
+that it sets, and a function that it calls. It does not touch names that it only reads, passes on under their own name
+or compares.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _BY_NAME = frozenset({"setattr", "delattr", "update"})
 _DEBUGGERS = frozenset({"pdb", "ipdb", "pudb", "debugpy", "pydevd", "remote_pdb", "web_pdb"})
 _STOPPING = frozenset({"breakpoint", "set_trace", "post_mortem"})
 _PRINTING = frozenset({("print",), ("builtins", "print"), ("pprint", "pprint"), ("pprint", "pp"), ("rich", "print")})
-# Functions and methods that draw numbers, whatever they are called on.
+# Functions and methods of any object that draw numbers.
 _DRAWING = frozenset(
     {"rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm", "randrange", "random_sample"}
     | {"shuffle", "multinomial", "bernoulli", "bernoulli_", "uniform_", "normal_", "random_", "exponential_"}
 )
 _SEEDING = frozenset({"seed", "manual_seed", "getstate", "setstate", "get_state", "set_state", "Random", "Generator"})
-# Who catches one of these catches everything, or all that torch and the device report.
+# A handler of one of these catches everything, or every error of torch and the device.
 _BROAD = frozenset({"Exception", "BaseException", "RuntimeError"})
 _LOGGING = frozenset({"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print"})
 _ENDING = frozenset({"exit", "_exit", "abort"})
@@ -74,7 +74,7 @@ def kinds_of_path(path: str) -> Iterator[str]:
 
 
 def imports_of(nodes: Iterable[ast.AST]) -> Imports:
-    """Return the full name of what each absolute import among a module's nodes brings, by the name that it binds."""
+    """Return the full name of each absolute import among a module's nodes, by the bound name."""
     return {one.local: one.full for one in all_imported(nodes, "", package=False) if one.module}
 
 
@@ -131,7 +131,7 @@ def _kinds_of_call(call: ast.Call, names: tuple[str, ...]) -> Iterator[str]:
 
 
 def _swallows(node: ast.AST) -> bool:
-    """Return whether a statement loses an error that it meets: it neither raises it again nor uses it."""
+    """Return whether a statement swallows an error: it neither raises nor uses it."""
     if isinstance(node, ast.Try):
         return any(isinstance(one, (ast.Return, ast.Break, ast.Continue)) for one in nodes_run(node.finalbody))
     if not isinstance(node, ast.ExceptHandler):
@@ -145,7 +145,7 @@ def _swallows(node: ast.AST) -> bool:
 
 
 def _uses_error(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler uses the error for more than logging it or naming it alone."""
+    """Return whether a handler uses the error, beyond logging it or a bare mention."""
     passed_over: set[ast.AST] = set()
     for node in nodes_run(handler.body):
         logs = isinstance(node, ast.Call) and last_name(node.func) in _LOGGING
@@ -159,14 +159,14 @@ def _uses_error(handler: ast.ExceptHandler) -> bool:
 
 
 def _does_nothing(node: ast.AST) -> bool:
-    """Return whether a statement does nothing with what it names: the name alone, or a value that `_` is given."""
+    """Return whether a statement has no effect: a bare name, or an assignment to `_`."""
     if isinstance(node, ast.Assign):
         return all(is_name(one, "_") for one in node.targets)
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name)
 
 
 def _set(node: ast.AST, whole: ast.AST) -> Iterator[_Named]:
-    """Yield the names and keys that something gives a value to, or deletes."""
+    """Yield the names and keys that a statement sets or deletes."""
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
         for name in _names_of(node):
             yield name, whole
@@ -177,7 +177,7 @@ def _set(node: ast.AST, whole: ast.AST) -> Iterator[_Named]:
 
 
 def _called(node: ast.AST, imports: Imports) -> Iterator[_Named]:
-    """Yield the function that is called, its keywords, and what it changes in place or by name."""
+    """Yield the called function, its keywords, and the names that it changes in place or by name."""
     if not isinstance(node, ast.Call):
         return
     names = _full_chain(node.func, imports)

@@ -1,4 +1,4 @@
-"""Risks: the changes of an overlay → what is dangerous in each, and whether its author lets that stand."""
+"""Risks: the changes of an overlay → the dangers in each, and whether its author accepts them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Risk:
 
     @property
     def why(self) -> str:
-        """What it does, and why that is dangerous."""
+        """What the change does, and why that is dangerous."""
         what, why = _RULES[self.kind]
         return f"{what}: {why}"
 
@@ -71,7 +71,7 @@ class OverlayRisks:
 
 
 def overlay_risks(content: Content, applied: Applied) -> OverlayRisks:
-    """Return what is dangerous in an overlay, given what applying it to its upstream gave."""
+    """Return the dangers in an overlay, given the result of applying it."""
     changes = tuple(code_changes(content, applied))
     risks: list[Risk] = []
     for change in changes:
@@ -80,13 +80,13 @@ def overlay_risks(content: Content, applied: Applied) -> OverlayRisks:
 
 
 def risk_problems(overlays: Iterable[OverlayRisks], shared: Container[str] = ()) -> list[Problem]:
-    """Return the risks that nobody accepts, and what an author accepts and no change does, each once.
+    """Return the risks that nobody accepts, and acceptances without a risk, each once.
 
-    What pins share may be dangerous on one of them only, and is accepted for all of them.
+    A shared operation may be dangerous on one pin only; its acceptance holds for all.
 
     Args:
         overlays: those that are looked at.
-        shared: the layers that other overlays are made of too: what they accept may occur in those.
+        shared: the layers of other overlays too: their acceptances may have their risk there.
     """
     listed = list(overlays)
     problems: list[Problem] = []
@@ -113,7 +113,7 @@ def _unused_acceptances(overlays: list[OverlayRisks], shared: Container[str]) ->
 
 
 class _Sign(NamedTuple):
-    """A kind of risk, what shows it, and where that stands."""
+    """A kind of risk, the code that shows it, and its place."""
 
     kind: str
     shown: str
@@ -154,7 +154,7 @@ def _signs(change: CodeChange) -> Iterator[_Sign]:
 def _signs_of(
     statements: Iterable[CodeStatement], change: CodeChange
 ) -> dict[tuple[str, str, tuple[str, ...]], CodeStatement]:
-    """Return statements by the kind that they show, the code that shows it, and the conditions they stand under."""
+    """Return statements by their kind of risk, the code that shows it, and the conditions around them."""
     found: dict[tuple[str, str, tuple[str, ...]], CodeStatement] = {}
     for statement in statements:
         for kind, shown in risk_signs(statement, change.imports):

@@ -1,4 +1,4 @@
-"""Statement diff: syntax before and after → what runs otherwise, each statement with what it depends on."""
+"""Statement diff: syntax before and after → the statements that run differently, with their conditions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Unit = ast.stmt | ast.ExceptHandler
 
 @dataclass(frozen=True, kw_only=True)
 class CodeStatement:
-    """One statement, or of one that holds others what stands above them."""
+    """One simple statement, or the header of a compound one."""
 
     around: tuple[str, ...]  # what it stands in, outermost first; under another condition it does something else
     text: str  # it, in one way of writing
@@ -25,7 +25,7 @@ class CodeStatement:
 
 
 def as_text(node: ast.AST) -> str:
-    """Return syntax in one way of writing; of what is nested deeper than Python's stack, where it stands."""
+    """Return syntax in a canonical form; if it is nested too deeply for Python's stack, its position."""
     try:
         return ast.unparse(node)
     except RecursionError:
@@ -35,13 +35,13 @@ def as_text(node: ast.AST) -> str:
 def difference(
     before: Iterable[ast.stmt], after: Iterable[ast.stmt]
 ) -> tuple[tuple[CodeStatement, ...], tuple[CodeStatement, ...]]:
-    """Return the statements that are only after, and those that are only before; moving one changes nothing."""
+    """Return the statements that are only after, and those only before; a moved statement is no difference."""
     old, new = list(statements(before)), list(statements(after))
     return tuple(_without(new, old)), tuple(_without(old, new))
 
 
 def statements(nodes: Iterable[ast.stmt], around: tuple[str, ...] = ()) -> Iterator[CodeStatement]:
-    """Yield every statement in and below some; texts that stand for themselves, as docstrings, are none."""
+    """Yield some statements and all nested ones, without bare strings such as docstrings."""
     for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             continue
@@ -66,7 +66,7 @@ def _without(listed: list[CodeStatement], others: list[CodeStatement]) -> Iterat
 
 
 def _head(node: ast.stmt) -> tuple[str, tuple[ast.AST, ...]]:
-    """Return what stands above the statements inside a statement, as text and as syntax; all of a simple one."""
+    """Return the header of a compound statement, or a simple one in full, as text and as syntax."""
     if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         return _head_of_definition(node)
     own = tuple(
@@ -89,7 +89,7 @@ def _head_of_definition(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Class
 
 
 def _blocks(node: ast.stmt, head: str) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield the statements below one, and under what they stand there."""
+    """Yield the nested statements of one, with their condition."""
     for name in ("body", "orelse", "finalbody"):
         yield f"{head} {name}", getattr(node, name, [])
     for case in getattr(node, "cases", []):

@@ -1,1 +1,1 @@
-"""What is done to one symbol, one module an action: a site → the splices that do it there."""
+"""The actions on one symbol, one module each: a site → the splices that carry the action out."""

@@ -1,4 +1,4 @@
-"""Additions: a new definition at the end of a class or module, or in front of the symbol it was written before."""
+"""Additions: a new definition at the end of a class or module, or before the symbol it precedes in the overlay."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def splices(site: Site) -> list[Splice]:
 
 
 def _refuse_special(site: Site, parent: str, leaf: str) -> None:
-    """Refuse a name that Python makes something of for code that nobody operates on, and that no author can mean."""
+    """Refuse a name that Python itself interprets, such as ``__slots__``, and that changes other code."""
     if leaf in (_MAKING_CLASSES if parent else _MAKING_MODULES):
         whole = f"the class `{parent}`" if parent else "the module"
         what = f"`{leaf}` says how Python makes {whole}, for all of upstream's code"
@@ -53,7 +53,7 @@ def _refuse_special(site: Site, parent: str, leaf: str) -> None:
 
 
 def _is_record(module: Module, owner: str) -> bool:
-    """Return whether what decorates a class gives it ``__eq__`` and ``__hash__``."""
+    """Return whether a class's decorator generates ``__eq__`` and ``__hash__``."""
     for known in module.definitions.get(owner, []):
         for decorator in getattr(known.node, "decorator_list", []):
             if last_name(called(decorator)) in _RECORDS:
@@ -62,7 +62,7 @@ def _is_record(module: Module, owner: str) -> bool:
 
 
 def _text(site: Site, name: str, indentation: str) -> str:
-    """Return the notice and the definition, indented, without a line end behind them."""
+    """Return the notice and the definition, indented, without a final line end."""
     operation = site.operation
     if operation.kind == "attribute":
         annotation = f": {operation.annotation}" if operation.annotation else ""
@@ -109,7 +109,7 @@ def _member(site: Site) -> list[Splice]:
 
 
 def _indentation(site: Site, owner: ast.ClassDef, replacement: Operation | None) -> str:
-    """Return how members of a class are indented: as the overlay has it, where that replaces the class."""
+    """Return the indentation of a class's members; the overlay's, if it replaces the class."""
     if not replacement:
         return site.module.indentation(owner.body[0])
     own = Module(replacement.where, replacement.text.encode())
@@ -132,12 +132,12 @@ def _member_of_one_line(site: Site, owner: ast.ClassDef, name: str, gap: str) ->
 
 
 def _line_end(module: Module, end: int) -> str:
-    """Return what ends the line before `end` where upstream's last line has no line end."""
+    """Return the line end that upstream's last line lacks before `end`, or an empty text."""
     return "" if module.content[:end].endswith((b"\n", b"\r")) else "\n"
 
 
 def _anchor(site: Site) -> int | None:
-    """Return the line in front of which an addition goes, or None for the end of the module."""
+    """Return the line before which an addition goes, or None for the end of the module."""
     statements = site.module.tree.body
     for definition in site.module.definitions.get(site.operation.before, []):
         for number, statement in enumerate(statements):
@@ -151,9 +151,9 @@ def _anchor(site: Site) -> int | None:
 
 
 def _above_comments(module: Module, line: int, earlier: list[ast.stmt]) -> int:
-    """Return the first line of the comment block directly above `line`, which speaks of what follows it.
+    """Return the first line of the comment block directly above `line`, which describes the next line.
 
-    A block that begins the file (a shebang, a licence) speaks of the file.
+    A block at the beginning of the file (a shebang, a licence) describes the file.
     """
     floor = max((statement.end_lineno or statement.lineno for statement in earlier), default=0)
     first = line

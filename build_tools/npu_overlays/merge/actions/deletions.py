@@ -1,4 +1,4 @@
-"""Deletions: a definition's lines go; a notice stays, and a ``pass`` where nothing else would be left."""
+"""Deletions: a definition's lines are removed; a notice stays, and a ``pass`` in a block that would be empty."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def splices(site: Site) -> list[Splice]:
 
 
 def _emptied(site: Site, node: ast.stmt) -> Splice:
-    """Return the splice that takes away the whole statement of the module that `node` is, or stands in."""
+    """Return the splice that removes the module's statement that contains `node`."""
     module = site.module
     whole = next(one for one in module.tree.body if one.lineno <= node.lineno <= (one.end_lineno or one.lineno))
     # The first of the deletions that empty a module says so for all of them.
@@ -45,7 +45,7 @@ def _emptied(site: Site, node: ast.stmt) -> Splice:
 
 
 def _gone(site: Site) -> set[ast.stmt]:
-    """Return the statements that deletions take out of the module."""
+    """Return the statements that deletions remove from the module."""
     found: set[ast.stmt] = set()
     for symbol in site.companions.symbols("deleted"):
         found |= {one.node for one in chosen(site.module, symbol)}
@@ -53,7 +53,7 @@ def _gone(site: Site) -> set[ast.stmt]:
 
 
 def _staying(site: Site, definition: Definition) -> list[int]:
-    """Return the lines that would still bind a deleted name: stubs of overloads, a property's setter, …."""
+    """Return the remaining lines that would still bind a deleted name: stubs of overloads, a property's setter, …."""
     if selector(site.operation.symbol):
         return []
     gone = _gone(site)

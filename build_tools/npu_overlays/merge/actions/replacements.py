@@ -1,4 +1,4 @@
-"""Replacements: a definition of the overlay stands where upstream's stood; of an attribute only the value."""
+"""Replacements: a definition of the overlay replaces upstream's; of an attribute, only its value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def splices(site: Site) -> list[Splice]:
 
 
 def _check_kind(site: Site, original: ast.stmt) -> None:
-    """Refuse a function that is none to upstream's callers, who await it, iterate it or give it what they did."""
+    """Refuse a function that upstream's callers could not await, iterate or call as before."""
     own = Module(site.operation.where, site.operation.text.encode()).tree.body[0]
     if isinstance(own, FUNCTIONS) and isinstance(original, FUNCTIONS) and (wrong := misfit(own, original)):
         raise site.error(f"the replacement of {site.named} {wrong[0]}", wrong[1])

@@ -1,4 +1,4 @@
-"""Upstream calls: what a wrapper does with ``upstream`` that cannot be what its author meant.
+"""Upstream calls: a wrapper's uses of ``upstream`` → those that its author cannot have meant.
 
 Each check yields (what is wrong, what to do); what is wrong is the rest of a sentence.
 """
@@ -42,7 +42,7 @@ class Wrapper:
         return [one for one in all_of(self.node, ast.Name) if one.id == self.name]
 
     def calls(self) -> Iterator[tuple[ast.Call, ast.AST]]:
-        """Yield every direct call of the original, and what it stands in."""
+        """Yield every direct call of the original, with its parents."""
         for outer in ast.walk(self.node):
             for inner in ast.iter_child_nodes(outer):
                 if isinstance(inner, ast.Call) and is_name(inner.func, self.name):
@@ -65,7 +65,7 @@ def misuses(wrapper: Wrapper) -> Iterator[Misuse]:
 
 
 def _lost_references(wrapper: Wrapper) -> Iterator[Misuse]:
-    """Yield uses of ``upstream`` that cannot be pointed at the original."""
+    """Yield uses of ``upstream`` that cannot refer to the original."""
     name, used = wrapper.name, wrapper.references()
     if any(name in _bound(node) for node in ast.walk(wrapper.node)):
         yield f"binds `{name}` itself", "use another name for the wrapper's own"
@@ -83,7 +83,7 @@ def _inside(names: list[ast.Name], tree: ast.AST, kind: type[ast.AST]) -> bool:
 
 
 def _bound(node: ast.AST) -> tuple[str | None, ...]:
-    """Return the names a node binds, other than by being the function looked at."""
+    """Return the names that a node binds, the wrapper itself excepted."""
     if isinstance(node, ast.Name):
         return () if isinstance(node.ctx, ast.Load) else (node.id,)
     if isinstance(node, ast.arg):
@@ -98,7 +98,7 @@ def _bound(node: ast.AST) -> tuple[str | None, ...]:
 
 
 def _kinds(wrapper: Wrapper) -> Iterator[Misuse]:
-    """Yield where the wrapper is of another kind, or leaves alone the generator or coroutine it is given."""
+    """Yield how the wrapper's kind differs, or that it drops the original's generator or coroutine."""
     theirs, own = function_kind(wrapper.original), function_kind(wrapper.node)
     way = f"match it: {_how(wrapper, theirs)}"
     if own != theirs:
@@ -122,14 +122,14 @@ def _kinds(wrapper: Wrapper) -> Iterator[Misuse]:
 
 
 def _waits(node: ast.AST) -> bool:
-    """Return whether a coroutine may wait at a node."""
+    """Return whether a coroutine may suspend at a node."""
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         return any(generator.is_async for generator in node.generators)
     return isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith))
 
 
 def _how(wrapper: Wrapper, kind: FunctionKind) -> str:
-    """Return how a wrapper hands on what the original of that kind gives."""
+    """Return how a wrapper passes on the result of an original of that kind."""
     if kind == "async generator" and wrapper.entered:
         return f"{_manager(wrapper, kind)}(…) as value: yield value"
     return _HOW[kind].format(wrapper.name)
@@ -142,7 +142,7 @@ def _manager(wrapper: Wrapper, kind: FunctionKind) -> str:
 
 
 def _lost_values(wrapper: Wrapper) -> Iterator[Misuse]:
-    """Yield where the original of a generator is iterated although it takes what is sent to it, by ``x = yield``."""
+    """Yield loops over an original that uses values sent to it, by ``x = yield``."""
     nodes = list(own_nodes(wrapper.original))
     alone = [node.value for node in nodes if isinstance(node, ast.Expr)]
     takes = any(isinstance(node, ast.Yield) and node not in alone for node in nodes)
@@ -162,7 +162,7 @@ def _lost_values(wrapper: Wrapper) -> Iterator[Misuse]:
 
 
 def _hidden_exits(wrapper: Wrapper) -> Iterator[Misuse]:
-    """Yield where the original of a context manager is iterated: what its ``with`` block raises would pass it by."""
+    """Yield loops over a context manager's original: errors of its ``with`` block would not reach it."""
     if not wrapper.entered:
         return
     kind = function_kind(wrapper.original)
@@ -174,7 +174,7 @@ def _hidden_exits(wrapper: Wrapper) -> Iterator[Misuse]:
 
 
 def _misfits(wrapper: Wrapper) -> Iterator[Misuse]:
-    """Yield calls of the original that cannot be bound to its parameters, or do not hand on self or cls."""
+    """Yield calls of the original that do not fit its parameters, or omit ``self`` or ``cls``."""
     theirs = parameters(wrapper.original.args)
     for call, _ in wrapper.calls():
         reason = call_mismatch(call, theirs) or (_without_self(wrapper, call, theirs) if wrapper.owner else "")

@@ -1,4 +1,4 @@
-"""Wraps: the wrapper stands under upstream's name and decorators, the original under a private name below it."""
+"""Wraps: the wrapper takes upstream's name and decorators; the original follows under a private name."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _INSTEAD = "use @replaced or @edited"
 def private_name(classes: ClassGraph, module: Module, definition: Definition) -> str:
     """Return the qualified name under which the original of a wrapped definition is kept.
 
-    In a class, a name that begins and ends with one underscore is one that Enum reserves for itself. Of several
-    definitions of a name each is kept under its own: by what it alone does to a property, or by its number in the text.
-    One that is kept as a global of the module has the names of the classes around it in its own.
+    In a class, Enum reserves names that begin and end with one underscore. Each of several definitions of a name has
+    its own private name, by its property decorator or its number in the text. An original kept as a global of the
+    module has the names of its classes as a prefix.
     """
     name, parent, leaf = definition.name, definition.parent, definition.leaf
     if chosen(module, name) != [definition]:
@@ -51,9 +51,9 @@ def private_name(classes: ClassGraph, module: Module, definition: Definition) ->
 
 
 def is_kept_global(classes: ClassGraph, module: Module, definition: Definition) -> bool:
-    """Return whether the original is a global of the module, by ``global`` in the class around it.
+    """Return whether the original becomes a global of the module, by ``global`` in its class.
 
-    That is so where the wrapper may run before there is a class, or cannot name it.
+    It does if the wrapper may run before the class exists, or cannot name it.
     """
     parent = definition.parent
     if not parent:
@@ -66,7 +66,7 @@ def is_kept_global(classes: ClassGraph, module: Module, definition: Definition) 
 def splices(site: Site) -> list[Splice]:
     """Return the splices of a `wrapped`: the wrapper above the original, and the original's new name.
 
-    A docstring that the wrapper takes over leaves the original, where doctest would find it a second time.
+    A docstring that the wrapper takes over is removed from the original, so that doctest finds it once.
     """
     definition = site.find()
     node = definition.node
@@ -96,9 +96,10 @@ def splices(site: Site) -> list[Splice]:
 
 
 def _declaration(site: Site, definition: Definition, private: str) -> tuple[str, list[Splice]]:
-    """Return the ``global`` of an original that is kept as one: the text above it, or an insertion further up.
+    """Return the ``global`` statement for an original: text above it, or an insertion further up.
 
-    In a block of the class, an ``if`` or the like, it would be a change of all that: there it stands above the block.
+    If the original is in a block of the class, such as an ``if``, the statement goes above the block, which otherwise
+    would count as changed.
     """
     if not is_kept_global(site.classes, site.module, definition):
         return "", []
@@ -113,7 +114,7 @@ def _declaration(site: Site, definition: Definition, private: str) -> tuple[str,
 
 
 def without_docstring(module: Module, node: FunctionNode) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, text) that takes the docstring out of a function, if it has one."""
+    """Yield (start, end, text) that removes a function's docstring, if it has one."""
     if _docstring(node) is None:
         return
     first, *rest = node.body
@@ -145,7 +146,7 @@ def _check_place(site: Site, definition: Definition, private: str) -> None:
 
 
 def _is_taken(site: Site, definition: Definition, private: str) -> bool:
-    """Return whether something else has the name for an original: upstream's, an addition, or another original."""
+    """Return whether an original's private name is taken: by upstream, an addition, or another original."""
     module, added = site.module, site.companions.symbols("added")
     if private in module.definitions or private in added:
         return True
@@ -162,7 +163,7 @@ def _is_taken(site: Site, definition: Definition, private: str) -> bool:
 
 
 def _wrapper(site: Site, definition: Definition) -> Wrapper:
-    """Return an operation's wrapper beside the original, once it is seen that it can stand for that."""
+    """Return an operation's wrapper with its original; raises `MergeError` if it cannot replace that."""
     operation, original = site.operation, definition.node
     module = Module(operation.where, operation.text.encode())
     node = module.tree.body[0]
@@ -193,7 +194,7 @@ def _wrapper(site: Site, definition: Definition) -> Wrapper:
 
 
 def _wrapper_text(site: Site, wrapper: Wrapper, definition: Definition, private: str) -> str:
-    """Return the wrapper's text: ``upstream`` points at the original, whatever is left out is as upstream has it."""
+    """Return the wrapper's text: ``upstream`` becomes the original, and omitted parts are upstream's."""
     module, node = wrapper.module, wrapper.node
     callee, known_by = _callee(site, definition, private)
     if any(known_by in scope.bindings for scope in module.scopes.all):
@@ -209,19 +210,19 @@ def _wrapper_text(site: Site, wrapper: Wrapper, definition: Definition, private:
 
 
 def _callee(site: Site, definition: Definition, private: str) -> tuple[str, str]:
-    """Return how a wrapper gets at the original, and the name that nothing in it may bind."""
+    """Return the expression for the original in a wrapper, and the name that the wrapper must not bind."""
     if not definition.parent:
         return private, private
     if is_kept_global(site.classes, site.module, definition):
         return private.rpartition(".")[2], private.rpartition(".")[2]
-    if site.closed_kind(definition.parent) == "NamedTuple":  # which is made anew, so that there is no __class__
+    if site.closed_kind(definition.parent) == "NamedTuple":  # which is created again, so that there is no __class__
         return private, definition.parent.partition(".")[0]
-    # __class__ is the class the method was written in, whatever its module-level name is bound to later.
+    # __class__ is the class around the method, even if its module-level name is bound to something else later.
     return f"__class__.{private.rpartition('.')[2]}", "__class__"
 
 
 def _taken_over(theirs: Module, own: Module, wrapper: Wrapper) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, text) in the wrapper for what it leaves out of all that stands around a body."""
+    """Yield (start, end, text) for the parts of upstream's signature that the wrapper omits."""
     if (typed := _type_parameters(theirs, wrapper.original)) and not _type_parameters(own, wrapper.node):
         end = own.name_span(wrapper.node)[1]
         yield end, end, typed
@@ -249,7 +250,7 @@ def _parameter(theirs: Module, own: Module, parameter: Parameter, wanted: Parame
 
 
 def _type_parameters(module: Module, node: FunctionNode) -> str:
-    """Return the text of a function's type parameters, ``[T: int]``, which Python 3.12 knows, or an empty text."""
+    """Return the text of a function's type parameters, ``[T: int]``, a syntax of Python 3.12, or an empty text."""
     listed: list[ast.AST] = getattr(node, "type_params", [])
     if not listed:
         return ""
@@ -262,7 +263,7 @@ def _type_parameter_names(node: FunctionNode) -> set[str]:
 
 
 def _misused_types(own: Module, wrapper: Wrapper) -> tuple[str, str] | None:
-    """Return what is wrong with a wrapper's own type parameters, or with what it reads by the name of upstream's."""
+    """Return what is wrong with a wrapper's type parameters, or with its reads of upstream's."""
     theirs, mine = _type_parameter_names(wrapper.original), _type_parameter_names(wrapper.node)
     if not mine:
         inside = set(chain.from_iterable(map(ast.walk, wrapper.node.body)))
@@ -282,12 +283,12 @@ def _misused_types(own: Module, wrapper: Wrapper) -> tuple[str, str] | None:
 
 
 def _expression(module: Module, node: ast.expr) -> str:
-    """Return an annotation's text; ``*args: *Ts`` is the one that is no value."""
+    """Return an annotation's text; in ``*args: *Ts`` it is no expression."""
     return module.text(node) if isinstance(node, ast.Starred) else value_text(module, node)
 
 
 def end_of_parameters(module: Module, node: FunctionNode) -> int:
-    """Return the byte offset behind the parenthesis that closes a function's parameters."""
+    """Return the byte offset after the parenthesis that closes a function's parameters."""
     start = module.name_span(node)[1]
     text = module.content[start:].decode()
     depth = 0
@@ -304,7 +305,7 @@ def _docstring(node: FunctionNode) -> ast.expr | None:
 
 
 def _first_statement(module: Module, node: FunctionNode, text: str) -> tuple[int, int, str]:
-    """Return the insertion of a statement in front of a function's body."""
+    """Return the insertion of a statement at the beginning of a function's body."""
     first = node.body[0]
     start = module.offset(first_line(first))
     if module.begins_line(first) and not module.content[:start].endswith(b"\\\n"):

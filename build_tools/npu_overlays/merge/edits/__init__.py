@@ -1,1 +1,1 @@
-"""The action ``edited``: finds and replacements → what is exchanged inside one definition, and still reads as meant."""
+"""The action ``edited``: finds and replacements → the exchanges inside one definition, checked to read as written."""

@@ -1,4 +1,4 @@
-"""Exchanges: where finds stand in a definition → the bytes to exchange, each with the text that goes there."""
+"""Exchanges: places of finds in a definition → the bytes to exchange, with the new text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WHOLE = "lengthen the find to whole lines, or write the replacement as one stat
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """One place at which a find stands, and what is put there."""
+    """One place of a find, and its new text."""
 
     edit: Edit  # the substitution
     first: int  # the first token of the definition that goes
@@ -29,12 +29,12 @@ class Exchange:
 
     @property
     def empties(self) -> bool:
-        """Whether nothing but white space and comments takes the place."""
+        """Whether the new text is only white space and comments."""
         return not layout_of(self.edit.replace).tokens
 
 
 def exchanges(passage: Passage, places: list[tuple[Edit, int, int]]) -> list[Exchange]:
-    """Return the exchange for each (substitution, first token, token behind the last)."""
+    """Return the exchange for each (substitution, first token, token after the last)."""
     made = [_exchange(passage, edit, first, behind) for edit, first, behind in places]
     return list(_with_pass(passage, list(_without_semicolons(passage, made))))
 
@@ -54,7 +54,7 @@ def _exchange(passage: Passage, edit: Edit, first: int, behind: int) -> Exchange
 
 
 def _removal(passage: Passage, plain: Exchange) -> Exchange:
-    """Take out whole lines where nothing would be left of them, otherwise the tokens and the white space behind."""
+    """Remove whole lines if nothing would be left on them, else the tokens and the white space after them."""
     lead, rest = passage.surroundings(plain.start, plain.end)
     if not lead.strip() and not rest.strip():
         return replace(plain, start=plain.start - len(lead.encode()), end=plain.end + len(rest.encode()))
@@ -63,14 +63,14 @@ def _removal(passage: Passage, plain: Exchange) -> Exchange:
 
 
 def _swallows(passage: Passage, end: int, text: str) -> bool:
-    """Return whether a comment that ends the replacement would take in code that follows on upstream's line."""
+    """Return whether a comment at the end of the replacement would swallow the rest of upstream's line."""
     rest = passage.surroundings(end, end)[1]
     last = list(tokens(text))[-1:]
     return bool(last and last[0].kind == "comment" and rest.strip() and not rest.lstrip().startswith("#"))
 
 
 def _without_semicolons(passage: Passage, made: list[Exchange]) -> Iterator[Exchange]:
-    """Take out one semicolon with each whole statement that goes and has others beside it on its line."""
+    """Remove one semicolon with each removed statement that shares its line."""
     layout = passage.layout
     taken: set[int] = set()
     for one in made:
@@ -95,7 +95,7 @@ def _begins_statement(layout: TokenLayout, token: int) -> bool:
 
 
 def _with_pass(passage: Passage, made: list[Exchange]) -> Iterator[Exchange]:
-    """Leave a ``pass`` in every block that keeps its head and loses all statements."""
+    """Leave a ``pass`` in every block that keeps its header and loses all statements."""
     gone: set[int] = set()
     for one in made:
         if one.empties:
@@ -118,7 +118,7 @@ def _with_pass(passage: Passage, made: list[Exchange]) -> Iterator[Exchange]:
 
 
 def _begun(layout: TokenLayout, depth: int) -> list[int]:
-    """Return the tokens of a replacement that begin a logical line, where so many brackets are open before it."""
+    """Return the tokens of a replacement that begin a logical line, given the open brackets before it."""
     found = []
     for number, token in enumerate(layout.tokens):
         if not number or (depth <= 0 and layout.breaks[number] is not None):
@@ -141,16 +141,16 @@ def _refusal(passage: Passage, first: int, behind: int, edit: Edit) -> tuple[str
 
 
 def _relative(passage: Passage, first: int, new: TokenLayout, begun: list[int]) -> list[int]:
-    """Return in how many blocks more than its first line each logical line of a replacement is written."""
+    """Return the block depth of each logical line of a replacement, relative to its first."""
     margins = new.statement_margins(begun, bracketed=passage.layout.depths[first] > 0) if begun else []
     return relative_levels(margins, passage.layout.step_of(margins))
 
 
 def _arranged(passage: Passage, first: int, behind: int, text: str) -> str:
-    """Return a replacement with every line but the first indented as its place asks for.
+    """Return a replacement with every line but the first indented for its place.
 
-    Statements are put into the blocks they stand in relative to the first one; the rest of a statement, and what
-    stands in upstream's brackets, keeps its distance to the line above.
+    Statements keep their block depth relative to the first one. Continuation lines, and text inside upstream's
+    brackets, keep their distance to the line above.
     """
     layout = layout_of(text)
     begun = _begun(layout, passage.layout.depths[first])
@@ -179,7 +179,7 @@ def _arranged(passage: Passage, first: int, behind: int, text: str) -> str:
 
 
 def _margins_of_levels(passage: Passage, first: int, behind: int) -> dict[int, str]:
-    """Return upstream's white space for each block around a place and in it, counted from the place's own."""
+    """Return upstream's indentation of the blocks around and in a place, by depth relative to it."""
     layout = passage.layout
     line = layout.lines[first]
     base = layout.levels[line]

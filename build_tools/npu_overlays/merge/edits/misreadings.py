@@ -1,4 +1,4 @@
-"""Misreadings: definition before and after its edits → what Python reads otherwise than it is written."""
+"""Misreadings: definition before and after its edits → code that Python reads differently from the edits."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _PARENTHESES = "put parentheses round it, or lengthen the find"
 def misreadings(before: Passage, after: Passage, made: list[Exchange]) -> Iterator[Mistake]:
     """Yield (what is wrong, what to do).
 
-    What reads as an expression in a find or a replacement must be one in its place; statements that no edit names
-    must stay in the branch of the statement they stand in.
+    An expression in a find or a replacement must be one in its place too. Statements that no edit names must stay in
+    their branch.
     """
     ordered = sorted(made, key=lambda one: one.first)
     follow = _Follow(ordered)
@@ -40,14 +40,14 @@ def misreadings(before: Passage, after: Passage, made: list[Exchange]) -> Iterat
 
 
 class _Follow:
-    """Where upstream's tokens are after the edits."""
+    """The places of upstream's tokens after the edits."""
 
     def __init__(self, made: list[Exchange]) -> None:
         self._made = made
         self._sizes = {id(one): len(layout_of(one.text).tokens) for one in made}
 
     def moved(self, token: int) -> int | None:
-        """Return the number a token has now, None for one that is exchanged."""
+        """Return a token's new number; None if it is exchanged."""
         shift = 0
         for one in self._made:
             if one.first <= token < one.behind:
@@ -57,12 +57,12 @@ class _Follow:
         return token + shift
 
     def place(self, made: Exchange) -> int:
-        """Return the first token of what is put in an exchange's place."""
+        """Return the first token of an exchange's new text."""
         earlier = (one for one in self._made if one.behind <= made.first)
         return made.first + sum(self._sizes[id(one)] - (one.behind - one.first) for one in earlier)
 
     def exchanged(self, token: int, *, now: bool) -> int | None:
-        """Return which exchange a token of upstream's, or of what there is `now`, belongs to; None for no exchange."""
+        """Return the exchange that a token of upstream's, or of the new text if `now`, belongs to, or None."""
         for number, one in enumerate(self._made):
             first = self.place(one) if now else one.first
             size = self._sizes[id(one)] if now else one.behind - one.first
@@ -96,7 +96,7 @@ def _misread(before: Passage, after: Passage, one: Exchange, place: int) -> Iter
 
 
 def _shape(layout: TokenLayout) -> list[str]:
-    """Return the tokens that hold names and literals together, with a mark for each of these: read alike if alike."""
+    """Return a text's tokens with names and literals masked; equal ones are parsed in the same way."""
     found: list[str] = []
     for token in layout.tokens:
         is_atom = token.kind in ("string", "number") or token.text in _CONSTANTS or _is_name(token)
@@ -109,22 +109,22 @@ def _is_name(token: Token) -> bool:
 
 
 def _is_joined(layout: TokenLayout, one: Exchange) -> bool:
-    """Return whether a find is a string beside which another stands, with nothing between them."""
+    """Return whether a find is a string that Python joins with a neighbouring one."""
     kinds = [token.kind for token in layout.tokens]
     beside = [*kinds[max(one.first - 1, 0) : one.first], *kinds[one.behind : one.behind + 1]]
     return "string" in beside and all(kind == "string" for kind in kinds[one.first : one.behind])
 
 
 def _torn(after: Passage, new: Fragment, place: int) -> bool:
-    """Return whether Python reads some expression of a replacement otherwise than by itself."""
-    # A single token is always whole, whatever it is there: a name may become a parameter's.
+    """Return whether Python reads some expression of a replacement differently in its place."""
+    # A single token is always whole, in any role: a name may become a parameter's.
     several = [(first, behind) for first, behind in _ranges(new) if behind > first + 1]
     whole = all(after.is_node(place + first, place + behind) for first, behind in several)
     return not whole or not _side_by_side(after, new, place)
 
 
 def _stands_in(passage: Passage, expression: Fragment, other: Fragment, place: int) -> bool:
-    """Return whether what stands for an expression, or the other way round, is one too, an argument or a parameter."""
+    """Return whether an expression is exchanged for an expression, an argument or a parameter."""
     read_alike = expression.kind != "values" or other.kind in ("values", "none")
     return read_alike or passage.is_named(place, place + len(other.layout.tokens))
 
@@ -134,14 +134,14 @@ def _ranges(fragment: Fragment) -> list[tuple[int, int]]:
 
 
 def _side_by_side(passage: Passage, fragment: Fragment, at: int) -> bool:
-    """Return whether expressions written side by side stand so at a place."""
+    """Return whether expressions written side by side are neighbours at a place."""
     if fragment.kind != "values" or len(fragment.values) < 2:  # noqa: PLR2004  # one is beside nothing
         return True
     return passage.side_by_side([(at + first, at + behind) for first, behind in _ranges(fragment)])
 
 
 def _opens_suffix(layout: TokenLayout, one: Exchange) -> bool:
-    """Return whether a find is what stands behind an expression: an attribute, a call, a subscript."""
+    """Return whether a find is a suffix of an expression: an attribute, a call, a subscript."""
     if layout.texts[one.first] == ".":
         return True
     before = layout.tokens[one.first - 1] if one.first else None
@@ -150,7 +150,7 @@ def _opens_suffix(layout: TokenLayout, one: Exchange) -> bool:
 
 
 def _reowned(before: Passage, after: Passage, follow: _Follow) -> Iterator[Mistake]:
-    """Yield what is wrong where an ``else``, an ``except`` or a statement would come to belong to another statement."""
+    """Yield what is wrong if an ``else``, an ``except`` or a statement would belong to another statement."""
     now: dict[int, Block] = {}
     for block in after.blocks:
         now |= dict.fromkeys(block.starts, block)

@@ -24,7 +24,7 @@ _SHOWN = 3
 def splices(site: Site) -> list[Splice]:
     """Return the splices of an `edited`; raises `MergeError` with every find that does not fit.
 
-    Every find is looked for in upstream's text, never in what another one leaves.
+    Every find is searched in upstream's text, never in the result of another one.
     """
     definition = site.find()
     start, end = _extent(site, definition)
@@ -49,7 +49,7 @@ def splices(site: Site) -> list[Splice]:
 
 
 def _extent(site: Site, definition: Definition) -> tuple[int, int]:
-    """Return the bytes of a definition, to the beginning and the end of its lines where nothing else stands there."""
+    """Return the bytes of a definition, extended to whole lines if nothing else is on them."""
     start, end = site.module.span(definition.node)
     line = site.module.offset(definition.first_line)
     shares = definition.kind not in ("function", "class") and not site.module.begins_line(definition.node)
@@ -64,7 +64,7 @@ def _within(splices: list[Splice], start: int) -> Iterator[Splice]:
 
 
 def _mistakes(site: Site, passage: Passage, made: list[Exchange], result: bytes) -> Iterator[tuple[str, str]]:
-    """Yield (what is wrong, what to do) for exchanges that do something else than they read as."""
+    """Yield (what is wrong, what to do) for exchanges that Python reads differently."""
     refused = [(one.refused, one.fix) for one in made if one.refused]
     yield from dict.fromkeys(refused)
     if not refused:
@@ -84,7 +84,7 @@ def _misfit(site: Site, edit: Edit, passage: Passage, found: list[int], *, first
     Args:
         site: the operation.
         edit: the substitution.
-        passage: the definition it is looked for in.
+        passage: the definition that is searched.
         found: the tokens at which it occurs there.
         first_line: the 1-based line of the module the passage begins on.
     """
@@ -118,13 +118,13 @@ def _problem(site: Site, what: str, where: str, edit: Edit, fix: str) -> Problem
 
 
 def _line_of(passage: Passage, token: int) -> int:
-    """Return how many lines of the passage end in front of a token."""
+    """Return how many lines of the passage end before a token."""
     shift = passage.layout.source[: passage.shift].count("\n")
     return passage.layout.source.count("\n", 0, passage.layout.tokens[token].start) - shift
 
 
 def _inside_a_string(edit: Edit, passage: Passage, first_line: int) -> str:
-    """Say in which strings of the definition a find stands: one is a single token, an f-string with all its values."""
+    """Name the strings of the definition that contain a find; a string, f-strings included, is a single token."""
     places = []
     for at, token in enumerate(passage.layout.tokens):
         text = passage.layout.texts[at]
@@ -134,7 +134,7 @@ def _inside_a_string(edit: Edit, passage: Passage, first_line: int) -> str:
 
 
 def _elsewhere(site: Site, find: TokenLayout) -> str:
-    """Say where else in the module a find stands."""
+    """Name the other places of a find in the module."""
     text = site.module.content.decode()
     if not all(word in text for word in find.texts):  # that costs nothing beside reading the tokens of a module
         return ""
@@ -158,7 +158,7 @@ def _symbol_at(module: Module, line: int) -> str:
 
 
 def _nearest(find: TokenLayout, passage: Passage) -> str:
-    """Return the line of the definition most like the first line of a find."""
+    """Return the definition's line that is most similar to the first line of a find."""
     close = difflib.get_close_matches(_words(find)[0], _words(passage.layout), n=1)
     return f"nearest: `{close[0]}`" if close else ""
 

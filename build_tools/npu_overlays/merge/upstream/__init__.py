@@ -1,1 +1,1 @@
-"""What upstream's functions and classes are like, as far as it decides what may stand beside or in place of them."""
+"""Properties of upstream's functions and classes that decide what may wrap or replace them."""

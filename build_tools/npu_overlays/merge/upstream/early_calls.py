@@ -1,4 +1,4 @@
-"""Early calls: function of a class or module → what calls it before there is a class or a wrapper around it."""
+"""Early calls: function of a class or module → the calls of it before its class or its wrapper exists."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def is_stub(node: ast.stmt) -> bool:
 
 
 def called_early(module: Module, definition: Definition) -> bool:
-    """Return whether a class body may call one of its own functions, before there is a class.
+    """Return whether a class body may call one of its own functions, before the class exists.
 
-    That is wherever it names the function other than to give it another name, or to make a member of it.
+    Any mention counts, except giving the function another name or making a member of it.
     """
     if definition.leaf in _EARLY:
         return True
@@ -43,9 +43,9 @@ def called_early(module: Module, definition: Definition) -> bool:
 
 
 def running_early(module: Module) -> Iterator[ast.stmt]:
-    """Yield the definitions that run where they stand.
+    """Yield the definitions that run while the module is imported.
 
-    Those are functions that a decorator calls at once, and what a class body may call of what is defined in it.
+    These are functions that a decorator calls at once, and functions that their class body may call.
     """
     for definition in chain.from_iterable(module.definitions.values()):
         if calling_decorator(module, definition):
@@ -68,19 +68,19 @@ def running_early(module: Module) -> Iterator[ast.stmt]:
 
 
 def body(node: ast.stmt) -> list[ast.stmt]:
-    """Return the statements of a class; of anything else none."""
+    """Return the statements of a class; nothing for any other node."""
     return node.body if isinstance(node, ast.ClassDef) else []
 
 
 def _stands_for(value: ast.expr, names: set[str]) -> bool:
-    """Return whether a value is one of some functions, or a member that is made of some."""
+    """Return whether a value is one of some functions, or a member made from them."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in _MEMBERS:
         return all(_stands_for(one, names) for one in value.args if isinstance(one, ast.Name))
     return isinstance(value, ast.Name) and value.id in names
 
 
 def calling_decorator(module: Module, definition: Definition) -> str:
-    """Return the decorator that calls a function at once, before the original below it exists; empty for none."""
+    """Return the decorator that calls a function at once, before the original below it exists, or an empty text."""
     for decorator in getattr(definition.node, "decorator_list", []):
         name = called(decorator)
         if not isinstance(name, ast.Name):
@@ -99,7 +99,7 @@ def _calls_its_argument(function: FunctionNode) -> bool:
 
 
 def _is_used(statement: ast.stmt, names: set[str]) -> bool:
-    """Return whether what a statement of a class body runs there may call one of some functions."""
+    """Return whether a statement of a class body may call one of some functions when it runs."""
     pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop()

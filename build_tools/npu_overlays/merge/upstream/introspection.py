@@ -1,4 +1,4 @@
-"""Introspection: function → the code of upstream's that can tell a wrapper and the kept original from it."""
+"""Introspection: function → upstream's code that can distinguish a wrapper and the kept original from it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _EQUAL = frozenset({"float", "int", "complex", "str", "bytes", "bool", "tuple", 
 
 
 def onlookers(classes: ClassGraph, path: str, definition: Definition) -> list[str]:
-    """Return by what upstream's code can tell a wrapped function from the original it was written as.
+    """Return the means by which upstream's code can distinguish a wrapped function from the original.
 
     Args:
         classes: those of the tree.
@@ -65,7 +65,7 @@ def registers_code(classes: ClassGraph, path: str, decorator: ast.expr) -> bool:
     Args:
         classes: those of the tree.
         path: of the module in which the decorator is written.
-        decorator: an expression; one that calls something is none.
+        decorator: an expression; a call never counts.
     """
     for target in classes.resolver.resolve(path, decorator):
         known = classes.definitions(target) if isinstance(target, Symbol) else []
@@ -84,10 +84,10 @@ def registers_code(classes: ClassGraph, path: str, decorator: ast.expr) -> bool:
 
 
 def callers_seen(module: Module, function: Definition) -> float:
-    """Return how many callers up a function looks at frames, itself or by functions of its module that it calls.
+    """Return how many callers up a function reads frames, itself or through functions of its module.
 
     Returns:
-        0 where it looks at no caller, infinity where the text does not show at how many.
+        0 if it reads no caller's frame, infinity if the text does not show how many.
     """
     seen: float = 0
     pending = [(function, 0)] if _GIVING_FRAMES.search(module.content) else []
@@ -109,7 +109,7 @@ def callers_seen(module: Module, function: Definition) -> float:
 
 
 def _callers_seen_by_itself(function: FunctionNode, calls: Iterable[ast.Call]) -> float:
-    """Return how many callers up a function looks by calls of its own and by `f_back` of what they give."""
+    """Return how many callers up a function reads by its own calls and by `f_back` of their results."""
     steps: float = 0
     for node in own_nodes(function):
         steps += isinstance(node, ast.Attribute) and node.attr == "f_back"
@@ -128,7 +128,7 @@ def _callers_seen_by_itself(function: FunctionNode, calls: Iterable[ast.Call]) -
 
 
 def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
-    """Return what may look at every name in a class's body: metaclass, keywords, ``__init_subclass__`` of a base."""
+    """Return what may read every name in a class's body: metaclass, keywords, ``__init_subclass__`` of a base."""
     bases = [one for one in classes.line(owner)[1:] if "__init_subclass__" in classes.members(one)]
     found = [f"{one.name}.__init_subclass__" for one in bases]
     keywords = chain.from_iterable(getattr(known.node, "keywords", []) for known in classes.definitions(owner))
@@ -142,7 +142,7 @@ def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
 
 
 def _fresh_defaults(node: FunctionNode) -> Iterator[str]:
-    """Yield the defaults that are another object each time they are evaluated, with the wrapper's and by themselves."""
+    """Yield the defaults that each evaluation creates, so that the wrapper and the original do not share them."""
     for one in parameters(node.args):
         if one.default is None:
             continue
@@ -152,12 +152,12 @@ def _fresh_defaults(node: FunctionNode) -> Iterator[str]:
 
 
 def _listing(classes: ClassGraph, module: Module, owner: Symbol) -> list[str]:
-    """Return what lists the names of the module, or the members of a class of it."""
+    """Return the code that lists the names of the module, or the members of one of its classes."""
     return sorted(set(_of_class(classes, module, owner) if owner.name else _of_module(module)))
 
 
 def _of_module(module: Module) -> Iterator[str]:
-    """Yield what lists the names of the module itself."""
+    """Yield the code that lists the names of the module itself."""
     for one in _listings(module, module.tree):
         of_itself = one.asked is not None and "__name__" in ast.unparse(one.asked)
         if one.name == "globals" or of_itself or (one.asked is None and not one.deferred):
@@ -165,7 +165,7 @@ def _of_module(module: Module) -> Iterator[str]:
 
 
 def _of_class(classes: ClassGraph, module: Module, owner: Symbol) -> Iterator[str]:
-    """Yield what lists the members of a class: in itself, its bases, its heirs, its decorators, or by its name."""
+    """Yield the code that lists the members of a class: in itself, its bases, heirs or decorators, or by its name."""
     heirs = [one for one in classes.classes(owner.path) if owner in classes.line(one)[1:]]
     for one, node in chain.from_iterable(family(classes, each) for each in (owner, *heirs)):
         home = classes.module(one.path)
@@ -181,7 +181,7 @@ def _of_class(classes: ClassGraph, module: Module, owner: Symbol) -> Iterator[st
 
 
 def _mentions(module: Module, statement: ast.stmt) -> bool:
-    """Return whether the text of a statement may list something."""
+    """Return whether the text of a statement may list names."""
     return _MENTIONED.search(module.whole_text(statement)) is not None
 
 
@@ -190,7 +190,7 @@ def _first(method: FunctionNode) -> list[str]:
 
 
 def _member_listings(module: Module, tree: ast.AST, names: Iterable[str]) -> Iterator[str]:
-    """Yield what in a part of a module lists the members of one of some classes, or of an object's class."""
+    """Yield the code in a part of a module that lists the members of some classes, or of an object's class."""
     for one in _listings(module, tree):
         asked = ast.unparse(one.asked) if one.asked else ""
         of_object = asked == "self" and one.name not in _LISTING  # which holds nothing of its class
@@ -200,7 +200,7 @@ def _member_listings(module: Module, tree: ast.AST, names: Iterable[str]) -> Ite
 
 @dataclass(frozen=True, kw_only=True)
 class _Listing:
-    """An expression that lists names: what it is called, what is asked for them, and whether a function does it."""
+    """An expression that lists names: its function, its object, and whether only a nested function runs it."""
 
     node: ast.expr
     name: str
@@ -226,7 +226,7 @@ def _listings(module: Module, tree: ast.AST) -> Iterator[_Listing]:
 
 
 def _walks(outer: ast.AST, namespace: ast.expr) -> bool:
-    """Return whether what stands around a namespace takes all of it."""
+    """Return whether the code around a namespace reads all of it."""
     if isinstance(outer, ast.Call):
         return last_name(outer.func) in _WALKING and namespace in outer.args
     if isinstance(outer, (ast.For, ast.comprehension)):

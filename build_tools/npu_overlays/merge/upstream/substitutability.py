@@ -1,4 +1,4 @@
-"""Substitutability: a definition and its replacement → how the replacement would break the callers."""
+"""Substitutability: a definition and its replacement → how the replacement breaks callers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _BOUND = {
     "staticmethod": "a static method",
     "classmethod": "a class method",
 }
-# As which Python takes these whether or not a decorator says so.
+# Python treats these so without a decorator.
 _IMPLIED = {"__new__": "staticmethod", "__init_subclass__": "classmethod", "__class_getitem__": "classmethod"}
-# What is no function, whatever stands in it.
+# Expressions that are certainly no function.
 _VALUES = (ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr)
 _MANAGERS = frozenset({"contextmanager", "asynccontextmanager"})
 _MANAGER = "a context manager"
@@ -33,9 +33,9 @@ _KNOWN = _BOUND.keys() | _MANAGERS | _TRANSPARENT
 
 
 def misfit(own: FunctionNode, theirs: FunctionNode) -> tuple[str, str] | None:
-    """Return how a replacement breaks the callers of a function, and what to do; None where nothing shows that it does.
+    """Return how a replacement breaks the callers of a function, as the rest of a sentence, and what to do, or None.
 
-    What is wrong is the rest of a sentence. Nothing is said of a function under an unknown decorator.
+    A function under an unknown decorator is not examined.
     """
     if _bound(own) != _bound(theirs) and _leaves(own) - _leaves(theirs) <= _KNOWN:
         return f"is {_bound(own)}, upstream's is {_bound(theirs)}", "write it under upstream's decorators"
@@ -89,7 +89,7 @@ def unlike(
 
 
 def _instead(own: ast.stmt, theirs: ast.stmt) -> str:
-    """Return which decorator a function has for another that binds it in the same way; empty where it has none."""
+    """Return a function's decorator that binds it like another one, or an empty text."""
     mine = [one for one in _stated(own) if _leaf(one) in _BOUND]
     wanted = [one for one in _stated(theirs) if _leaf(one) in _BOUND]
     alike = isinstance(own, FUNCTIONS) and isinstance(theirs, FUNCTIONS) and _bound(own) == _bound(theirs)
@@ -97,7 +97,7 @@ def _instead(own: ast.stmt, theirs: ast.stmt) -> str:
 
 
 def _others(node: ast.stmt) -> dict[str, str]:
-    """Return by name the kind of each member of a class that is certainly no function."""
+    """Return the members of a class that are certainly no functions, with their kinds."""
     found: dict[str, str] = {}
     for one in body(node):
         if isinstance(one, ast.ClassDef):
@@ -108,18 +108,18 @@ def _others(node: ast.stmt) -> dict[str, str]:
 
 
 def _methods(node: ast.stmt) -> dict[tuple[str, str], FunctionNode]:
-    """Return the methods of a class by name and, for a property, by accessor; of several definitions the last."""
+    """Return the methods of a class by name and, for a property, by accessor; the last of several definitions."""
     return {(one.name, accessor(one)): one for one in body(node) if isinstance(one, FUNCTIONS)}
 
 
 def _stated(node: ast.stmt) -> list[ast.expr]:
-    """Return the decorators of a definition that say something which Python does not do by itself."""
+    """Return the decorators of a definition that Python does not apply by itself."""
     listed: list[ast.expr] = getattr(node, "decorator_list", [])
     return [one for one in listed if getattr(one, "id", "") != _IMPLIED.get(getattr(node, "name", ""))]
 
 
 def _names(decorator: ast.expr, classes: ClassGraph, path: str) -> set[str]:
-    """Return what a decorator may be called, to compare: as it is written, and by full names with its arguments."""
+    """Return comparable names of a decorator: as written, and its full names with its arguments."""
     given = dump(ast.Call(ast.Name("_"), decorator.args, decorator.keywords)) if isinstance(decorator, ast.Call) else ""
     return {dump(decorator), *(f"{name} {given}" for name in classes.names(path, called(decorator)))}
 
@@ -138,5 +138,5 @@ def _bound(node: FunctionNode) -> str:
 
 
 def _given(node: FunctionNode, *, plain: bool) -> str:
-    """Return what a call of a function gives, if `plain` of the function without its decorators."""
+    """Return the kind of a function's result; if `plain`, without its decorators."""
     return _MANAGER if not plain and _leaves(node) & _MANAGERS else a_kind(function_kind(node))

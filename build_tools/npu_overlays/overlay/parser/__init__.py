@@ -1,1 +1,1 @@
-"""How a merge module is read: bytes → parsed module → marks → what each says → operations; nothing is executed."""
+"""How a merge module is read: bytes → parsed module → marks → arguments → operations; nothing is executed."""

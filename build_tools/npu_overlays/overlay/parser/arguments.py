@@ -1,4 +1,4 @@
-"""Arguments: a mark → what its marker says beside what it does."""
+"""Arguments: a mark → the arguments of its marker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LISTS = ("accept", "depends", "where", "targets")
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments:
-    """What a marker says beside what it does."""
+    """The arguments of a marker."""
 
     reason: Reason  # why
     bounds: Bounds  # to which versions of upstream it applies
@@ -93,7 +93,7 @@ def _read_keywords(parsed: ParsedFile, mark: Mark) -> tuple[dict[str, object], l
 
 
 def _where_problems(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[Problem]:
-    """Yield what is wrong with a ``where``; whether it leads to a definition, is seen when upstream is at hand."""
+    """Yield what is wrong with a ``where``; whether it selects a definition is checked against upstream later."""
     texts = selecting(mark.call)
     listed = value if isinstance(value, (list, tuple)) else [value]
     if value is not None and (len(texts) != len(listed) or not all(text.strip() for text in texts)):
@@ -102,7 +102,7 @@ def _where_problems(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[P
 
 
 def _read_depends(parsed: ParsedFile, mark: Mark, value: object, problems: list[Problem]) -> tuple[str, ...]:
-    """Return the symbols that ``depends`` names; whether upstream has them shows when upstream is at hand."""
+    """Return the symbols that ``depends`` names; whether upstream has them is checked later."""
     found: list[str] = []
     names = value if isinstance(value, (list, tuple)) else [value]
     for name in names:
@@ -116,7 +116,7 @@ def _read_depends(parsed: ParsedFile, mark: Mark, value: object, problems: list[
 
 
 def _read_accept(parsed: ParsedFile, mark: Mark, value: object, problems: list[Problem]) -> tuple[Acceptance, ...]:
-    """Return the dangers that ``accept`` lets stand."""
+    """Return the dangers in ``accept``."""
     listed = value if isinstance(value, (list, tuple)) else [None]
     texts = [one for one in listed if isinstance(one, str)]
     if len(texts) != len(listed):
@@ -142,7 +142,7 @@ def _text_problems(parsed: ParsedFile, mark: Mark, values: Mapping[str, object])
 
 
 def _half_characters(parsed: ParsedFile, mark: Mark) -> Iterator[Problem]:
-    """Yield halves of surrogate pairs in a marker's texts, which can be neither written to a file nor printed."""
+    """Yield halves of surrogate pairs in a marker's texts, which cannot be written or printed."""
     checked = [] if mark.action in ("added", "replaced") else [*mark.call.args]
     checked += [one.value for one in mark.call.keywords if one.arg not in _TEXTS]
     for argument in checked:
@@ -181,7 +181,7 @@ def _read_edits(parsed: ParsedFile, mark: Mark, problems: list[Problem]) -> tupl
 
 
 def _uses_problems(parsed: ParsedFile, mark: Mark, edits: Iterable[Edit]) -> Iterator[Problem]:
-    """Yield what ``uses`` names and no substitution puts in; it only tells linters what an import is for."""
+    """Yield names in ``uses`` that no replacement contains; the argument only informs linters."""
     node = next((keyword.value for keyword in mark.call.keywords if keyword.arg == "uses"), None)
     if node is None:
         return

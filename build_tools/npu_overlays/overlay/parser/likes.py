@@ -1,4 +1,4 @@
-"""Likes: ``targets=like(…)`` of a mark → the model, where definitions of its form are, and which are not meant."""
+"""Likes: ``targets=like(…)`` of a mark → the model, the files to search for its form, and the exceptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOW = f'like({_TARGET}, within="path/*/file_*.py")'
 
 
 def read_like(parsed: ParsedFile, mark: Mark, call: ast.Call, problems: list[Problem]) -> Like:
-    """Return the targets that a ``like(…)`` asks for; notes what is wrong with it."""
+    """Return a ``like(…)``; notes what is wrong with it."""
     if mark.action == "added":
         fix = "name each class or module that gets it: targets=[…]"
         problems.append(parsed.problem(call, "upstream has nothing like what is added", fix))
@@ -66,7 +66,7 @@ def _within(parsed: ParsedFile, call: ast.Call, value: object, problems: list[Pr
 
 
 def _but(parsed: ParsedFile, call: ast.Call, value: object, problems: list[Problem]) -> Iterator[str]:
-    """Yield the targets that are not meant; notes those that are none, or have no reason."""
+    """Yield the excepted targets; notes invalid ones, and those without a reason."""
     listed = value if isinstance(value, dict) else {"": ""}
     for name, reason in listed.items():
         if not _is_target(name) or not isinstance(reason, str) or not reason.strip():
@@ -82,7 +82,7 @@ def _is_target(value: object) -> bool:
 
 
 def _reads(mark: Mark) -> Iterator[str]:
-    """Yield the attributes of ``self`` that a definition's own text, or what an edit puts in, asks for."""
+    """Yield the attributes of ``self`` that a definition's own text, or an edit's replacements, read."""
     node = mark.node
     if mark.action == "edited":
         yield from _of_edits(mark.call)

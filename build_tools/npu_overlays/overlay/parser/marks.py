@@ -1,4 +1,4 @@
-"""Marks: statements of an overlay file → what each marker marks, or what is wrong with a statement."""
+"""Marks: statements of an overlay file → each marker with its definition, or the problem of a statement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from npu_overlays.overlay.parser.parsed_file import ParsedFile, import_problems
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A marker, and what it marks."""
+    """A marker, and its definition."""
 
     action: Action  # what it asks for
     call: ast.Call  # the marker
@@ -29,7 +29,7 @@ class Mark:
 
 
 def read_marks(parsed: ParsedFile) -> Iterator[Mark | Problem]:
-    """Yield every mark and every mistake of a file, in the order in which they are written."""
+    """Yield every mark and every mistake of a file, in the order of the text."""
     for statement in parsed.module.tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             yield from import_problems(parsed, statement)
@@ -55,7 +55,7 @@ def _read_statement(parsed: ParsedFile, node: ast.stmt, *, parent: str) -> Itera
 
 
 def _is_ignored(node: ast.stmt) -> bool:
-    """Docstrings, ``pass`` and ``if TYPE_CHECKING:`` blocks are for the people and linters who read the file."""
+    """Docstrings, ``pass`` and ``if TYPE_CHECKING:`` blocks are for readers and linters."""
     if isinstance(node, ast.If):
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" and not node.orelse
     return isinstance(node, ast.Pass) or (
@@ -66,7 +66,7 @@ def _is_ignored(node: ast.stmt) -> bool:
 
 
 def _is_support(node: ast.stmt, body: list[ast.stmt]) -> bool:
-    """Return whether it is what ``@value.setter`` stands on in the overlay: ``value = property()``, or another call."""
+    """Return whether it only supports ``@value.setter`` in the overlay: ``value = property()``, or another call."""
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or node.value.args:
         return False
     names = {f"@{target.id}" for target in node.targets if isinstance(target, ast.Name)}
@@ -93,14 +93,14 @@ def _read_definition(parsed: ParsedFile, node: FunctionNode | ast.ClassDef, name
 
 
 def selecting(call: ast.Call) -> list[str]:
-    """Return the texts of a marker's ``where``, by which its author says which of several definitions is meant."""
+    """Return the texts of a marker's ``where``."""
     value = next((one.value for one in call.keywords if one.arg == "where"), None)
     listed = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
     return [one.value for one in listed if isinstance(one, ast.Constant) and isinstance(one.value, str)]
 
 
 def _read_unmarked(parsed: ParsedFile, node: FunctionNode | ast.ClassDef, name: str) -> Iterator[Mark | Problem]:
-    """Yield what is in a class that only holds operations on its members, or why that cannot be meant."""
+    """Yield the marks in a class without a marker, or why such a class is wrong."""
     if imported_wrongly(parsed, node.decorator_list):
         return
     for decorator in node.decorator_list:

@@ -1,4 +1,4 @@
-"""Misuse: expressions of an overlay file → what is wrong with the markers they are meant as."""
+"""Misuse: expressions of an overlay file → misused or misspelt markers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from npu_overlays.overlay.parser.vocabulary import MARKERS, MARKERS_MODULE, near
 
 
 def imported_wrongly(parsed: ParsedFile, nodes: Iterable[ast.expr]) -> bool:
-    """Return whether one of them is a name imported from the markers that is none, which its import reports."""
+    """Return whether one of them is an unknown name imported from the markers; its import is reported."""
     wrong = {name for name, marker in parsed.markers.items() if marker not in MARKERS}
     return any(_name(node) in wrong for node in nodes)
 
 
 def spelling_mistake(parsed: ParsedFile, node: ast.expr | None) -> tuple[str, str] | None:
-    """Return (what is wrong, what to do) for an expression that was meant as a marker; None where it was not."""
+    """Return (what is wrong, what to do) for an expression that was meant as a marker; None for any other."""
     name = _name(node)
     if name in parsed.markers:
         bare = not isinstance(node, ast.Call)
@@ -35,13 +35,13 @@ def _name(node: ast.expr | None) -> str:
 
 
 def misplaced(parsed: ParsedFile, node: ast.stmt, call: ast.Call, edits: Iterable[Edit]) -> Iterator[Problem]:
-    """Yield each marker used inside what is merged as it is written.
+    """Yield each marker used inside text that is merged unchanged.
 
     Args:
         parsed: the file.
         node: the marked definition or assignment.
         call: its marker.
-        edits: the substitutions that lists.
+        edits: its substitutions.
     """
     bound, passed = _bound_names(node), _marked_inside(parsed, node) | {call.func}
     for keyword in call.keywords:
@@ -60,7 +60,7 @@ def misplaced(parsed: ParsedFile, node: ast.stmt, call: ast.Call, edits: Iterabl
 
 
 def _bound_names(node: ast.stmt) -> set[str]:
-    """Return the names that something inside a statement binds."""
+    """Return the names that a statement or its parts bind."""
     bound: set[str] = set()
     for one in ast.walk(node):
         if isinstance(one, ast.arg):
@@ -75,7 +75,7 @@ def _bound_names(node: ast.stmt) -> set[str]:
 
 
 def _marked_inside(parsed: ParsedFile, node: ast.stmt) -> set[ast.AST]:
-    """Return all that stands in marked definitions inside a marked one: those are reported as a whole."""
+    """Return all nodes in marked definitions inside a marked one: these are reported as a whole."""
     found: set[ast.AST] = set()
     for one in ast.walk(node):
         if one is not node and any(map(parsed.marker_call, getattr(one, "decorator_list", ()))):

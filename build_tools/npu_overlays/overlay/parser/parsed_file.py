@@ -26,7 +26,7 @@ ImportNode: TypeAlias = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedFile:
-    """An overlay file, and what its imports bring in."""
+    """An overlay file, and its imports."""
 
     file: str  # name of the file, for messages
     layer: str  # name of the layer it belongs to, or of the pin
@@ -51,17 +51,17 @@ class ParsedFile:
         )
 
     def marker_call(self, node: ast.AST | None) -> ast.Call | None:
-        """Return `node` where it is a call that asks for an operation, otherwise None."""
+        """Return `node` if it is a call of a marker, else None."""
         return node if isinstance(node, ast.Call) and self._action(node) else None
 
     def like_call(self, node: ast.AST | None) -> ast.Call | None:
-        """Return `node` where it is a call of `like`, otherwise None."""
+        """Return `node` if it is a call of `like`, else None."""
         if isinstance(node, ast.Call) and self._marker(node) == LIKE:
             return node
         return None
 
     def action(self, call: ast.Call) -> Action:
-        """Return the operation that a marker's call asks for."""
+        """Return the action of a marker's call."""
         action = self._action(call)
         assert action  # noqa: S101  # `marker_call` found it
         return action
@@ -70,16 +70,16 @@ class ParsedFile:
         return next((action for action in ACTIONS if action == self._marker(call)), None)
 
     def _marker(self, call: ast.Call) -> str:
-        """Return the marker that a call is of; empty for any other call."""
+        """Return the marker of a call; empty for any other call."""
         named = isinstance(call.func, (ast.Name, ast.Attribute))
         return self.markers.get(ast.unparse(call.func), "") if named else ""
 
 
 def parse_file(file: str, content: bytes, *, layer: str, target: str) -> ParsedFile:
-    """Return an overlay file with what it imports; the arguments are as in `ParsedFile`.
+    """Return an overlay file with its imports; the arguments are as in `ParsedFile`.
 
     Raises:
-        MergeError: it is no Python.
+        MergeError: it is not valid Python.
     """
     module = _module(file, content)
     markers: dict[str, str] = {}
@@ -94,7 +94,7 @@ def parse_file(file: str, content: bytes, *, layer: str, target: str) -> ParsedF
 
 
 def _module(file: str, content: bytes) -> Module:
-    """Return an overlay file, parsed; raises `MergeError` with what its author can do."""
+    """Return an overlay file, parsed; raises `MergeError` with what to do."""
     try:
         return Module(file, content)
     except MergeError as error:
@@ -104,7 +104,7 @@ def _module(file: str, content: bytes) -> Module:
 
 
 def _markers(node: ImportNode) -> dict[str, str]:
-    """Return the markers by the names that an import gives them, also where it is refused."""
+    """Return the markers by their imported names, also for a refused import."""
     found: dict[str, str] = {}
     for alias in node.names:
         if alias.name == "*":
@@ -150,7 +150,7 @@ def _marker_problems(parsed: ParsedFile, node: ImportNode) -> Iterator[Problem]:
 
 
 def _has_markers(node: ImportNode) -> bool:
-    """Return whether an import is one of the markers, or was meant as one."""
+    """Return whether an import is of the markers, or was meant so."""
     names = [alias.name for alias in node.names]
     if isinstance(node, ast.Import):
         return any(map(means_markers, names))
@@ -158,7 +158,7 @@ def _has_markers(node: ImportNode) -> bool:
 
 
 def _module_of(node: ImportNode) -> str:
-    """Return the module that names are imported from, with its dots; empty for a plain ``import``."""
+    """Return the module of a ``from`` import, with its dots; empty for a plain ``import``."""
     return "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
 
 

@@ -1,4 +1,4 @@
-"""Shared names: what shared definitions call each other, and themselves, follows the names they get in each target."""
+"""Shared names: operations of a shared file → their references to each other, renamed for each target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from npu_overlays.overlay.parser.parsed_file import ParsedFile
 
 
 def rename_references(parsed: ParsedFile, operations: Sequence[Operation]) -> tuple[list[Operation], list[Problem]]:
-    """Return the operations of a shared file with their references renamed, and those that cannot follow."""
+    """Return the operations of a shared file with renamed references, and problems for those that cannot be renamed."""
     named: dict[str, str] = {}
     for node in parsed.module.tree.body:
         if name := _name(node):
@@ -41,7 +41,7 @@ def rename_references(parsed: ParsedFile, operations: Sequence[Operation]) -> tu
 
 
 def _name_in_target(symbols: list[str], operation: Operation) -> str:
-    """Return the name that the target's module has for a shared definition; empty where it has none or several."""
+    """Return the name of a shared definition in the target's module; empty unless it has exactly one."""
     reachable = [plain(symbol) for symbol in symbols if not owner_of(symbol)]
     if operation.name in reachable:
         return operation.name
@@ -60,11 +60,11 @@ def _name(node: ast.stmt) -> str:
 
 
 class _References:
-    """What an operation refers to by names that are other ones in its target.
+    """The references of an operation whose names differ in its target.
 
     Args:
         operation: a shared one.
-        names: of definitions of its file, each with the name in the target's module; empty where it has none there.
+        names: of definitions of its file, each with its name in the target's module, or an empty text.
     """
 
     def __init__(self, operation: Operation, names: Mapping[str, str]) -> None:
@@ -72,7 +72,7 @@ class _References:
         self._module = Module(operation.where, operation.text.encode())
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the references that cannot follow."""
+        """Yield the references that cannot be renamed."""
         where, path = self._operation.where, self._operation.path
         if self._operation.owner:
             for name in filter(is_private, self._module.scopes.global_loads):
@@ -96,7 +96,7 @@ class _References:
                 yield Problem(where=where, what=what, fix="give that one leading underscore")
 
     def renamed(self) -> Operation:
-        """Return the operation with every reference that can follow renamed."""
+        """Return the operation with every possible reference renamed."""
         splices: list[Splice] = []
         for name, other in self._names.items():
             if self._can_follow(name):
@@ -112,14 +112,14 @@ class _References:
         return bool(self._loads(name)) or self._is_written_otherwise(name)
 
     def _is_written_otherwise(self, name: str) -> bool:
-        """Return whether a name is bound by ``global``, or stands in a substitution."""
+        """Return whether a name is bound by ``global``, or part of a substitution."""
         for binding in self._module.scopes.bound(name):
             if binding.how == "global":
                 return True
         return any(name in names_in(edit.replace) for edit in self._operation.edits)
 
     def _is_captured(self, name: str) -> bool:
-        """Return whether something between a reference and the module is called what the reference would become."""
+        """Return whether a scope between a reference and the module binds the reference's new name."""
         scopes, loads = self._module.scopes, {id(load.at) for load in self._loads(name)}
         for scope in scopes.all:
             reads = any(id(load.at) in loads for load in scope.loads if load.name == name)
@@ -128,7 +128,7 @@ class _References:
         return False
 
     def _mangled(self, name: str) -> Iterator[str]:
-        """Yield what Python makes of the private names of a class of that name, where it is written out."""
+        """Yield the mangled forms of a class's private names that are written out."""
         prefix = f"_{name.lstrip('_')}__"
         for node in ast.walk(self._module.tree):
             written = getattr(node, "attr", getattr(node, "value", ""))

@@ -1,4 +1,4 @@
-"""Vocabulary: the markers there are, and whether a file means to use them."""
+"""Vocabulary: the markers, and whether a file means to use them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from npu_overlays.overlay.operations import ACTIONS
 
 MARKERS_MODULE = "npu_overlays.markers"
 TOOL = "npu_overlays"
-# What stands in the place of a list of targets.
+# The call that replaces a list of targets.
 LIKE = "like"
 MARKERS = (*ACTIONS, "upstream", LIKE)
 # No import and no call of a marker, misspelt or not, is without one of these.
@@ -32,7 +32,7 @@ def imports_tool(content: bytes) -> bool:
 
 
 def uses_markers(content: bytes) -> bool:
-    """Return whether a file means to be merged: it imports the markers, or what looks like them, or calls one."""
+    """Return whether a file means to be merged: it imports the markers, or something similar, or calls one."""
     if not _HINT.search(content):
         return False
     try:
@@ -43,7 +43,7 @@ def uses_markers(content: bytes) -> bool:
 
 
 def means_markers(module: str, names: Iterable[str] = ()) -> bool:
-    """Return whether an import is one of the markers, or was probably meant as one.
+    """Return whether an import is of the markers, or was probably meant so.
 
     Args:
         module: the module that is imported, or imported from, with its dots.
@@ -65,7 +65,7 @@ def import_of_markers(names: Iterable[str] = ()) -> str:
 
 
 def meant_import(content: bytes) -> str:
-    """Return how to import the markers in a file that is not Python because of the line that tries to; else nothing."""
+    """Return how to import the markers in a file whose import of them is a syntax error, or an empty text."""
     for module, names in _imports_in(content.decode(errors="replace")):
         if "-" in module:
             return import_of_markers(name for name in names if name in MARKERS)
@@ -73,7 +73,7 @@ def meant_import(content: bytes) -> str:
 
 
 def nearest_marker(name: str, *others: str) -> str:
-    """Return the marker a name was probably meant as, as a fix; empty where none is near."""
+    """Return the marker a name was probably meant as, as a fix, or an empty text."""
     close = difflib.get_close_matches(name.lower(), (*MARKERS, *others), n=1, cutoff=0.6)
     return f"nearest: `{close[0]}`" if close else ""
 
@@ -87,7 +87,7 @@ def _likeness(name: str, known: str) -> float:
 
 
 def _imports_in(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield what the lines of a text import that may not be Python."""
+    """Yield the imports in a text that may not be valid Python."""
     for module, names in _IMPORT.findall(text):
         yield module, re.findall(r"\w+", names)
 
@@ -111,7 +111,7 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _is_mark(node: ast.stmt) -> bool:
-    """Return whether a statement has a marker's name on it, or one like it, and gives a reason."""
+    """Return whether a statement has a decorator named like a marker, with a reason."""
     for call in (*getattr(node, "decorator_list", ()), getattr(node, "value", None)):
         if isinstance(call, ast.Call) and "why" in [keyword.arg for keyword in call.keywords]:
             name = ast.unparse(call.func).rpartition(".")[2]
