@@ -52,6 +52,8 @@ def test_every_pin_and_every_family_that_it_changes_are_on_the_page() -> None:
             found[1] for name in load_coverage(overlay.folder).called if (found := re.search(r"models/(\w+)/", name))
         }
         models = pins[overlay.name].parity.keys()
+        # Run for their forms alone, by cases/test_fired.py: `make families` has figures of every family.
+        changed -= {"gemma", "phi3"}
         assert changed == {model.removesuffix("_text").removesuffix("_vision") for model in models}
         assert models == pins[overlay.name].operators.keys()
 

@@ -6,12 +6,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from npu_overlays.overlay.sections import letter
-from npu_overlays.sources.pin import version_of
 
 SINCE_UNTIL = ("since", "until")
+
+
+def version_of(text: str) -> Version | None:
+    """Return a text as a version; None if it is not valid."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from npu_overlays.sources.pin import version_of
+from npu_overlays.overlay.bounds import version_of
 
 Kind = Literal["version", "commit", "symbol", "no symbol"]
 _BEGINS = re.compile(r"(version|commit|symbol|no symbol)\s+(\S.*)", re.DOTALL)

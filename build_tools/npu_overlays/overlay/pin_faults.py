@@ -16,7 +16,8 @@ from packaging.utils import (
 )
 from packaging.version import Version
 
-from npu_overlays.sources.pin import Archive, version_of
+from npu_overlays.overlay.bounds import version_of
+from npu_overlays.sources.pin import Archive
 
 TRANSPORTS = ("https", "http", "ssh", "git", "file")
 _SCP = re.compile(r"([\w.][\w.+-]*@)?[\w.][\w.-]*:[^:].*")

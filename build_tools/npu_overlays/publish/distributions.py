@@ -14,9 +14,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_overlays.errors import OutputError, Problem
+from npu_overlays.overlay.bounds import version_of
 from npu_overlays.publish.simple_pages import FileLink, file_identity
 from npu_overlays.sources.archive_files import ArchiveError, core_metadata
-from npu_overlays.sources.pin import version_of
 
 _SUFFIXES = (".whl", ".tar.gz")
 _CHUNK = 1 << 20

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 
-from packaging.version import InvalidVersion, Version
-
 # The one folder that stands between a repository's root and its packages without being part of their names.
 _SOURCE_ROOT = "src/"
 
@@ -16,14 +14,6 @@ _SOURCE_ROOT = "src/"
 def clone_variable(project: str) -> str:
     """Return the name of the variable that names a clone of a project: ``VERL_PATH``."""
     return re.sub(r"[^A-Z0-9]", "_", project.upper()) + "_PATH"
-
-
-def version_of(text: str) -> Version | None:
-    """Return a text as a version; None if it is not valid."""
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
 
 
 def home_of(path: str, name: str) -> str:

@@ -329,7 +329,7 @@ def test_the_report_is_for_people_too(team: Team) -> None:
     assert f"lib@{team.commit[:7]}: written, from 1 patch file of lib/{team.commit[:9]}" in done.out
     assert "as patches     the same tree as git's, byte for byte (kept)" in done.out
     assert "as operations  the same program in each module, the same bytes elsewhere: 1 edited" in done.out
-    assert f"next: npu-overlays lock overlays/lib@{team.commit[:7]}" in done.out
+    assert f"next: npu-overlays lock lib@{team.commit[:7]}\n" in done.out
     assert "readme.txt: is no *.patch, and was passed over" in done.err
 
 

@@ -12,12 +12,13 @@ from npu_overlays.authoring.import_patches.patch_folder import PatchSet
 from npu_overlays.authoring.init.base_layers import SUFFIX, BaseLayers
 from npu_overlays.authoring.init.request import InitRequest, faults
 from npu_overlays.errors import OverlayError, Problem, UsageError
+from npu_overlays.overlay.bounds import version_of
 from npu_overlays.overlay.overlay_folders import readable
 from npu_overlays.overlay.project import LAYER_FILE
 from npu_overlays.progress import step
 from npu_overlays.sources import acquisition
 from npu_overlays.sources.histories import history
-from npu_overlays.sources.pin import Pin, version_of
+from npu_overlays.sources.pin import Pin
 
 _ID = re.compile(r"[0-9a-f]{7,40}")
 _DIGITS = 40

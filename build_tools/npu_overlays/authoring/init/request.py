@@ -10,12 +10,13 @@ from pathlib import Path
 from packaging.utils import InvalidName, canonicalize_name
 
 from npu_overlays.errors import Problem
+from npu_overlays.overlay.bounds import version_of
 from npu_overlays.overlay.pin_faults import url_fault
 from npu_overlays.overlay.settings import check_words
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.overlay.tables import Table
 from npu_overlays.paths import at_home, unsafe
-from npu_overlays.sources.pin import clone_variable, version_of
+from npu_overlays.sources.pin import clone_variable
 
 ELSEWHERE = "name another folder, behind PROJECT"
 _FILE = re.compile(r"[^/\\\s]+(\.whl|\.tar\.gz|\.zip)")
