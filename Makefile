@@ -105,7 +105,7 @@ parity: $(VENV)/installed-test  ## run tiny models of every pin of transformers 
 	PYTHONPATH=lab:bench $(RUN)/python -m parity $(PARITY)
 
 families: $(VENV)/installed-test  ## run a tiny model of every family of transformers, write docs/families.md; FAMILIES="--overlay NAME"
-	PYTHONPATH=lab $(RUN)/python -m parity.families $(FAMILIES)
+	PYTHONPATH=lab $(RUN)/python -m parity.family_pages $(FAMILIES)
 
 mutate: $(VENV)/installed-test  ## change the overlays' own code in small wrong ways, and see that tests catch each
 	PYTHONPATH=lab $(RUN)/python -m mutations $(MUTATE)

@@ -221,9 +221,9 @@ def _mistakes(options: Options) -> Iterator[str]:
     exclusive = [*shown, *given(verify=options.verify)]
     if len(exclusive) > 1:
         yield f"give one of {', '.join(exclusive)}: each prints something else"
-    if options.verify and (options.why or options.all or options.format in ("text", "yaml")):
-        given_for_summary = [one for one in others if one != "--json"]
-        yield f"{given_for_summary[0]} is for the summary; --verify knows --json"
+    of_summary = given(why=options.why, all=options.all, format=options.format in ("text", "yaml"))
+    if options.verify and of_summary:
+        yield f"{of_summary[0]} is for the summary; --verify knows --json"
     if options.all and (options.json or options.format in ("yaml", "json")):
         yield "--all is for the text; YAML and JSON always list everything"
 

@@ -36,7 +36,8 @@ _TESTS = (
 )
 _PLACES = (
     (re.compile(r"(?<![\w.])/[^\s:'\"`,)]*/(?:popen-gw\d+|pytest-\d+|test_\w+)/"), "/"),
-    (re.compile(r"/(?:tmp|root|home|work|usr|var)/[^\s:'\"`,)]*/"), "/"),
+    # Wherever the clone lies: what is installed for it lies in it.
+    (re.compile(rf"(?:{re.escape(str(ROOT))}|/(?:tmp|root|home|work|usr|var))/[^\s:'\"`,)]*/"), "/"),
     (re.compile(r"/test_\w+\d/"), "/"),
     (re.compile(r"0x[0-9a-f]+|\b127\.0\.0\.1:\d+|\b[0-9a-f]{40,64}\b|\b\d+\.\d+ s\b|tmp\w{8}"), "…"),
     (re.compile(r"(?<=/merged/…-)[0-9a-f]{8}-[0-9a-f]{24}"), "…"),
@@ -78,8 +79,8 @@ class Notes:
             self._note(type(error).__name__, map(str, error.problems))
 
     def printed(self, code: int, text: str) -> None:
-        """Note what a command printed that failed, less its progress, unless it is JSON for a machine."""
-        if code and not text.startswith("{"):
+        """Note what a command printed that failed, less its progress, unless it is JSON or lines of our code."""
+        if code and not text.startswith(("{", "Traceback ")):
             problems = re.split(r"\n(?=\S)", text)
             self._note(f"exit {code}", (problem for problem in problems if not _PROGRESS.fullmatch(problem.strip())))
 

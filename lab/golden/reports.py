@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from environments import ROOT
-from golden.run import Failed, digest, output
+from golden.run import Unreached, digest, output
 
 _PORTS = (("transformers@5.10.4", "5.24.0"), ("transformers@4.57.6", "5.3.0"), ("verl@bec9ef7", "0.8.0"))
 _DRIFTS = (("verl@796871d", "..v0.6.0"), ("verl@d62da49", "v0.6.1..v0.7.0"), ("transformers@8365f70", "..65adc3aaa39d"))
@@ -41,7 +41,7 @@ def reports(work: Path) -> dict[str, str]:
         try:
             for label, answer in kind(work):
                 found |= dict(_lines(label, answer))
-        except Failed as error:
+        except Unreached as error:
             print(f"not compared: {str(error).splitlines()[0]}", flush=True)
     return found
 
@@ -120,7 +120,7 @@ def _imports(work: Path) -> Reports:
     project, _, version = _IMPORTED.partition("@")
     folder = work / "patches" / project / version
     folder.mkdir(parents=True)
-    (folder / "all.patch").write_text(output("diff", _IMPORTED), "utf-8")
+    (folder / "all.patch").write_bytes(output("diff", _IMPORTED).encode())
     for form in ("patches", "operations"):
         options = ["--as", form, "--label", "corpus", "--why", "For the corpus.", "--dry-run"]
         options += ["--not-built", "scripts", "--not-built", "tests"]

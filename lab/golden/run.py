@@ -10,9 +10,15 @@ from pathlib import Path
 
 from environments import ROOT
 
+_UNREACHED = 4
+
 
 class Failed(Exception):  # noqa: N818  # what happened, as `Unavailable` of environments
     """A command that had to succeed did not; the text is what it wrote to standard error."""
+
+
+class Unreached(Failed):
+    """A command that had to succeed did not reach a source."""
 
 
 def output(*arguments: str | Path, codes: tuple[int, ...] = (0,), is_offline: bool = False) -> str:
@@ -24,15 +30,17 @@ def output(*arguments: str | Path, codes: tuple[int, ...] = (0,), is_offline: bo
         is_offline: whether git may reach no repository, for an answer that is the same with and without one.
 
     Raises:
-        Failed: its exit code is none of `codes`.
+        Failed: its exit code is none of `codes`; `Unreached` where it says that a source cannot be reached.
     """
     command = [sys.executable, "-m", "npu_overlays", *map(str, arguments)]
     environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "none"} if is_offline else None
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
+    # Not as text, which would exchange the line ends of a diff.
+    out, err = done.stdout.decode(), done.stderr.decode()
     if done.returncode not in codes:
-        message = f"npu-overlays {' '.join(map(str, arguments))}: exit code {done.returncode}\n{done.stderr}"
-        raise Failed(message)
-    return done.stdout or done.stderr
+        message = f"npu-overlays {' '.join(map(str, arguments))}: exit code {done.returncode}\n{out or err}"
+        raise (Unreached if done.returncode == _UNREACHED else Failed)(message)
+    return out or err
 
 
 def digest(content: bytes | str) -> str:

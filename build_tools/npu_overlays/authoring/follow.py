@@ -134,7 +134,7 @@ def follow(overlay: Overlay, choice: Choice, out: Path, proof: Sequence[str] = (
     """
     step(f"{overlay.pin.project}: looking for newer releases")
     current = load_metadata(overlay).version
-    versions = list(newer_releases(overlay.pin.project, current, progress=step))
+    versions = newer_releases(overlay.pin.project, current, progress=step)
     for number, version in enumerate(versions, start=1):
         folder = out / f"{overlay.pin.project}@{version}"
         with about(f"{folder.name} ({number} of {len(versions)})"), _whole(folder):
@@ -235,7 +235,7 @@ def _proven(release: FollowedRelease, command: Sequence[str]) -> int | None:
 
 def report(release: FollowedRelease) -> str:
     """Return the text of a port's pull request, as Markdown."""
-    lines = [f"# {release.origin} → {release.version}", "", f"{_MEANINGS[release.outcome]}", ""]
+    lines = [f"# {release.origin} → {release.version}", "", _MEANINGS[release.outcome], ""]
     for problem in release.problems:
         lines.append(f"- {problem}")
     if release.port:

@@ -6,6 +6,7 @@ import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from npu_overlays.commands.command import Command, json_option, option, whole_path
 from npu_overlays.commands.console import Console
@@ -14,6 +15,9 @@ from npu_overlays.errors import ConfigError, Problem, UsageError
 from npu_overlays.overlay.overlay_folders import load_all
 from npu_overlays.overlay.source_choice import Choice
 from npu_summary.plurals import plural
+
+if TYPE_CHECKING:
+    from npu_overlays.authoring.follow import FollowedRelease
 
 _DESCRIPTION = """\
 Look in the package index for releases that are newer than the newest pin of a
@@ -70,18 +74,16 @@ def _run(options: Options, console: Console) -> int:
                 )
     if options.json:
         console.json([release.as_json() for release in releases])
-        return 0
-    if not releases:
+    elif releases:
+        console.table(_HEADINGS, map(_cells, releases))
+    else:
         console.line("no index has a release newer than the newest pins")
-        return 0
-    rows = []
-    for release in releases:
-        project, seconds = release.folder.name.partition("@")[0], f"{release.seconds:.1f}"
-        rows.append(
-            (project, release.version, release.outcome, str(release.left), seconds, str(release.folder / "report.md"))
-        )
-    console.table(_HEADINGS, rows)
     return 0
+
+
+def _cells(release: FollowedRelease) -> tuple[str, ...]:
+    project, file = release.folder.name.partition("@")[0], release.folder / "report.md"
+    return project, release.version, release.outcome, str(release.left), f"{release.seconds:.1f}", str(file)
 
 
 def _refuse_unknown(projects: list[str], known: set[str]) -> None:

@@ -119,7 +119,7 @@ def _unlisted(overlay: Overlay, operations: Iterable[Operation]) -> Iterator[Pro
     for one in operations:
         if one.like:
             what = f"{LOCK_FILE} does not list the definitions like `{one.like.model}` within {one.like.within}"
-            yield Problem(where=one.where, what=what, fix=f"run `npu-overlays lock {overlay.name}`")
+            yield Problem(where=one.where, what=what, fix=f"run `npu-overlays lock {overlay.argument}`")
 
 
 class _Selection:

@@ -28,9 +28,10 @@ def overview(number: int, changes: Changes) -> str:
         layers[change["overlay"]] += 1
     reasons.pop("", None)
     layers.pop("", None)
-    touched = Counter({f"{number}-{n}": outline.count(file) for n, file in enumerate(files, 1)})
-    paths = {f"{number}-{n}": file["path"] for n, file in enumerate(files, 1)}
-    most = [(tag("a", escape(paths[name]), href=f"#{name}"), n) for name, n in touched.most_common(_TOP)]
+    touched = [
+        (tag("a", escape(file["path"]), href=f"#{number}-{n}"), outline.count(file)) for n, file in enumerate(files, 1)
+    ]
+    most = sorted(touched, key=lambda one: -one[1])[:_TOP]
     forms, _ = outline.fold_forms(files)
     parts = [
         _part("Where", _table(outline.totals(files))),

@@ -21,7 +21,7 @@ from npu_overlays.authoring.refresh.placement import (
     undone_on_failure,
 )
 from npu_overlays.authoring.refresh.planner import Planner
-from npu_overlays.authoring.writer.layer_settings import with_change, with_new
+from npu_overlays.authoring.writer.settings_text import with_change, with_new
 from npu_overlays.commands.refresh import others_made_of
 from npu_overlays.errors import OverlayError, UsageError
 from npu_overlays.interrupts import Interrupted

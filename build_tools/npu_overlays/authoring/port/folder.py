@@ -19,7 +19,7 @@ from packaging.version import Version
 from npu_overlays.authoring.init.overlay_files import readme
 from npu_overlays.authoring.init.request import ELSEWHERE
 from npu_overlays.authoring.new_folder import new_folder
-from npu_overlays.authoring.writer.layer_settings import with_entries, with_pin
+from npu_overlays.authoring.writer.settings_text import with_entries, with_pin
 from npu_overlays.contracts.lockfile import load_lock, stated_version
 from npu_overlays.errors import ConfigError, Problem, UsageError, listing
 from npu_overlays.files import remove, write_atomically

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from npu_overlays.authoring.port.decisions import DecidedPart
 from npu_overlays.authoring.port.retarget import Retarget
-from npu_overlays.authoring.writer.layer_settings import with_change, without_file
 from npu_overlays.authoring.writer.merge_module_text import Written, rewritten, top_names
+from npu_overlays.authoring.writer.settings_text import with_change, without_file
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit

@@ -12,8 +12,8 @@ from npu_overlays.authoring.refresh.placement import LayerFile, LayerFiles
 from npu_overlays.authoring.refresh.plan import AddedFileChange, EditChange, PatchChange, RefreshPlan
 from npu_overlays.authoring.refresh.reasons import handed_on
 from npu_overlays.authoring.refresh.shared_definitions import by_place, shared
-from npu_overlays.authoring.writer.layer_settings import with_change, with_file, with_new, without_file
 from npu_overlays.authoring.writer.merge_module_text import Written, blank, rewritten
+from npu_overlays.authoring.writer.settings_text import with_change, with_file, with_new, without_file
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.merge.actions.wraps import private_name
 from npu_overlays.merge.apply import apply_part

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import tomllib
 
-from npu_overlays.authoring.writer.layer_settings import with_pin
+from npu_overlays.authoring.writer.settings_text import with_pin
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.sources.pin import Archive, Pin
 

@@ -1,4 +1,4 @@
-"""Layer settings: a pin's ``pyproject.toml`` or a layer's ``layer.toml`` → the file that says something else."""
+"""Settings text: a pin's ``pyproject.toml`` or a layer's ``layer.toml`` → the file with other settings."""
 
 from __future__ import annotations
 
