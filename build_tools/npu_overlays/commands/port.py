@@ -1,4 +1,4 @@
-"""`port`: an overlay and another commit or release of its upstream → the overlay for that, and what is left to do."""
+"""`port`: an overlay and another commit or release of its upstream → the overlay for it, and the open parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from npu_overlays.paths import at_home
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
-# The selector of one of several definitions stands in brackets, and may contain a `=`.
+# The selector of one of several definitions is in brackets, and may contain a `=`.
 _DROPPED = re.compile(r"([^=[]*(?:\[.*?\])?)=(.*)", re.DOTALL)
 _DESCRIPTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and
@@ -58,7 +58,7 @@ _EPILOG = """
 exit codes: 0 it is finished and locked; 5 parts are left to decide or to correct
 """
 _WIDTH = 100
-# Commits of one cause.
+# The most commits of a cause.
 _SHOWN = 3
 _PROPOSALS = {
     "drop": "proposed: drop it, for that reason",
@@ -78,7 +78,7 @@ def _dropped(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(OneOverlay):
-    """The overlay, and what to do with it."""
+    """The overlay, and the step to take."""
 
     to: str = option(
         "--to",
@@ -110,7 +110,7 @@ class Options(OneOverlay):
 
 
 def _decisions(options: Options) -> Decisions:
-    """Return what is decided; raises `UsageError` where a decision stands beside what takes none."""
+    """Return the decisions; raises `UsageError` if a step without decisions gets some."""
     if (options.abort or options.show) and (options.accept or options.drop):
         what = "decide something, and nothing is decided with --abort or --show"
         fix, more = "use them with --to or --continue", (("--continue", ""),)
@@ -186,7 +186,7 @@ def _report(console: Console, port: Port) -> None:
 
 
 def _lines(cause: Cause, port: Port) -> Iterator[str]:
-    """Yield what is said of a cause, no line wider than `_WIDTH` but where a name is."""
+    """Yield the lines of the report on a cause, none wider than `_WIDTH` except for long names."""
     yield from _wrapped(cause.said, "", "    ")
     for commit in cause.commits[:_SHOWN]:
         pull = f" #{commit.pull}" if commit.pull and f"#{commit.pull})" not in commit.subject else ""
@@ -220,7 +220,7 @@ def _wrapped(text: str, first: str, rest: str) -> list[str]:
 
 
 def _accepting(port: Port) -> str:
-    """Return the option that accepts the next proposals: what is absorbed comes last, and by its name."""
+    """Return the option that accepts the next proposals; absorbed parts come last, by the name of their kind."""
     proposed = {part.verdict.kind for part in port.open if part.verdict.proposal}
     return "" if not proposed else f" --accept {'absorbed' if proposed == {'absorbed'} else 'all'}"
 

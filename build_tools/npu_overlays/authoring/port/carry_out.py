@@ -1,4 +1,4 @@
-"""Carry out: a port and what a person decided about its parts → what is written into its folder."""
+"""Carry out: a port and a person's decisions about its parts → the files of its folder, written."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from npu_overlays.overlay.project import TextEdit
 
 
 def carry_out(port: Port, decisions: Decisions) -> list[str] | None:
-    """Write into the folder of a port what a person decided.
+    """Write a person's decisions into the folder of a port.
 
     Returns:
-        Notes of what was done that the folder does not show; None if nothing was decided.
+        Notes on the changes that the folder does not show; None if nothing was decided.
 
     Raises:
-        UsageError: with each name that means no part, and each proposal that cannot be carried out.
+        UsageError: with each name that no part has, and each proposal that cannot be carried out.
     """
     decided = decided_parts(port, decisions)
     own: list[DecidedPart] = []
@@ -32,7 +32,7 @@ def carry_out(port: Port, decisions: Decisions) -> list[str] | None:
     problems: list[Problem] = []
     for one in decided:
         move = one.retarget
-        # A port may have been killed between stating an operation anew and taking out the old statement.
+        # A killed port may have written the new statement without deleting the old one.
         if move and _is_done(port, move):
             move = None
         elif move:
@@ -55,7 +55,7 @@ def carry_out(port: Port, decisions: Decisions) -> list[str] | None:
 
 
 def _is_done(port: Port, move: Retarget) -> bool:
-    """Return whether the pin states at the new target what an operation stated at the old one."""
+    """Return whether the pin already states an operation for its new target."""
     for part in port.parts:
         if port.states_itself(part) and part.verdict.applies and move.is_stated_by(part.statement):
             return True
@@ -63,7 +63,7 @@ def _is_done(port: Port, move: Retarget) -> bool:
 
 
 def _stated_anew(port: Port, moves: Iterable[Retarget]) -> list[Retarget]:
-    """Return the moves to be stated in another file: those of layers, and then the pin's own as they are written."""
+    """Return the moves to another file: those of layers, then the pin's own with the text of their statements."""
     of_layers: list[Retarget] = []
     own: list[Retarget] = []
     for move in moves:
@@ -88,7 +88,7 @@ def _merge_modules(port: Port, moves: Iterable[Retarget], files: Mapping[str, by
 
 
 def _drops(port: Port, of_layers: Iterable[DecidedPart]) -> dict[str, str]:
-    """Return what the pin drops of its layers, by name with why; a package that left as a whole has one name."""
+    """Return the names that the pin drops of its layers, each with the reason; one name for a package that left."""
     dropped = {one.statement for one in of_layers if one.why}
     kept: set[str] = set()
     for part in port.parts:
@@ -109,7 +109,7 @@ def _drops(port: Port, of_layers: Iterable[DecidedPart]) -> dict[str, str]:
 
 
 def _order(one: DecidedPart) -> tuple[bool, bool]:
-    """Order parts that go before those that move, and these before those that are lengthened."""
+    """Sort dropped parts before moved ones, and these before substitutions that get a longer find."""
     return not one.why, not one.retarget
 
 
@@ -119,7 +119,7 @@ def _top(part: PortedPart) -> str:
 
 
 def _notes(port: Port, decided: Iterable[DecidedPart]) -> list[str]:
-    """Return what was done to what the pin states itself, and why: nothing of it is left that could show it."""
+    """Return a note for each decision on the pin's own parts: no file of the port shows these decisions."""
     notes: list[str] = []
     for one in sorted(decided, key=_order):
         part = one.part
@@ -138,9 +138,9 @@ def _notes(port: Port, decided: Iterable[DecidedPart]) -> list[str]:
 
 
 def _kept_edits(port: Port, drops: Mapping[str, str], of_layers: Iterable[DecidedPart]) -> list[tuple[str, TextEdit]]:
-    """Return the layers' substitutions in dropped files that still fit, or fit when lengthened.
+    """Return the layers' substitutions in dropped files that still fit, or fit with a longer find.
 
-    A `drop` takes out all substitutions of a file together.
+    A `drop` removes all substitutions of a file together.
     """
     leads = {one.statement: one.lead for one in of_layers}
     kept: list[tuple[str, TextEdit]] = []
@@ -155,7 +155,7 @@ def _kept_edits(port: Port, drops: Mapping[str, str], of_layers: Iterable[Decide
 
 
 def _obstacles(port: Port, part: PortedPart, move: Retarget, earlier: Iterable[Retarget]) -> Iterator[Problem]:
-    """Yield what keeps an operation from being stated for its new target."""
+    """Yield a problem if an operation cannot be stated for its new target."""
     file = port.new.folder / "tree" / move.wanted.path
     why = move.obstacle or (obstacle_in(file, move) if file.exists() else "")
     taken = {(one.wanted.path, one.wanted.symbol) for one in earlier}

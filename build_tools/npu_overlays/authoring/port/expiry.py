@@ -1,4 +1,4 @@
-"""Expiry: what an overlay states on two pins → a note of what its bounds end before the new version of upstream."""
+"""Expiry: an overlay's content for two pins → a note on the parts whose ``until`` ends before the new version."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from npu_overlays.overlay.operations import Operation
 
 
 def expired(before: Content, after: Content, version: str) -> list[str]:
-    """Return a note of what ended by its ``until`` and has nothing in its place; none if all goes on.
+    """Return a note on the parts that end by their ``until`` without a replacement; none if no part does.
 
-    The author of ``until`` thought of a release; what is ported to may be a commit before the change in that release.
+    The author of ``until`` thought of a release; the new pin may be a commit before the change in that release.
 
     Args:
         before: the content for the old pin.
         after: the content for the new one.
-        version: of upstream, there.
+        version: of upstream at the new pin.
     """
     there = frozenset(map(_target, _statements(after)))
     ended: list[str] = []
@@ -30,7 +30,7 @@ def expired(before: Content, after: Content, version: str) -> list[str]:
             layers[one.layer] = None
     if not ended:
         return []
-    return [f"not for {version} any more by what is said in {listing(layers)}, and left out: {listing(ended)}"]
+    return [f"not for {version} any more by `until` in {listing(layers)}, and left out: {listing(ended)}"]
 
 
 def _statements(content: Content) -> list[Statement]:

@@ -15,13 +15,13 @@ from npu_overlays.overlay.operations import Operation
 
 
 class MissingTargets:
-    """Judges operations that have nothing to be applied to.
+    """Judges operations without a target.
 
     Args:
         operations: of the overlay, one for each symbol.
         base: upstream where they were locked.
-        fitter: knows what they were locked with.
-        relocations: finds where they belong.
+        fitter: has their locked contracts.
+        relocations: finds their new targets.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class MissingTargets:
         return verdict if lost else replace(verdict, change=f"`{operation.symbol}` is gone")
 
     def _without_package(self, operation: Operation, now: Snapshot, evidence: str) -> Verdict:
-        """Return the verdict on an operation whose package left the repository; its file may have stayed elsewhere."""
+        """Return the verdict on an operation whose package left the repository; its file may be elsewhere."""
         there = now.relocated_file(operation.path, self._base)
         known = {(one.path, one.symbol) for one in self._operations}
         if not there or (there, operation.symbol) in known:
@@ -69,7 +69,7 @@ class MissingTargets:
         return f"{path} has no `{operation.symbol}`" + (f"; new there: {new}" if new else "")
 
     def _deletion(self, operation: Operation, now: Snapshot, found: Relocation | None) -> Verdict:
-        """Return the verdict on a deletion of what is gone: done, unless the same is elsewhere and unused."""
+        """Return the verdict on a deletion whose target is gone: done, unless the target is elsewhere and unused."""
         why_kept = self._why_kept(found, now) if found else ""
         if found and not why_kept:
             return found.verdict(operation)
@@ -81,7 +81,7 @@ class MissingTargets:
         return Verdict(kind="already gone", proposal="drop", evidence=evidence)
 
     def _why_kept(self, found: Relocation, now: Snapshot) -> str:
-        """Return why a definition must not be deleted in the place of another: it differs, or is used."""
+        """Return why a definition must not be deleted instead of another: it differs, or it is used."""
         module = now.module(found.wanted.path)
         if found.problem or module is None:
             return found.problem
@@ -95,7 +95,7 @@ class MissingTargets:
         return remaining_uses(module, found.wanted.symbol, taken_out)
 
     def _addition(self, operation: Operation, now: Snapshot) -> Verdict:
-        """Return the verdict on an addition to a file or class that is gone: it goes with its class, or its users."""
+        """Return the verdict on an addition to a missing file or class: it follows that, or goes with its users."""
         lost = lost_place(operation, now)
         if found := self._relocations.of_member(operation, now):
             return found.verdict(operation)
@@ -109,7 +109,7 @@ class MissingTargets:
         return Verdict(kind="retired", evidence=lost)
 
     def _users(self, operation: Operation) -> Iterator[Operation]:
-        """Yield the operations whose code names what one adds, and the users of those that are additions."""
+        """Yield the operations whose code names an addition, and the users of those that are additions themselves."""
         known, pending = {operation.symbol}, [operation]
         while pending:
             leaf = re.compile(rf"\b{re.escape(pending.pop().leaf)}\b")
@@ -123,7 +123,7 @@ class MissingTargets:
 
 
 def lost_place(operation: Operation, now: Snapshot) -> str:
-    """Return that the file of an operation is gone, or the class around it; empty if neither is."""
+    """Return a sentence if the file of an operation or the class around it is gone; empty if neither is."""
     if operation.path not in now:
         return f"{operation.path} is gone"
     module, owner = now.module(operation.path), operation.owner

@@ -1,8 +1,4 @@
-"""Pin edits: what is decided of what a pin states itself → the changed files of its folder.
-
-What a layer states serves other pins, so a pin drops it by name. What is in the pin's own folder is only for this pin,
-and is changed there.
-"""
+"""Pin edits: decisions on a pin's own parts → the changed files of its folder."""
 
 from __future__ import annotations
 
@@ -28,10 +24,10 @@ _Place = tuple[str, str, str]
 def pin_files(
     own: Sequence[DecidedPart], overlay: Overlay, now: SourceTree
 ) -> tuple[dict[str, bytes | None], list[Problem]]:
-    """Return the changed files of a pin's folder, and what keeps others from being changed.
+    """Return the changed files of a pin's folder, and the problems of parts that cannot be changed.
 
     Args:
-        own: what is decided of what the pin states itself.
+        own: the decisions on the pin's own parts.
         overlay: the pin.
         now: upstream.
 
@@ -53,7 +49,7 @@ def pin_files(
             files[_path(label)] = _merge_module(layer, _path(label), decided, now)
         except OverlayError as error:
             problems += error.problems
-    # The settings of an added file go before the file: settings for a file that does not exist are a mistake.
+    # The settings of an added file are deleted before the file: settings without their file are a mistake.
     settings = (layer.folder / CONFIG_FILE).read_text("utf-8")
     changed = _configuration(settings, own, overlay)
     if changed != settings:
@@ -69,9 +65,9 @@ def pin_files(
 def _configuration(text: str, own: Sequence[DecidedPart], overlay: Overlay) -> str:
     """Return a pin's configuration with changed substitutions, and without settings of dropped files."""
     gone: set[str] = set()
-    # A substitution of several files is split: this is what is left of it.
+    # The rest of each substitution that is split.
     remaining: dict[int, TextEdit] = {}
-    # Those that go come first.
+    # Dropped ones first.
     for one in sorted(own, key=lambda one: bool(one.lead)):
         sourced = one.statement
         if isinstance(sourced, OverlayFile):
@@ -99,7 +95,7 @@ def _path(label: str) -> str:
 def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: SourceTree) -> bytes | None:
     """Return a file of a pin's ``tree/`` or ``shared/`` with operations taken out or renamed; None if none is left.
 
-    An operation that moves to another file is only taken out; a shared one names its targets, wherever they are.
+    An operation that moves to another file is only taken out; a shared one lists its targets in any file.
 
     Raises:
         OverlayError: it cannot be done without changing other statements of the file.
@@ -139,7 +135,7 @@ def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: 
 
 
 def _written(decided: Sequence[DecidedPart]) -> list[Written]:
-    """Return what is done with the statements of a merge module; of several on one line, once."""
+    """Return the changes of the statements of a merge module; one for several operations on a line."""
     written: dict[str, Written] = {}
     for one in decided:
         if isinstance(one.statement, Operation):
@@ -177,5 +173,5 @@ def _place(one: Operation) -> _Place:
 
 
 def _effect(one: Operation) -> Operation:
-    """Return an operation without its line; shared ones call each other by their targets' names, so without text."""
+    """Return an operation without its line, a shared one also without text, which has the names of its targets."""
     return replace(one, where="", before="", text="" if one.shared else one.text)

@@ -1,7 +1,6 @@
-"""Port: an overlay on another pin, step by step: the verdict on each part, what is decided, and what is left.
+"""Port: an overlay on another pin, step by step: the verdict on each part, the decisions, and the open parts.
 
-Everything is found out anew from the folder in each step: what was dropped or stated anew is no question any more. So
-a port that was killed, or changed by hand, goes on from what is there.
+Each step derives everything from the folder again, so a port that was killed or edited by hand continues from there.
 """
 
 from __future__ import annotations
@@ -52,13 +51,13 @@ class Port:
     Args:
         old: the overlay that is ported.
         new: the one it becomes.
-        version: of upstream, there.
+        version: of upstream at the new pin.
         parts: of the new overlay, with their verdicts.
-        problems: what else keeps it from being locked, known if no part is open.
-        base: upstream where the old overlay is pinned.
-        now: upstream where the new one is.
-        forms: the targets that operations which name a model have there.
-        notes: what the user should know.
+        problems: why it cannot be locked, known if no part is open.
+        base: upstream at the old pin.
+        now: upstream at the new pin.
+        forms: the targets of operations by form at the new pin.
+        notes: for the user.
     """
 
     old: Overlay
@@ -100,7 +99,7 @@ class Port:
         }
 
     def side_by_side(self, part: PortedPart) -> Iterator[str]:
-        """Yield the lines of upstream's old and new definition beside each other, the new one from where it is now."""
+        """Yield the lines of upstream's old and new definition side by side; the new one may have another place."""
         path, _, symbol = part.name.partition(":")
         there, _, moved = (part.verdict.to or part.name).partition(":")
         old, new = _lines(self.base, path, symbol), _lines(self.now, there, moved)
@@ -128,8 +127,8 @@ def evaluate(folder: Path, choice: Choice, started: StartedPort | None = None, b
     Args:
         folder: the new overlay's.
         choice: where upstream comes from.
-        started: what is known of it if it was just started.
-        before: the port before something was decided; upstream is the same.
+        started: the result of `start`, if the port was just started.
+        before: the port before a decision; upstream is the same.
 
     Raises:
         OverlayError: there is none, or its overlay cannot be read.
@@ -175,9 +174,9 @@ def _with_history(old: Overlay, new: Overlay, choice: Choice) -> tuple[Choice, U
 
 
 def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> Port:
-    """Return a port with its parts as they are now, and notes; commits that its parts have are kept.
+    """Return a port with the verdicts on its parts, and notes; parts with the same verdict keep their commits.
 
-    What stays as it is, by a person's decision, is judged without what it was locked with.
+    Parts that stay unchanged by decision are judged without their contracts.
     """
     lock, model = load_lock(port.old), model_of(port.new.pin, port.now)
     forms, unfound = _forms(port, lock, model)
@@ -189,7 +188,7 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     landed = LandedCommits()
     if past:
         landed.note(commit for commit, _ in reversed(past.graph(first, last).values()))
-    step(f"looking at what became of {plural(len(content.operations), 'operation')}")
+    step(f"judging {plural(len(content.operations), 'operation')}")
     held = still_held(lock.contracts, before.operations, content.operations)
     held = tuple(one for one in held if f"{one.path}:{one.symbol}" not in kept)
     classifier = Classifier(content, held, base)
@@ -202,7 +201,7 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
 
 
 def _forms(port: Port, lock: Lock, model: Model) -> tuple[FormTargets, tuple[str, ...]]:
-    """Return the targets of operations that name a model, and notes; the old pin's where the new one lacks a model."""
+    """Return the targets of operations by form, and notes; the old pin's targets where the new one lacks a model."""
     models = models_of(port.new, port.version)
     try:
         return form_targets(models, port.now, model), ()

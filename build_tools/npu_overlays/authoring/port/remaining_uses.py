@@ -1,4 +1,4 @@
-"""Remaining uses: a module, and definitions to take out of it → the lines that still use one; and what is new in it."""
+"""Remaining uses: a module and definitions to take out → the lines that still use one; and the module's new names."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Collection
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of
 
-# Names and lines a message shows.
+# The most names and lines in a message.
 _SHOWN = 6
 
 
 def remaining_uses(module: Module, symbol: str, taken_out: Collection[str]) -> str:
-    """Return which lines name a symbol outside the definitions that are taken out; empty if none does."""
+    """Return a sentence with the lines that name a symbol outside the definitions to take out; empty if none does."""
     leaf, lines = leaf_of(symbol), set()
     for node in ast.walk(module.tree):
         # A text may be in `__all__`, or in a call of `getattr`.
@@ -35,7 +35,7 @@ def remaining_uses(module: Module, symbol: str, taken_out: Collection[str]) -> s
 
 
 def new_definitions(before: Module | None, after: Module | None) -> str:
-    """Return the names a module newly defines, as a list to read; imports and members of new classes do not count."""
+    """Return the new names of a module as a list to read; imports and members of new classes do not count."""
     if before is None or after is None:
         return ""
     new: list[str] = []

@@ -1,4 +1,4 @@
-"""Start: an overlay and what a user names → the folder of its port, with the new pin in it."""
+"""Start: an overlay and a revision that a user names → the folder of its port, with the new pin in it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class StartedPort:
 
     Args:
         overlay: the new one.
-        notes: what the user should know about the new pin.
-        metadata: upstream's, there, if its build backend was asked for them.
+        notes: about the new pin, for the user.
+        metadata: of upstream at the new pin, if its build backend gave them.
     """
 
     overlay: Overlay
@@ -36,10 +36,10 @@ class StartedPort:
 
 
 def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
-    """Make the folder of a port, in which nothing is decided yet.
+    """Make the folder of a port without any decisions.
 
     Raises:
-        OverlayError: the target cannot be had, is the old pin, or its folder exists already.
+        OverlayError: the target cannot be fetched, is the old pin, or its folder exists already.
     """
     load_lock(old)
     clone = choice.clone(old.pin.project)
@@ -66,10 +66,10 @@ def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
 
 
 def _version(pin: Pin, tree: SourceTree) -> tuple[str, FetchedMetadata | None]:
-    """Return upstream's version, and its metadata if its build backend was asked for them, which takes seconds.
+    """Return upstream's version, and its metadata if its build backend gave them, which takes seconds.
 
-    A release has its version, and that of the commit it was made from. So the backend is asked here only for a commit
-    that was not released; for others it is asked when the port is locked.
+    A release has its version, which is that of its commit, too. So the backend runs here only for a commit without a
+    release; for others it runs when the port is locked.
     """
     if pin.archives:
         return pin.archives[0].version, None
@@ -80,7 +80,7 @@ def _version(pin: Pin, tree: SourceTree) -> tuple[str, FetchedMetadata | None]:
 
 
 def _shipping(overlay: Overlay, tree: SourceTree) -> tuple[Overlay, list[str]]:
-    """Return an overlay that ships what a tree has of its packages and licence files, with notes on the others.
+    """Return an overlay that ships the packages and licence files that a tree has, with notes on the missing ones.
 
     Raises:
         SourceError: nothing is left to ship.

@@ -1,4 +1,4 @@
-"""Target: an overlay's pin and what a user names → the commit or release to pin instead."""
+"""Target: an overlay's pin and a revision that a user names → the commit or release to pin instead."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from npu_summary.plurals import plural
 
 @dataclass(frozen=True, kw_only=True)
 class PortTarget:
-    """What an overlay is ported to.
+    """The new pin of a port.
 
     Args:
         pin: the new one.
-        history: a bare repository with the commits between, or None if only a release is known.
-        notes: what the user should know about the choice of the pin.
+        history: a bare repository with the commits between; None if only a release is known.
+        notes: about the choice of the pin, for the user.
     """
 
     pin: Pin
@@ -32,10 +32,10 @@ class PortTarget:
 
 
 def find_target(pin: Pin, to: str, clone: Path | None) -> PortTarget:
-    """Return what a user names by a tag, a branch, a commit id or a version.
+    """Return the pin that a tag, a branch, a commit id or a version names.
 
     If git has a commit of that name, it is pinned, and beside it the release of that version, if all files that both
-    have are the same. If they differ, what was named is pinned: the commit by its own name, the release by its version.
+    have are the same. If they differ, the named one is pinned: the commit by its tag, the release by its version.
 
     Args:
         pin: of the overlay now.
@@ -43,7 +43,7 @@ def find_target(pin: Pin, to: str, clone: Path | None) -> PortTarget:
         clone: a clone of the user's to take commits from.
 
     Raises:
-        SourceError: neither git nor an index has that.
+        SourceError: neither git nor an index has it.
     """
     problems: list[Problem] = []
     commit, tag, repository = _commit(pin, to, clone, problems)
@@ -73,7 +73,7 @@ def find_target(pin: Pin, to: str, clone: Path | None) -> PortTarget:
 
 
 def _commit(pin: Pin, to: str, clone: Path | None, problems: list[Problem]) -> tuple[str, str, Path | None]:
-    """Return the commit, the tag if that names it, and the repository that has it; three times nothing if none has."""
+    """Return the commit, its tag if that was named, and the repository that has it; empty and None if none has it."""
     if not (pin.repository or clone):
         return "", "", None
     names = [f"v{to}", to] if to == _version(to) else [to]
@@ -89,7 +89,7 @@ def _commit(pin: Pin, to: str, clone: Path | None, problems: list[Problem]) -> t
 
 
 def _release(pin: Pin, version: str, problems: list[Problem]) -> Archive | None:
-    """Return the file of a release that is most like the one pinned now; None if there is no such release."""
+    """Return the file of a release that is most like the pinned one; None if there is no such release."""
     like = pin.archives[0].file if pin.archives else ""
     try:
         cache = acquisition.cache_root().absolute()
@@ -104,7 +104,7 @@ def _version(to: str, *, digits: bool = False) -> str:
 
     Args:
         to: the name.
-        digits: whether digits alone are a version; where there are commits, they may begin the id of one.
+        digits: whether digits without a dot are a version; with a repository, they may be the beginning of a commit id.
     """
     text = to.removeprefix("v")
     try:
