@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from language.overlays import load, write
-from npu_overlays.authoring.bisect.bisect import smallest
+from npu_overlays.authoring.bisect.bisect import RunResult, hold, smallest
 from npu_overlays.authoring.bisect.dependencies import needed
-from npu_overlays.authoring.bisect.trial import RunResult, hold
 from npu_overlays.authoring.checkout.units import units_of
 from npu_overlays.sources.tree import FileEntry, PatchedTree, Source, SourceTree
 from support.environment import Done

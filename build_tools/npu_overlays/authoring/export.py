@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from npu_overlays.authoring.checkout.commit_series import CommitSeries, OverlayCommit
-from npu_overlays.authoring.checkout.folder import refuse_present
 from npu_overlays.authoring.checkout.repository import Repository
-from npu_overlays.authoring.new_folder import new_folder
+from npu_overlays.authoring.new_folder import new_folder, refuse_present
 from npu_overlays.overlay.operations import joined_reasons
 from npu_overlays.pipeline.preparation import AppliedInput
 
@@ -70,12 +69,5 @@ def _plain(repository: Repository, base: str, head: str, made: CommitSeries) -> 
 
 def _header(commit: OverlayCommit) -> str:
     """Return what stands above the diff: the reasons in the fields that a patch of an overlay has."""
-    first = commit.units[0]
-    fields = {
-        "Why": joined_reasons(unit.reason.why for unit in commit.units),
-        "Forwarded": first.reason.forwarded,
-        "Drop-when": first.reason.drop_when,
-        "Since": first.bounds.since,
-        "Until": first.bounds.until,
-    }
-    return "".join(f"{name}: {' '.join(value.split())}\n" for name, value in fields.items() if value)
+    fields = {"Why": joined_reasons(unit.reason.why for unit in commit.units), **commit.units[0].fields}
+    return "".join(f"{name}: {value}\n" for name, value in fields.items())

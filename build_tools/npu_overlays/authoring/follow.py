@@ -95,7 +95,7 @@ class FollowedRelease:
             "outcome": self.outcome,
             "left": self.left,
             "seconds": round(self.seconds, 1),
-            "problems": [{"where": one.where, "what": one.what, "fix": one.fix} for one in self.problems],
+            "problems": [one.as_json() for one in self.problems],
             "proof": self.proof,
             "port": self.port.as_json() if self.port else None,
         }

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.authoring.checkout.folder import check_out, refuse_present
+from npu_overlays.authoring.checkout.folder import check_out
 from npu_overlays.authoring.checkout.repository import BRANCH, UPSTREAM
+from npu_overlays.authoring.new_folder import refuse_present
 from npu_overlays.commands.command import Command, OneOverlay, json_option, option, whole_path
 from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.authoring.checkout.commit_series import CommitSeries, series
-from npu_overlays.authoring.checkout.folder import refuse_present
 from npu_overlays.authoring.checkout.units import Unit, choose, only, units_of
 from npu_overlays.authoring.export import Style, export
+from npu_overlays.authoring.new_folder import refuse_present
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.commands.command import Command, OneOverlay, json_option, option, whole_path
 from npu_overlays.commands.console import Console

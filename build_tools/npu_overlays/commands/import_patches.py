@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -248,23 +248,19 @@ def _migrated_as_json(one: ImportedPatchSet, kind: FormKind) -> dict[str, object
         "widened": _widened(one),
         "left_out": list(map(vars, one.applied.left_out)),
         "empty": [Path(file).name for file in one.applied.empty],
-        "problems": _problems_as_json(_unsound(one, kind)),
+        "problems": [problem.as_json() for problem in _unsound(one, kind)],
     }
 
 
 def _form_as_json(proven: ProvenForm | OverlayError) -> dict[str, object]:
     if isinstance(proven, OverlayError):
-        return {"same": False, "problems": _problems_as_json(proven.problems)}
+        return {"same": False, "problems": [one.as_json() for one in proven.problems]}
     return {
         "same": True,
         "otherwise": list(proven.otherwise),
-        "problems": _problems_as_json(proven.unsound),
+        "problems": [one.as_json() for one in proven.unsound],
         "notices": list(proven.notices),
     }
-
-
-def _problems_as_json(problems: Iterable[Problem]) -> list[dict[str, str]]:
-    return [{"where": one.where, "what": one.what, "fix": one.fix} for one in problems]
 
 
 COMMAND = Command(

@@ -44,6 +44,14 @@ class Unit:
         symbols = (target.partition(":")[2] for target in self.targets)
         return frozenset([self.name, *self.targets, *symbols, *self.paths])
 
+    @property
+    def fields(self) -> dict[str, str]:
+        """Its reason and versions besides the why, each in one line, by the names of a patch's fields."""
+        reason, bounds = self.reason, self.bounds
+        stated = {"Forwarded": reason.forwarded, "Drop-when": reason.drop_when}
+        stated |= {"Since": bounds.since, "Until": bounds.until}
+        return {name: " ".join(text.split()) for name, text in stated.items() if text.strip()}
+
 
 def units_of(content: Content) -> tuple[Unit, ...]:
     """Return all units of some content, in the order in which a build applies them.

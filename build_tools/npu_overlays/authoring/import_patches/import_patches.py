@@ -23,7 +23,8 @@ from npu_overlays.authoring.import_patches.ledger_comparison import AppliedPatch
 from npu_overlays.authoring.import_patches.patch_folder import PatchSet, chosen, read_layout
 from npu_overlays.authoring.import_patches.pins import PinnedPatchSet, check_for_one_project, pin
 from npu_overlays.authoring.init.init import StagedOverlay, staged_overlay
-from npu_overlays.authoring.init.request import InitRequest, presence
+from npu_overlays.authoring.init.request import InitRequest
+from npu_overlays.authoring.new_folder import presence
 from npu_overlays.authoring.refresh.placement import LayerFile
 from npu_overlays.errors import MergeError, OverlayError, Problem, UsageError
 from npu_overlays.overlay.project import Overlay

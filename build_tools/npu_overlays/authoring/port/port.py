@@ -95,7 +95,7 @@ class Port:
             "notes": list(self.notes),
             "causes": [cause.as_json() for cause in causes(self.parts)],
             "parts": [part.as_json() for part in self.parts],
-            "problems": [{"where": one.where, "what": one.what, "fix": one.fix} for one in self.problems],
+            "problems": [one.as_json() for one in self.problems],
         }
 
     def side_by_side(self, part: PortedPart) -> Iterator[str]:
