@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from npu_overlays.authoring.checkout.folder import check_out
 from npu_overlays.authoring.checkout.repository import BRANCH, UPSTREAM
 from npu_overlays.authoring.new_folder import refuse_present
-from npu_overlays.commands.command import Command, OneOverlay, json_option, option, whole_path
+from npu_overlays.commands.command import OneOverlay, json_option, option, whole_path
 from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline.preparation import subject
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from npu_overlays.authoring.checkout.folder import Checkout
     from npu_overlays.commands.console import Console
 
-_DESCRIPTION = """\
+SUMMARY = "make a git work tree of an overlay, with one commit for each change, to edit there"
+DESCRIPTION = """\
 Make a git work tree of an overlay: upstream's own commit (or the files of a
 release), and on top of it one commit for each operation, patch and added file,
 with its reason as the message. A wheel is made from exactly the files of the
@@ -50,7 +51,8 @@ class Options(OneOverlay):
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     refuse_present(options.folder)
     (overlay,) = select(options)
     with about(overlay.name):
@@ -75,12 +77,3 @@ def _as_json(found: Checkout, made: CommitSeries) -> dict[str, object]:
         "head": found.head,
         "commits": commits,
     }
-
-
-COMMAND = Command(
-    name="checkout",
-    summary="make a git work tree of an overlay, with one commit for each change, to edit there",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

@@ -1,4 +1,4 @@
-"""Commands: what a sub-command is made of, and the arguments that several share."""
+"""Commands: the parts of a sub-command, and the arguments that several share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from packaging.utils import canonicalize_name
 
@@ -21,27 +21,30 @@ from npu_overlays.paths import at_home
 from npu_overlays.sources.pin import clone_variable
 from npu_overlays.sources.tree import Mode
 
-OptionsT = TypeVar("OptionsT")
 REPLACE = "take the place of files of the same version with other bytes, which nobody has installed"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Command(Generic[OptionsT]):
-    """One sub-command."""
+class Command:
+    """One sub-command, whose module has everything else of it.
+
+    The module has a `SUMMARY`, one line without a full stop for the list of commands; a `DESCRIPTION`, its help in lines
+    of at most 80 characters; `Options`, a dataclass whose fields are its arguments in the order of the help; and `run`,
+    which does the work, reports, and returns the exit code.
+    """
 
     name: str  # as it is typed
-    summary: str  # what it does, in one line without a full stop, for the list of commands
-    description: str  # what its own help teaches, in lines of at most 80 characters
-    options: Callable[..., OptionsT]  # a dataclass, whose fields are its arguments in the order of the help
-    run: Callable[[OptionsT, Console], int]  # does the work, reports, and returns the exit code; raises `OverlayError`
-    untried: int | None = None  # the exit code of every failure, where the codes of its own say what it found
-    tidy: bool = True  # whether its temporary files lie in one folder, which is gone afterwards
+    module: Any
+
+    @property
+    def untried(self) -> int | None:
+        """The exit code of every failure, where the codes of its own say what it found."""
+        return getattr(self.module, "UNTRIED", None)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its arguments to a parser."""
-        options: Any = self.options
         alternatives = None
-        for one in fields(options):
+        for one in fields(self.module.Options):
             add, alternative = one.metadata.get("add"), one.metadata.get("alternative")
             if alternative:
                 alternatives = alternatives or parser.add_mutually_exclusive_group(required=alternative == "required")
@@ -49,14 +52,17 @@ class Command(Generic[OptionsT]):
                 add(alternatives if alternative else parser, one.name)
 
     def __call__(self, parsed: argparse.Namespace, console: Console) -> int:
-        """Run the command with what was parsed and return the exit code; raises `OverlayError`."""
-        with temporaries() if self.tidy else nullcontext():
-            return self.run(self.read(parsed), console)
+        """Run the command with what was parsed and return the exit code; raises `OverlayError`.
 
-    def read(self, parsed: argparse.Namespace) -> OptionsT:
-        """Return what was parsed as options."""
-        options: Any = self.options
-        return self.options(**{one.name: getattr(parsed, one.name) for one in fields(options) if one.name in parsed})
+        Its temporary files lie in one folder, which is gone afterwards, unless the module makes none.
+        """
+        values: dict[str, Any] = {}
+        for one in fields(self.module.Options):
+            if one.name in parsed:
+                values[one.name] = getattr(parsed, one.name)
+        with temporaries() if getattr(self.module, "TIDY", True) else nullcontext():
+            code: int = self.module.run(self.module.Options(**values), console)
+            return code
 
 
 def option(

@@ -11,7 +11,6 @@ from npu_overlays.authoring.import_patches.import_patches import ImportedPatchSe
 from npu_overlays.authoring.import_patches.ledger_comparison import LedgerComparison
 from npu_overlays.authoring.init.request import InitRequest
 from npu_overlays.commands.command import (
-    Command,
     choice_of,
     clones_option,
     flag,
@@ -28,7 +27,8 @@ from npu_overlays.commands.reasons import reasons
 from npu_overlays.errors import MergeError, OverlayError, Problem
 from npu_summary.plurals import plural
 
-_DESCRIPTION = """\
+SUMMARY = "make overlays of a folder of patches, and check its hand-written summary"
+DESCRIPTION = """\
 Make overlays of a folder of patches, DIR/REPO/REV/NAME.patch (or DIR/patch/…):
 one for each REPO/REV, pinned to that commit, tag or release. Each needs no
 other overlay and gives exactly the tree that `git apply` gives, in the order of
@@ -61,8 +61,7 @@ examples:
   npu-overlays import-patches ../verl_npu --only verl/796871d --as operations --label imported
   npu-overlays import-patches patches --only jinja2/3.1.2 --only-shipped --suffix acme
   npu-overlays import-patches patches --only attrs --suffix acme --repository https://github.com/python-attrs/attrs
-"""
-_EPILOG = """
+
 exit codes: 0 imported, even if the summary is wrong; 5 a patch cannot be
 imported, and nothing is written; or the overlays are written, and a build
 would refuse what the patches do
@@ -102,7 +101,8 @@ class Options:
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     outcome = migrate(
         ImportOptions(
             folder=options.folder,
@@ -261,12 +261,3 @@ def _form_as_json(proven: ProvenForm | OverlayError) -> dict[str, object]:
         "problems": [one.as_json() for one in proven.unsound],
         "notices": list(proven.notices),
     }
-
-
-COMMAND = Command(
-    name="import-patches",
-    summary="make overlays of a folder of patches, and check its hand-written summary",
-    description=_DESCRIPTION + _EPILOG,
-    options=Options,
-    run=_run,
-)

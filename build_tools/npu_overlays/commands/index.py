@@ -11,7 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from npu_overlays.commands.command import Command, flag, json_option, option, whole_path
+from npu_overlays.commands.command import flag, json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import index_notes
 from npu_overlays.errors import Problem, UsageError
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from npu_overlays.publish.index_constraints import ConstraintsUpdate
     from npu_overlays.publish.index_update import IndexRequest, UpdatedIndex
 
-_DESCRIPTION = """\
+SUMMARY = "write an index of wheels that pip and uv install from"
+DESCRIPTION = """\
 Put wheels and source distributions on a package index: a folder of files that
 any web server can serve, for pip and uv to install from. What is there stays
 there, including files that others wrote; a file that has not changed is not
@@ -107,7 +108,8 @@ def _pinned(name: str, text: str, problems: list[Problem]) -> tuple[str, Version
     return None
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     from npu_overlays.publish.index_update import update_index  # noqa: PLC0415  # as above
 
     request = _request(options)
@@ -156,12 +158,3 @@ def _as_json(request: IndexRequest, updated: UpdatedIndex) -> dict[str, object]:
         "yanked": {yank.name: yank.reason for yank in request.yanks if yank.reason is not None},
         "unyanked": [yank.name for yank in request.yanks if yank.reason is None],
     }
-
-
-COMMAND = Command(
-    name="index",
-    summary="write an index of wheels that pip and uv install from",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

@@ -11,7 +11,7 @@ from npu_overlays.authoring.init.alternatives import sentences
 from npu_overlays.authoring.init.base_layers import BaseLayers, missing, read_base_layers
 from npu_overlays.authoring.init.init import CreatedOverlay, write_overlay
 from npu_overlays.authoring.init.request import InitRequest, faults
-from npu_overlays.commands.command import Command, json_option, not_built_option, option, packages_option, whole_path
+from npu_overlays.commands.command import json_option, not_built_option, option, packages_option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.errors import ConfigError, Problem, UsageError
@@ -20,7 +20,8 @@ from npu_overlays.overlay.source_choice import choice_from
 from npu_overlays.paths import as_typed
 from npu_overlays.progress import about
 
-_DESCRIPTION = """\
+SUMMARY = "start an overlay of any project, in a folder of its own"
+DESCRIPTION = """\
 Start an overlay of any project: a folder that is an ordinary Python project.
 Once it is locked it builds a wheel, which is upstream's under another name
 until you write a change. Its pyproject.toml ends with an example, in a comment:
@@ -109,7 +110,8 @@ def _request(options: Options) -> InitRequest:
     )
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     request, layered = _request(options), BaseLayers()
     problems: list[Problem] = []
     try:
@@ -175,12 +177,3 @@ def _as_json(started: CreatedOverlay) -> dict[str, object]:
         "license-files": list(overlay.license_files),
         "files": list(started.files),
     }
-
-
-COMMAND = Command(
-    name="init",
-    summary="start an overlay of any project, in a folder of its own",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

@@ -9,14 +9,16 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, option
+from npu_overlays.commands.command import option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.publish.affected_overlays import affected_overlays
 from npu_overlays.publish.ci_matrix import Cell, OverlayFolder, as_github, as_gitlab, cells_of, load_overlay_folder
 from npu_overlays.publish.work_tree_changes import change_since
 
-_DESCRIPTION = """\
+SUMMARY = "print CI's matrix, one cell for each overlay and Python"
+TIDY = False
+DESCRIPTION = """\
 Print CI's matrix, one cell for each overlay and each Python that its upstream
 supports. It is made from what is on disk: a new overlay is in it at once.
 
@@ -52,7 +54,8 @@ class Options:
     )
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     folder = load_overlay_folder(checked_root(options.root))
     cells = cells_of(folder, _touched(folder, options.since, console) if options.since else None)
     form = options.format or ("table" if sys.stdout.isatty() else "json")
@@ -82,13 +85,3 @@ def _touched(folder: OverlayFolder, since: str, console: Console) -> set[str]:
     if change.note:
         console.notice(change.note)
     return affected_overlays(folder, change)
-
-
-COMMAND = Command(
-    name="matrix",
-    summary="print CI's matrix, one cell for each overlay and Python",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-    tidy=False,
-)

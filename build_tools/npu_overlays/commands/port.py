@@ -17,7 +17,7 @@ from npu_overlays.authoring.port.folder import abort, origin_of, read_state
 from npu_overlays.authoring.port.port import Port, evaluate, examine
 from npu_overlays.authoring.port.start import start
 from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
-from npu_overlays.commands.command import Command, OneOverlay, flag, json_option, option
+from npu_overlays.commands.command import OneOverlay, flag, json_option, option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.errors import MergeError, Problem, UsageError
@@ -28,7 +28,8 @@ from npu_summary.plurals import plural
 
 # The selector of one of several definitions is in brackets, and may contain a `=`.
 _DROPPED = re.compile(r"([^=[]*(?:\[.*?\])?)=(.*)", re.DOTALL)
-_DESCRIPTION = """\
+SUMMARY = "make an overlay for another commit or release, and report on each of its parts"
+_INTRODUCTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and
 sha256, and what upstream did to the parts of the old overlay: what changed, was
 renamed or moved, is gone, or is done by upstream itself now. The report names
@@ -57,6 +58,7 @@ kinds:
 _EPILOG = """
 exit codes: 0 it is finished and locked; 5 parts are left to decide or to correct
 """
+DESCRIPTION = _INTRODUCTION + "".join(f"  {kind:<18} {MEANINGS[kind]}\n" for kind in KINDS) + _EPILOG
 _WIDTH = 100
 # The most commits of a cause.
 _SHOWN = 3
@@ -118,7 +120,8 @@ def _decisions(options: Options) -> Decisions:
     return Decisions(accept=tuple(options.accept), drop=dict(options.drop))
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     decisions = _decisions(options)
     if options.abort:
         folder = _unfinished(options)
@@ -236,12 +239,3 @@ def _show(port: Port, name: str, console: Console) -> int:
         for line in port.side_by_side(part):
             console.line(line)
     return 0
-
-
-COMMAND = Command(
-    name="port",
-    summary="make an overlay for another commit or release, and report on each of its parts",
-    description=_DESCRIPTION + "".join(f"  {kind:<18} {MEANINGS[kind]}\n" for kind in KINDS) + _EPILOG,
-    options=Options,
-    run=_run,
-)

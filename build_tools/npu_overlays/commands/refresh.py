@@ -18,7 +18,7 @@ from npu_overlays.authoring.refresh.refresh import (
     refresh,
     write_result,
 )
-from npu_overlays.commands.command import Command, OneOverlay, flag, json_option, one_line, option, whole_path
+from npu_overlays.commands.command import OneOverlay, flag, json_option, one_line, option, whole_path
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.refresh_steps import UNDONE, StepResult, Steps, take
 from npu_overlays.commands.selection import select
@@ -34,7 +34,8 @@ from npu_summary.plurals import plural
 if TYPE_CHECKING:
     from npu_overlays.commands.console import Console
 
-_DESCRIPTION = """\
+SUMMARY = "bring what you edited in a checkout back into its overlay"
+DESCRIPTION = """\
 Bring what you edited in a checkout back into its overlay. In a Python file,
 each symbol becomes the operation that depends on least: edited if little
 changed, wrapped if upstream's function still stands beside it as
@@ -109,7 +110,8 @@ def _refuse_contradictions(options: Options) -> None:
         raise UsageError(problems)
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     _refuse_contradictions(options)
     (overlay,) = select(options)
     choice = options.choice
@@ -218,12 +220,3 @@ def _as_json(done: RefreshResult, options: Options, results: Sequence[StepResult
     if results:
         answer["steps"] = {one.name: one.json for one in results}
     return answer
-
-
-COMMAND = Command(
-    name="refresh",
-    summary="bring what you edited in a checkout back into its overlay",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

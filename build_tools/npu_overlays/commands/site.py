@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from npu_overlays.commands.command import Command, json_option, option, whole_path
+from npu_overlays.commands.command import json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import index_notes
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import undisguised
 from npu_summary.plurals import plural
 
-_DESCRIPTION = """\
+SUMMARY = "write a site: documents, what is patched, how to install it, the index"
+DESCRIPTION = """\
 Build a site that any web server can serve and that loads nothing from other
 hosts: the documents of a Sphinx project, here docs/, in both languages; for
 each wheel its changes with their reasons and the diff; one command for pip and
@@ -65,7 +66,8 @@ class Options:
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     from npu_overlays.publish.site import SiteRequest, build_site  # noqa: PLC0415  # read for the help of all commands
 
     url = options.index_url
@@ -91,12 +93,3 @@ def _run(options: Options, console: Console) -> int:
     wheels = plural(len(built.wheels), "patched wheel")
     console.line(f"  {wheels}; stacks: {', '.join(built.stacks) or 'none'}")
     return 0
-
-
-COMMAND = Command(
-    name="site",
-    summary="write a site: documents, what is patched, how to install it, the index",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

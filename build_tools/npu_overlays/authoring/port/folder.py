@@ -11,18 +11,16 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from packaging.version import Version
 
 from npu_overlays.authoring.init.overlay_files import readme
 from npu_overlays.authoring.init.request import ELSEWHERE
 from npu_overlays.authoring.new_folder import new_folder
-from npu_overlays.authoring.writer.settings_text import with_entries, with_pin
+from npu_overlays.authoring.writer.settings_text import edit_entry, with_entries, with_pin
 from npu_overlays.contracts.lockfile import load_lock, stated_version
 from npu_overlays.errors import ConfigError, Problem, UsageError, listing
 from npu_overlays.files import remove, write_atomically
-from npu_overlays.overlay.bounds import SINCE_UNTIL
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import CONTENT_FOLDERS, LICENCE_FILES, PORT_FILE, is_ignored
 from npu_overlays.overlay.overlay_folders import readable
@@ -212,15 +210,7 @@ def _add_settings(file: Path, drops: Mapping[str, str], edits: Sequence[tuple[st
     """Add drops and substitutions to a pin's configuration."""
     known = {one["name"] for one in load_toml(file)["tool"]["overlay"].get("drop", [])}
     dropped = [{"name": name, "why": why} for name, why in drops.items() if name not in known]
-    stated: list[dict[str, Any]] = []
-    for path, edit in edits:
-        entry: dict[str, Any] = {"paths": [path], "find": edit.find, "replace": edit.replace, "why": edit.why}
-        if edit.count != 1:
-            entry["count"] = edit.count
-        if edit.accept:
-            entry["accept"] = list(map(str, edit.accept))
-        bounds = {key: getattr(edit.bounds, key) for key in SINCE_UNTIL}
-        stated.append(entry | {key: bound for key, bound in bounds.items() if bound})
+    stated = [edit_entry(replace(edit, paths=(path,))) for path, edit in edits]
     if dropped or stated:
         text = with_entries(file.read_text("utf-8"), "drop", dropped)
         write_atomically(file, with_entries(text, "edit", stated).encode())

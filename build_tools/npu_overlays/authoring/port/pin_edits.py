@@ -8,7 +8,7 @@ from dataclasses import replace
 from npu_overlays.authoring.port.decisions import DecidedPart
 from npu_overlays.authoring.port.retarget import Retarget
 from npu_overlays.authoring.writer.merge_module_text import Written, rewritten, top_names
-from npu_overlays.authoring.writer.settings_text import with_change, without_file
+from npu_overlays.authoring.writer.settings_text import with_changes, without_file
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
@@ -65,21 +65,17 @@ def pin_files(
 def _configuration(text: str, own: Sequence[DecidedPart], overlay: Overlay) -> str:
     """Return a pin's configuration with changed substitutions, and without settings of dropped files."""
     gone: set[str] = set()
-    # The rest of each substitution that is split.
-    remaining: dict[int, TextEdit] = {}
+    changes: list[tuple[TextEdit, str, str, str | None]] = []
     # Dropped ones first.
     for one in sorted(own, key=lambda one: bool(one.lead)):
         sourced = one.statement
         if isinstance(sourced, OverlayFile):
             gone.add(_path(sourced.file))
-        if not isinstance(sourced, SourcedEdit):
-            continue
-        edit, find, replacement = remaining.get(id(sourced.edit), sourced.edit), "", None
-        if one.lead:
-            find, replacement = one.lead + sourced.edit.find, one.lead + sourced.edit.replace
-        text = with_change(CONFIG_FILE, text, edit, (sourced.path,), replacement, find=find)
-        paths = tuple(path for path in edit.paths if path != sourced.path)
-        remaining[id(sourced.edit)] = replace(edit, paths=paths)
+        elif isinstance(sourced, SourcedEdit):
+            edit = sourced.edit
+            put_in = one.lead + edit.replace if one.lead else None
+            changes.append((edit, sourced.path, one.lead + edit.find, put_in))
+    text = with_changes(CONFIG_FILE, text, changes)
     for file in overlay.files:
         # A patch may have the name of an added file.
         if f"tree/{file.path}" in gone:

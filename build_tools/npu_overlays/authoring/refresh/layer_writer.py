@@ -12,7 +12,7 @@ from npu_overlays.authoring.refresh.placement import LayerFile, LayerFiles
 from npu_overlays.authoring.refresh.plan import AddedFileChange, EditChange, PatchChange, RefreshPlan
 from npu_overlays.authoring.refresh.reasons import handed_on
 from npu_overlays.authoring.writer.merge_module_text import Written, blank, rewritten
-from npu_overlays.authoring.writer.settings_text import with_change, with_file, with_new, without_file
+from npu_overlays.authoring.writer.settings_text import with_changes, with_file, with_new, without_file
 from npu_overlays.errors import MergeError, Problem, UsageError
 from npu_overlays.merge.actions.wraps import private_name
 from npu_overlays.merge.apply import apply_part
@@ -171,18 +171,13 @@ class LayerWriter:
 
     def _known_edits(self, changes: Iterable[EditChange]) -> None:
         """Change substitutions in their places; of one for several files, those that differ get one of their own."""
-        paths: dict[tuple[str, TextEdit, str | None], tuple[str, ...]] = {}
+        by_layer: dict[str, list[tuple[TextEdit, str, str, str | None]]] = {}
         for one in changes:
             if one.known:
-                key = (one.known.layer, one.known.edit, one.replace)
-                paths[key] = (*paths.get(key, ()), one.path)
-        remaining: dict[tuple[str, TextEdit], TextEdit] = {}
-        for (layer, edit, put_in), some in paths.items():
-            now = remaining.get((layer, edit), edit)
-            changed = partial(with_change, edit=now, paths=some, replacement=put_in)
-            self._settings(self._layers[layer], changed)
-            rest = tuple(path for path in now.paths if path not in some)
-            remaining[layer, edit] = dataclasses.replace(now, paths=rest)
+                change = (one.known.edit, one.path, one.find, one.replace)
+                by_layer.setdefault(one.known.layer, []).append(change)
+        for layer, some in by_layer.items():
+            self._settings(self._layers[layer], partial(with_changes, changes=some))
 
     def _settings(self, layer: Layer, change: Callable[[str, str], str]) -> None:
         name = layer.settings[0]
