@@ -26,9 +26,9 @@ REPLACE = "take the place of files of the same version with other bytes, which n
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """One sub-command, whose module has everything else of it.
+    """One sub-command, whose module has everything else.
 
-    The module has a `SUMMARY`, one line without a full stop for the list of commands; a `DESCRIPTION`, its help in lines
+    The module has a `SUMMARY`, one line without full stop for the list of commands; a `DESCRIPTION`, its help in lines
     of at most 80 characters; `Options`, a dataclass whose fields are its arguments in the order of the help; and `run`,
     which does the work, reports, and returns the exit code.
     """
