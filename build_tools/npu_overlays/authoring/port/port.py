@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,6 @@ from npu_overlays.sources.histories import history
 from npu_overlays.sources.pin import clone_variable
 from npu_overlays.sources.tree import SourceTree
 from npu_summary.plurals import plural
-
-_COLUMN = 76
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,14 +96,11 @@ class Port:
             "problems": [{"where": one.where, "what": one.what, "fix": one.fix} for one in self.problems],
         }
 
-    def side_by_side(self, part: PortedPart) -> Iterator[str]:
-        """Yield the lines of upstream's old and new definition beside each other, the new one from where it is now."""
+    def definitions(self, part: PortedPart) -> tuple[list[str], list[str]]:
+        """Return the lines of upstream's old and new definition of a part, the new one from where it is now."""
         path, _, symbol = part.name.partition(":")
         there, _, moved = (part.verdict.to or part.name).partition(":")
-        old, new = _lines(self.base, path, symbol), _lines(self.now, there, moved)
-        for left, right in zip_longest(old, new, fillvalue=""):
-            mark = " " if left == right else "|"
-            yield f"{left[:_COLUMN]:<{_COLUMN}} {mark} {right[:_COLUMN]}".rstrip()
+        return _lines(self.base, path, symbol), _lines(self.now, there, moved)
 
 
 def _lines(tree: SourceTree, path: str, symbol: str) -> list[str]:
