@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 _STYLE = """
@@ -18,7 +19,7 @@ pre { white-space: pre-wrap; background: #8881; padding: .6rem; font-size: 13px 
 summary { cursor: pointer }
 table.diff { font-family: ui-monospace, monospace; font-size: 12px }
 table.diff td { border: 0; padding: 0 .3rem; width: 46% }
-table.diff td.diff_header { width: 3em; color: #8a8a8a; text-align: right } table.diff .diff_next { display: none }
+table.diff td.diff_header { width: auto; white-space: nowrap; color: #8a8a8a } table.diff .diff_next { display: none }
 .diff_add { background: #2a9d5c40 } .diff_chg { background: #d9a44155 } .diff_sub { background: #c1121f38 }
 """
 _PAGE = """\
@@ -28,6 +29,11 @@ _PAGE = """\
 <h1>{title}</h1>
 {body}</body></html>
 """
+
+
+def code(text: str) -> str:
+    """Return a text as markup, with what stands between backticks as code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
 def document(title: str, body: str) -> str:

@@ -112,7 +112,7 @@ def _lines(tree: SourceTree, path: str, symbol: str) -> list[str]:
     module = Module(path, tree.read(path))
     lines: list[str] = []
     for one in chosen(module, symbol):
-        lines += module.whole_text(one.node).decode().splitlines()
+        lines += module.lines(one.first_line, one.node.end_lineno or 0).splitlines()
     return lines
 
 
@@ -183,7 +183,7 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     landed = LandedCommits()
     if past:
         landed.note(commit for commit, _ in reversed(past.graph(first, last).values()))
-    step(f"looking at what became of {plural(len(content.operations), 'operation')}")
+    step(f"comparing upstream's two versions for {plural(len(content.operations), 'operation')}")
     held = still_held(lock.contracts, before.operations, content.operations)
     held = tuple(one for one in held if f"{one.path}:{one.symbol}" not in kept)
     classifier = Classifier(content, held, base)

@@ -7,7 +7,7 @@ from difflib import HtmlDiff
 from html import escape
 
 from npu_overlays.authoring.port.causes import Cause, causes
-from npu_overlays.authoring.port.html_document import document
+from npu_overlays.authoring.port.html_document import code, document
 from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.port import Port
 from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
@@ -25,12 +25,12 @@ def port_page(port: Port) -> str:
     body = f"<p>Upstream {escape(port.version)}. {fit} {state}\n"
     listed = causes(port.parts)
     if listed:
-        links = (f'<li><a href="#{escape(one.name)}">{escape(one.said)}</a>' for one in listed)
+        links = (f'<li><a href="#{escape(one.name)}">{code(one.said)}</a>' for one in listed)
         body += f"<ol>\n{_joined(links)}</ol>\n"
     for cause in listed:
         body += _joined(_section(cause, port))
     for problem in port.problems:
-        body += f"<p><b>{escape(problem.where)}</b>: {escape(problem.what)}; {escape(problem.fix)}\n"
+        body += f"<p><b>{escape(problem.where)}</b>: {code(problem.what)}; {code(problem.fix)}\n"
     return document(f"Port of {port.old.name} to {port.new.name}", body)
 
 
@@ -40,18 +40,18 @@ def _joined(lines: Iterator[str]) -> str:
 
 def _section(cause: Cause, port: Port) -> Iterator[str]:
     """Yield the lines of one cause: what upstream did, what is proposed, and each part."""
-    yield f'<h2 id="{escape(cause.name)}">{escape(cause.said)}</h2>'
+    yield f'<h2 id="{escape(cause.name)}">{code(cause.said)}</h2>'
     for commit in cause.commits:
         yield f"<p>By {_linked(commit, port.new.pin.repository)}"
     if cause.is_open:
         yield f"<p>{escape(cause.decision[:1].upper() + cause.decision[1:])}: <code>{escape(cause.option)}</code>"
     for text in cause.unknown:
-        yield f"<p>To look at: {escape(text)}"
+        yield f"<p>To look at: {code(text)}"
     for text in cause.operations:
         yield f"<pre>{escape(text)}</pre>"
     for part in cause.parts:
         yield f"<details><summary>{part.action} <code>{escape(part.name)}</code></summary>"
-        yield f"<p>{escape(part.where)}: {escape(part.verdict.evidence or part.verdict.kind)}"
+        yield f"<p>{escape(part.where)}: {code(part.verdict.evidence or part.verdict.kind)}"
         yield f"{_compared(part, port)}</details>"
 
 
