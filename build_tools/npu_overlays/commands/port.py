@@ -8,6 +8,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from npu_overlays.authoring.port.carry_out import carry_out
@@ -15,12 +16,14 @@ from npu_overlays.authoring.port.causes import Cause, causes
 from npu_overlays.authoring.port.decisions import Decisions
 from npu_overlays.authoring.port.folder import abort, origin_of, read_state
 from npu_overlays.authoring.port.port import Port, evaluate, examine
+from npu_overlays.authoring.port.port_page import port_page
 from npu_overlays.authoring.port.start import start
 from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
-from npu_overlays.commands.command import OneOverlay, flag, json_option, option
+from npu_overlays.commands.command import OneOverlay, flag, json_option, option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.errors import MergeError, Problem, UsageError
+from npu_overlays.files import write_atomically
 from npu_overlays.overlay.inputs import PORT_FILE
 from npu_overlays.paths import at_home
 from npu_overlays.progress import about
@@ -50,6 +53,7 @@ examples:
   npu-overlays port verl@f9c855f --continue --accept renamed --accept already-gone
   npu-overlays port transformers@5.24.0 --continue --accept past_key_values-is-cache-now
   npu-overlays port verl@f9c855f --continue --drop 'vLLMRollout.__init__=Upstream has no such rollout.'
+  npu-overlays port verl@f9c855f --continue --html port.html
   npu-overlays port verl@f9c855f --show vLLMRollout.__init__
   npu-overlays port verl@f9c855f --abort
 
@@ -62,12 +66,8 @@ DESCRIPTION = _INTRODUCTION + "".join(f"  {kind:<18} {MEANINGS[kind]}\n" for kin
 _WIDTH = 100
 # The most commits of a cause.
 _SHOWN = 3
-_PROPOSALS = {
-    "drop": "proposed: drop it, for that reason",
-    "retarget": "proposed: the same where upstream has it now",
-    "follow": "proposed: the same as upstream is called now",
-    "keep": "proposed: it stays as it is",
-}
+# Of a line of either side.
+_COLUMN = 76
 
 
 def _dropped(text: str) -> tuple[str, str]:
@@ -108,11 +108,17 @@ class Options(OneOverlay):
     drop: list[tuple[str, str]] = option(
         "--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="omit it"
     )
+    html: Path | None = option(
+        "--html", type=whole_path, metavar="FILE", help="also write a page with old and new side by side"
+    )
     json: bool = json_option()
 
 
 def _decisions(options: Options) -> Decisions:
-    """Return the decisions; raises `UsageError` if a step without decisions gets some."""
+    """Return the decisions; raises `UsageError` if options do not go together."""
+    if (options.abort or options.show) and options.html:
+        what, more = "writes the page of a port, and there is none with --abort or --show", (("--continue", ""),)
+        raise UsageError(Problem(where="--html", what=what, fix="use it with --to or --continue", options=more))
     if (options.abort or options.show) and (options.accept or options.drop):
         what = "decide something, and nothing is decided with --abort or --show"
         fix, more = "use them with --to or --continue", (("--continue", ""),)
@@ -142,6 +148,8 @@ def run(options: Options, console: Console) -> int:
         if done is not None:
             port = evaluate(folder, options.choice, started, port)
             port = replace(port, notes=(*port.notes, *done))
+    if options.html:
+        write_atomically(options.html, port_page(port).encode())
     if options.json:
         console.json(port.as_json())
     else:
@@ -195,8 +203,8 @@ def _lines(cause: Cause, port: Port) -> Iterator[str]:
         pull = f" #{commit.pull}" if commit.pull and f"#{commit.pull})" not in commit.subject else ""
         yield from _wrapped(f"by {commit}{pull}", "  ", "    ")
     if cause.is_open:
-        yield from _wrapped(_PROPOSALS.get(cause.proposal, cause.proposal or "for you to decide"), "  ", "    ")
-        yield f"  --accept {cause.name}" if cause.proposal else f"  --drop '{cause.name}=WHY'"
+        yield from _wrapped(cause.decision, "  ", "    ")
+        yield f"  {cause.option}"
     for text in cause.unknown:
         yield from _wrapped(f"to look at: {text}", "  ", "    ")
     for part in cause.parts:
@@ -236,6 +244,7 @@ def _show(port: Port, name: str, console: Console) -> int:
     console.line(f"{port.old.name} | {port.new.name}")
     for part in named:
         console.line(f"{part.name}: {part.verdict.kind}", style="bold")
-        for line in port.side_by_side(part):
-            console.line(line)
+        for left, right in zip_longest(*port.definitions(part), fillvalue=""):
+            mark = " " if left == right else "|"
+            console.line(f"{left[:_COLUMN]:<{_COLUMN}} {mark} {right[:_COLUMN]}".rstrip())
     return 0

@@ -12,6 +12,13 @@ from npu_overlays.authoring.port.verdicts import KINDS
 from npu_overlays.authoring.writer.statements import statement
 from npu_overlays.errors import listing
 
+_DECISIONS = {
+    "": "for you to decide",
+    "drop": "proposed: drop it, for that reason",
+    "retarget": "proposed: the same where upstream has it now",
+    "follow": "proposed: the same as upstream is called now",
+    "keep": "proposed: it stays as it is",
+}
 # Removed things that a cause names.
 _SHOWN = 3
 
@@ -40,6 +47,16 @@ class Cause:
         """The proposal for its parts; empty if some of them have none."""
         found = dict.fromkeys(part.verdict.proposal for part in self.parts)
         return "" if "" in found else ", ".join(found)
+
+    @property
+    def decision(self) -> str:
+        """What there is to decide, in words."""
+        return _DECISIONS.get(self.proposal, self.proposal)
+
+    @property
+    def option(self) -> str:
+        """The option of `port` that decides it."""
+        return f"--accept {self.name}" if self.proposal else f"--drop '{self.name}=WHY'"
 
     @property
     def unknown(self) -> list[str]:

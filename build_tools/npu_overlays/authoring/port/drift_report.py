@@ -9,27 +9,13 @@ from operator import attrgetter
 from typing import Any
 
 from npu_overlays.authoring.port.drift import Drift, Survival, share
+from npu_overlays.authoring.port.html_document import document
 from npu_overlays.authoring.port.line_patches import FileVersion, LinePatches
 from npu_overlays.authoring.port.verdicts import Verdict
 
 _COLOURS = ("#0b6e99", "#2a9d5c", "#8a8a8a", "#b07d2b", "#d9a441", "#6a4c93", "#c1121f", "#f07167")
 _WIDTH, _HEIGHT, _LEFT, _TOP = 920, 300, 46, 10
-_STYLE = """
-:root { color-scheme: light dark }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2rem auto; padding: 0 1rem;
-  overflow-wrap: anywhere }
-h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
-table { border-collapse: collapse; width: 100%; font-size: 13px }
-th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid #8884 }
-td.n { white-space: nowrap; font-variant-numeric: tabular-nums }
-svg { width: 100%; height: auto } svg text { font: 12px system-ui, sans-serif; fill: currentColor }
-.key { display: inline-block; width: 1.4em; height: .35em; margin-right: .5em; vertical-align: middle }
-"""
-_PAGE = """\
-<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title}</title><style>{style}</style></head><body>
-<h1>{title}</h1>
+_BODY = """\
 <p>{commits} commits, from {first} to {last}. Each line is a share, commit by commit: of what applies as it stands,
 of what `npu-overlays port` has an answer to, of what upstream does itself by then.</p>
 {plot}
@@ -42,7 +28,6 @@ of what `npu-overlays port` has an answer to, of what upstream does itself by th
 </thead><tbody>
 {changes}
 </tbody></table>
-</body></html>
 """
 
 
@@ -184,9 +169,7 @@ def change_rows(drift: Drift) -> list[tuple[str, ...]]:
 def page(overlay: str, drift: Drift, listed: list[Curve]) -> str:
     """Return the page of a drift."""
     rows = list(map(_change_row, change_rows(drift)))
-    text = _PAGE.format(
-        title=escape(f"Drift of {overlay}"),
-        style=_STYLE,
+    body = _BODY.format(
         commits=len(drift.commits),
         first=escape(str(drift.commits[0])),
         last=escape(str(drift.commits[-1])),
@@ -194,8 +177,7 @@ def page(overlay: str, drift: Drift, listed: list[Curve]) -> str:
         curves="\n".join(map(_curve_row, range(len(listed)), curve_rows(listed))),
         changes="\n".join(rows) or '<tr><td colspan="6">Everything does.</tr>',
     )
-    # The message of a commit may have bytes that are not in its encoding.
-    return text.encode(errors="backslashreplace").decode()
+    return document(f"Drift of {overlay}", body)
 
 
 def _plot(listed: list[Curve], commits: int) -> str:

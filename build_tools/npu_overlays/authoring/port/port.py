@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +39,6 @@ from npu_overlays.sources.histories import history
 from npu_overlays.sources.pin import clone_variable
 from npu_overlays.sources.tree import SourceTree
 from npu_summary.plurals import plural
-
-_COLUMN = 76
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,14 +95,11 @@ class Port:
             "problems": [one.as_json() for one in self.problems],
         }
 
-    def side_by_side(self, part: PortedPart) -> Iterator[str]:
-        """Yield the lines of upstream's old and new definition side by side; the new one may have another place."""
+    def definitions(self, part: PortedPart) -> tuple[list[str], list[str]]:
+        """Return the lines of upstream's old and new definition of a part; the new one may have another place."""
         path, _, symbol = part.name.partition(":")
         there, _, moved = (part.verdict.to or part.name).partition(":")
-        old, new = _lines(self.base, path, symbol), _lines(self.now, there, moved)
-        for left, right in zip_longest(old, new, fillvalue=""):
-            mark = " " if left == right else "|"
-            yield f"{left[:_COLUMN]:<{_COLUMN}} {mark} {right[:_COLUMN]}".rstrip()
+        return _lines(self.base, path, symbol), _lines(self.now, there, moved)
 
 
 def _lines(tree: SourceTree, path: str, symbol: str) -> list[str]:
@@ -117,7 +111,7 @@ def _lines(tree: SourceTree, path: str, symbol: str) -> list[str]:
     module = Module(path, tree.read(path))
     lines: list[str] = []
     for one in chosen(module, symbol):
-        lines += module.whole_text(one.node).decode().splitlines()
+        lines += module.lines(one.first_line, one.node.end_lineno or 0).splitlines()
     return lines
 
 
@@ -188,7 +182,7 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     landed = LandedCommits()
     if past:
         landed.note(commit for commit, _ in reversed(past.graph(first, last).values()))
-    step(f"judging {plural(len(content.operations), 'operation')}")
+    step(f"comparing upstream's two versions for {plural(len(content.operations), 'operation')}")
     held = still_held(lock.contracts, before.operations, content.operations)
     held = tuple(one for one in held if f"{one.path}:{one.symbol}" not in kept)
     classifier = Classifier(content, held, base)
