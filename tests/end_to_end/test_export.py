@@ -67,7 +67,7 @@ LONG = "is what stands at the beginning of a reason that is too long for the sub
 
 
 def says(why: str, target: str) -> str:
-    unit = Unit(action="edited", targets=(target,), paths=(), file="a.py", layer="", reason=Reason(why=why), items=())
+    unit = Unit(action="edited", targets=(target,), file="a.py", layer="", reason=Reason(why=why), items=())
     return message([unit])
 
 

@@ -37,8 +37,8 @@ class Options(Selection):
 def run(options: Options, console: Console) -> int:
     """Run the command and report; returns the exit code, raises `OverlayError`."""
     overlays, choice = select(options), options.choice
-    work = _Patching(loader=Loader(overlays, choice), choice=choice, console=console)
-    diffs, errors = each(overlays, lambda overlay: unified_diff(work.patched(overlay)))
+    loader = Loader(overlays, choice)
+    diffs, errors = each(overlays, lambda overlay: unified_diff(_patched(overlay, loader, choice, console)))
     if errors:
         raise joined(errors)
     for text in diffs:
@@ -46,17 +46,10 @@ def run(options: Options, console: Console) -> int:
     return 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Patching:
-    """What applying an overlay needs, locked or not."""
-
-    loader: Loader
-    choice: Choice
-    console: Console
-
-    def patched(self, overlay: Overlay) -> PatchedTree:
-        if (overlay.folder / LOCK_FILE).is_file():
-            return prepare(self.loader.load(overlay)).tree
-        unchecked = "there is no overlay.lock yet, so what the operations depend on was not checked"
-        self.console.notice(f"{overlay.name}: {unchecked}; `npu-overlays lock {overlay.argument}` records it")
-        return preview(overlay, self.choice)
+def _patched(overlay: Overlay, loader: Loader, choice: Choice, console: Console) -> PatchedTree:
+    """Return the tree that an overlay gives, locked or not; a notice says if its contracts were not checked."""
+    if (overlay.folder / LOCK_FILE).is_file():
+        return prepare(loader.load(overlay)).tree
+    unchecked = "there is no overlay.lock yet, so what the operations depend on was not checked"
+    console.notice(f"{overlay.name}: {unchecked}; `npu-overlays lock {overlay.argument}` records it")
+    return preview(overlay, choice)

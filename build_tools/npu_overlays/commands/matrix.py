@@ -74,11 +74,6 @@ def _rows(cells: Iterable[Cell]) -> Iterator[tuple[str, str, str, str]]:
         yield overlay, ", ".join(cell["python"] for cell in alike), stack, sources
 
 
-def matrix(root: Path) -> list[Cell]:
-    """Return the cells of all overlays; raises `ConfigError` with every mistake in them and their stacks."""
-    return cells_of(load_overlay_folder(root))
-
-
 def _touched(folder: OverlayFolder, since: str, console: Console) -> set[str]:
     """Return the names of the overlays that a change touches."""
     change = change_since(since, folder.root)

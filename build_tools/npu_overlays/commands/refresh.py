@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from npu_overlays.authoring.refresh.placement import LayerFile, undone_on_failure
 from npu_overlays.authoring.refresh.refresh import (
     EDITED,
-    RefreshOptions,
     RefreshResult,
     bring_up_to_date,
     refresh,
@@ -120,7 +119,8 @@ def run(options: Options, console: Console) -> int:
             subject(overlay, choice),
             options.folder,
             lambda new: reasons(new, options.why, ask=not options.json),
-            RefreshOptions(into=options.into, as_patch=options.as_patch),
+            into=options.into,
+            as_patch=options.as_patch,
         )
         results = [] if options.dry_run else _written(done, options.steps, overlay)
     if options.json:

@@ -23,9 +23,7 @@ class Unit:
     """One part of an overlay, as its author wrote it: a shared definition is one unit for all its targets."""
 
     action: str  # that of an operation, or ``patch``, ``edit``, ``file``
-    # What it changes, ``path:Symbol`` or ``path``, and in which files.
-    targets: tuple[str, ...]
-    paths: tuple[str, ...]
+    targets: tuple[str, ...]  # what it changes, ``path:Symbol`` or ``path``
     # The overlay's file that states it, as messages name it, and the layer of that.
     file: str
     layer: str
@@ -37,6 +35,11 @@ class Unit:
     def name(self) -> str:
         """What a person calls it: the first target, or for a patch its file."""
         return self.file.rpartition("/patches/")[2] if self.action == "patch" else self.targets[0]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files it changes."""
+        return tuple(dict.fromkeys(target.partition(":")[0] for target in self.targets))
 
     @property
     def names(self) -> frozenset[str]:
@@ -104,7 +107,6 @@ def _patch(file: OverlayFile) -> Unit:
     return Unit(
         action="patch",
         targets=patch.paths,
-        paths=patch.paths,
         file=file.file,
         layer=file.layer,
         reason=patch.reason,
@@ -114,11 +116,10 @@ def _patch(file: OverlayFile) -> Unit:
 
 
 def _edit(edits: Sequence[SourcedEdit]) -> Unit:
-    first, paths = edits[0], tuple(edit.path for edit in edits)
+    first = edits[0]
     return Unit(
         action="edit",
-        targets=paths,
-        paths=paths,
+        targets=tuple(edit.path for edit in edits),
         file=first.where.partition(": ")[0],
         layer=first.layer,
         reason=Reason(why=first.edit.why),
@@ -131,7 +132,6 @@ def _file(file: OverlayFile) -> Unit:
     return Unit(
         action="file",
         targets=(file.path,),
-        paths=(file.path,),
         file=file.file,
         layer=file.layer,
         reason=Reason(why=file_reason(file)),
@@ -142,12 +142,9 @@ def _file(file: OverlayFile) -> Unit:
 
 def _operation(operations: Sequence[Operation]) -> Unit:
     first = operations[0]
-    paths = tuple(dict.fromkeys(one.path for one in operations))
-    targets = list(map(target_of, operations))
     return Unit(
         action=first.action,
-        targets=(f"{first.path}:*",) if first.emptying else tuple(targets),
-        paths=paths,
+        targets=(f"{first.path}:*",) if first.emptying else tuple(map(target_of, operations)),
         file=first.file,
         layer=first.layer,
         reason=first.reason,

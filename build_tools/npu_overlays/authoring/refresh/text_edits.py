@@ -45,7 +45,7 @@ def substituted(text: EditedText) -> DerivedText | None:
     if text.wanted is None or text.before is None or text.now is None:
         return DerivedText(edits=tuple(_changed_to(one, None) for one in text.edits), below=(text.wanted,))
     found = undone(text.before, [one.edit for one in text.edits], text.wanted)
-    if found and (known := _known(text, text.before, text.wanted, found)):
+    if found and (known := _known(text, text.before, text.wanted, *found)):
         return known
     new = _new(text.path, text.now, text.wanted)
     return DerivedText(edits=new) if new else None
@@ -56,11 +56,13 @@ def _changed_to(one: SourcedEdit, put_in: str | None) -> EditChange:
     return EditChange(path=one.path, known=one, find=one.edit.find, replace=put_in)
 
 
-def _known(text: EditedText, before: bytes, wanted: bytes, found: UndoneEdits) -> DerivedText | None:
-    """Return what gives a file if each substitution puts in what was found for it, in the text that was found."""
+def _known(
+    text: EditedText, before: bytes, wanted: bytes, replacements: Sequence[str], below: bytes
+) -> DerivedText | None:
+    """Return what gives a file if each substitution gets its replacement, in upstream's text or in the one below."""
     changed: list[EditChange] = []
     kept: list[TextEdit] = []
-    for one, put_in in zip(text.edits, found.put_in, strict=True):
+    for one, put_in in zip(text.edits, replacements, strict=True):
         is_idle = one.edit.find == put_in
         if put_in != one.edit.replace:
             changed.append(_changed_to(one, None if is_idle else put_in))
@@ -74,8 +76,8 @@ def _known(text: EditedText, before: bytes, wanted: bytes, found: UndoneEdits) -
     new = _new(text.path, now, wanted) if now is not None and not is_patched_alone else ()
     if new:
         return DerivedText(edits=(*changed, *new))
-    gives_it = made(kept, found.below) == wanted
-    return DerivedText(edits=tuple(changed), below=(found.below,)) if gives_it else None
+    gives_it = made(kept, below) == wanted
+    return DerivedText(edits=tuple(changed), below=(below,)) if gives_it else None
 
 
 def _new(path: str, now: bytes, wanted: bytes) -> tuple[EditChange, ...]:
@@ -127,14 +129,6 @@ def _unique(text: str, old: Sequence[str], new: Sequence[str], hunk: ReplacedRan
     return None
 
 
-@dataclass(frozen=True, kw_only=True)
-class UndoneEdits:
-    """What substitutions have to be to give a text."""
-
-    put_in: tuple[str, ...]  # what each of them has to put in, in their order
-    below: bytes  # the text in which they have to be made
-
-
 def made(edits: Iterable[TextEdit], content: bytes) -> bytes | None:
     """Return a text after substitutions; None if one does not occur as often as it states."""
     for one in edits:
@@ -144,7 +138,7 @@ def made(edits: Iterable[TextEdit], content: bytes) -> bytes | None:
     return content
 
 
-def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdits | None:
+def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> tuple[list[str], bytes] | None:
     """Return what gives a text, found from the last substitution to the first; whether it does is to be tried.
 
     Args:
@@ -153,7 +147,8 @@ def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdi
         wanted: what is to come out.
 
     Returns:
-        It; None if a change reaches over the border of what one puts in, or they put in what is not alike.
+        What each of them has to put in, in their order, and the text in which they have to be made. None if a change
+        reaches over the border of what one puts in, or they put in what is not alike.
     """
     states = [before]
     for one in edits:
@@ -170,7 +165,7 @@ def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdi
             return None
         for start, end in reversed(spans):
             wanted = wanted[:start] + one.find.encode() + wanted[end:]
-    return UndoneEdits(put_in=tuple(put_in), below=wanted)
+    return put_in, wanted
 
 
 def _spans(state: bytes, one: TextEdit, now: bytes, wanted: bytes) -> list[tuple[int, int]]:

@@ -63,12 +63,12 @@ def with_changes(name: str, text: str, changes: Iterable[tuple[TextEdit, str, st
     remaining: dict[TextEdit, TextEdit] = {}
     for (edit, find, put_in), paths in together.items():
         now = remaining.get(edit, edit)
-        text = with_change(name, text, now, paths, put_in, find=find)
+        text = _with_change(name, text, now, paths, put_in, find=find)
         remaining[edit] = replace(now, paths=tuple(path for path in now.paths if path not in paths))
     return text
 
 
-def with_change(  # noqa: PLR0913  # the substitution, its files, its find and its replacement
+def _with_change(  # noqa: PLR0913  # the substitution, its files, its find and its replacement
     name: str, content: str, edit: TextEdit, paths: Sequence[str], replacement: str | None, *, find: str = ""
 ) -> str:
     """Return a settings file with a substitution changed for some of its paths, which get one of their own then.
