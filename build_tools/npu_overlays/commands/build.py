@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 
-from npu_overlays.commands.command import REPLACE, Selection, flag, json_option, option, whole_path
+from npu_overlays.commands.command import REPLACE, Selection, flag, json_option, option, path_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.selection import select, select_readable
@@ -57,9 +57,7 @@ def _jobs(text: str) -> int:
 class Options(Selection):
     """The overlays, and how to build them."""
 
-    out: Path = option(
-        "--out", type=whole_path, default="wheels", metavar="DIR", help="where wheels go (default: wheels)"
-    )
+    out: Path = path_option("--out", "DIR", "where wheels go (default: wheels)", default="wheels")
     force: bool = flag("--force", "build and merge again although nothing changed")
     jobs: int | None = option(
         "--jobs",

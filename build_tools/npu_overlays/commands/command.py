@@ -93,7 +93,22 @@ def option(
     return field(metadata={"add": add, "alternative": alternative})
 
 
-def flag(name: str, help: str, **more: Any) -> Any:  # noqa: A002  # as argparse calls it
+def text_option(name: str, metavar: str, help: str, **more: Any) -> Any:  # noqa: A002  # as argparse calls it
+    """Return a field for a text, empty where the option is not given."""
+    return option(name, default="", metavar=metavar, help=help, **more)
+
+
+def list_option(name: str, metavar: str, help: str, **more: Any) -> Any:  # noqa: A002  # likewise
+    """Return a field for the values of an option that may be given several times."""
+    return option(name, action="append", default=[], metavar=metavar, help=help, **more)
+
+
+def path_option(name: str, metavar: str, help: str, **more: Any) -> Any:  # noqa: A002  # likewise
+    """Return a field for a file or folder, as `whole_path` gives it."""
+    return option(name, type=whole_path, metavar=metavar, help=help, **more)
+
+
+def flag(name: str, help: str, **more: Any) -> Any:  # noqa: A002  # likewise
     """Return a field that is true where an option is given."""
     return option(name, action="store_true", help=help, **more)
 
@@ -116,18 +131,17 @@ def overlay_option(**settings: Any) -> Any:
 
 def packages_option(text: str) -> Any:
     """Return a field for the paths that are shipped, each with its import name where one is given."""
-    return option("--package", action="append", default=[], type=_package, metavar="PATH[=NAME]", help=text)
+    return list_option("--package", "PATH[=NAME]", text, type=_package)
 
 
 def not_built_option(text: str) -> Any:
     """Return a field for what upstream builds and a wheel may lack."""
-    return option("--not-built", action="append", default=[], metavar="GLOB", help=text)
+    return list_option("--not-built", "GLOB", text)
 
 
 def clones_option() -> Any:
     """Return a field for the clones to take commits from, by project."""
-    text = "a local clone that holds the commit"
-    return option("--upstream", action="append", default=[], type=_clone, metavar="NAME=PATH", help=text)
+    return list_option("--upstream", "NAME=PATH", "a local clone that holds the commit", type=_clone)
 
 
 def whole_path(text: str) -> Path:
@@ -172,11 +186,10 @@ class Selection:
 
     root: Path  # the folder of overlays
     overlay: list[str] = overlay_option(nargs="*")
-    stack: str = option(
+    stack: str = text_option(
         "--stack",
-        default="",
-        metavar="NAME",
-        help="the overlays of a stack (default: the default stack)",
+        "NAME",
+        "the overlays of a stack (default: the default stack)",
         offered=lambda root: [one.name for one in load_stacks(root).stacks],
     )
     all: bool = flag("--all", "every overlay, even if others are named")

@@ -9,7 +9,7 @@ from npu_overlays.authoring.port.drift import Drift, WalkSegment, drift
 from npu_overlays.authoring.port.drift_report import Curve, as_json, change_rows, curve_rows, curves, page
 from npu_overlays.authoring.port.history import BlobCache, UpstreamHistory
 from npu_overlays.authoring.port.line_patches import LinePatches, try_patches
-from npu_overlays.commands.command import OneOverlay, json_option, option, whole_path
+from npu_overlays.commands.command import OneOverlay, json_option, option, path_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import find_named
 from npu_overlays.errors import Problem, UsageError
@@ -54,7 +54,7 @@ class Options(OneOverlay):
 
     range: str = option("--range", required=True, metavar="A..B", help="the commits to walk; ..B begins at the pin")
     step: int = option("--step", type=int, default=1, metavar="N", help="try every Nth commit only")
-    html: Path | None = option("--html", type=whole_path, metavar="FILE", help="also write a page with the curves")
+    html: Path | None = path_option("--html", "FILE", "also write a page with the curves")
     patches: bool = option("--no-patches", action="store_false", help="do not try the same changes as line patches")
     json: bool = json_option()
 

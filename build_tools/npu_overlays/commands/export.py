@@ -10,7 +10,7 @@ from npu_overlays.authoring.checkout.units import Unit, choose, only, units_of
 from npu_overlays.authoring.export import Style, export
 from npu_overlays.authoring.new_folder import refuse_present
 from npu_overlays.checks.patched_tree import apply_overlay
-from npu_overlays.commands.command import OneOverlay, json_option, option, whole_path
+from npu_overlays.commands.command import OneOverlay, json_option, option, path_option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
 from npu_overlays.errors import MergeError, Problem
@@ -46,9 +46,7 @@ class Options(OneOverlay):
         nargs="*", metavar="OPERATION", help="export only this: path:Symbol, Symbol, path, or the name of a patch"
     )
     style: Style = option("--format", choices=["git-am", "patch-dir"], default="git-am", help="default: git-am")
-    out: Path | None = option(
-        "--out", type=whole_path, metavar="DIR", help="a new or empty folder (default: OVERLAY.patches)"
-    )
+    out: Path | None = path_option("--out", "DIR", "a new or empty folder (default: OVERLAY.patches)")
     notices: bool = option(
         "--without-notices",
         action="store_false",

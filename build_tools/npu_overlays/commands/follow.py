@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import json_option, option, whole_path
+from npu_overlays.commands.command import json_option, option, path_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.errors import ConfigError, Problem, UsageError
@@ -48,9 +48,7 @@ class Options:
 
     root: Path
     projects: list[str] = option(nargs="*", metavar="PROJECT", help="upstream's name (default: every project)")
-    out: Path = option(
-        "--out", type=whole_path, default="follow", metavar="DIR", help="where the ports go (default: follow)"
-    )
+    out: Path = path_option("--out", "DIR", "where the ports go (default: follow)", default="follow")
     words: list[str] = option("--prove", type=shlex.split, default=[], metavar="COMMAND", help="proves a port")
     json: bool = json_option()
 

@@ -15,10 +15,13 @@ from npu_overlays.commands.command import (
     clones_option,
     flag,
     json_option,
+    list_option,
     not_built_option,
     one_line,
     option,
     packages_option,
+    path_option,
+    text_option,
     whole_path,
 )
 from npu_overlays.commands.console import Console
@@ -76,25 +79,18 @@ class Options:
 
     root: Path
     folder: Path = option(type=whole_path, metavar="DIR", help="holds REPO/REV/NAME.patch, itself or in patch/")
-    summary: Path | None = option(
-        "--summary", type=whole_path, metavar="FILE", help="a hand-written patch_summary.yaml to compare"
-    )
+    summary: Path | None = path_option("--summary", "FILE", "a hand-written patch_summary.yaml to compare")
     kind: FormKind = option("--as", choices=["patches", "operations"], default="patches", help="default: patches")
-    only: list[str] = option(
-        "--only", action="append", default=[], metavar="REPO[/REV]", help="import only this; may be given several times"
-    )
+    only: list[str] = list_option("--only", "REPO[/REV]", "import only this; may be given several times")
     only_shipped: bool = flag("--only-shipped", "omit hunks for files that no wheel has, and list them")
-    why: str = option("--why", type=one_line, default="", metavar="TEXT", help="the reason for patches that give none")
-    suffix: str = option("--suffix", default="", metavar="WORD", help="name the wheels PROJECT-WORD")
-    label: str = option("--label", default="", metavar="WORD", help="distinguish them from others of the same pin")
-    repository: str = option("--repository", default="", metavar="URL", help="the git repository that has the commit")
+    why: str = text_option("--why", "TEXT", "the reason for patches that give none", type=one_line)
+    suffix: str = text_option("--suffix", "WORD", "name the wheels PROJECT-WORD")
+    label: str = text_option("--label", "WORD", "distinguish them from others of the same pin")
+    repository: str = text_option("--repository", "URL", "the git repository that has the commit")
     packages: list[tuple[str, str]] = packages_option("ship this folder or module, as NAME")
     not_built: list[str] = not_built_option("files that upstream builds and the wheel may lack")
-    out: Path | None = option(
-        "--out",
-        type=whole_path,
-        metavar="DIR",
-        help="where the overlays are written (default: the folder of overlays, else here)",
+    out: Path | None = path_option(
+        "--out", "DIR", "where the overlays are written (default: the folder of overlays, else here)"
     )
     dry_run: bool = flag("--dry-run", "prove and report, and write nothing")
     upstream: list[tuple[str, Path]] = clones_option()

@@ -11,7 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from npu_overlays.commands.command import flag, json_option, option, whole_path
+from npu_overlays.commands.command import flag, json_option, list_option, option, path_option, text_option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import index_notes
 from npu_overlays.errors import Problem, UsageError
@@ -48,22 +48,12 @@ class Options:
     """What is to change on the index."""
 
     folders: list[Path] = option(type=whole_path, nargs="*", metavar="FOLDER", help="wheels and source distributions")
-    out: Path = option("--out", type=whole_path, default="index", metavar="DIR", help="the index (default: index)")
-    yank: list[str] = option(
-        "--yank",
-        action="append",
-        default=[],
-        metavar="NAME==VERSION",
-        help="a version that installers should not choose any more; may be given several times",
+    out: Path = path_option("--out", "DIR", "the index (default: index)", default="index")
+    yank: list[str] = list_option(
+        "--yank", "NAME==VERSION", "a version that installers should not choose any more; may be given several times"
     )
-    reason: str = option("--reason", default="", metavar="TEXT", help="why; installers show it")
-    unyank: list[str] = option(
-        "--unyank",
-        action="append",
-        default=[],
-        metavar="NAME==VERSION",
-        help="a version that they may choose again",
-    )
+    reason: str = text_option("--reason", "TEXT", "why; installers show it")
+    unyank: list[str] = list_option("--unyank", "NAME==VERSION", "a version that they may choose again")
     replace: bool = flag("--replace", "accept other bytes under the name of a file on the index, and older pins")
     json: bool = json_option()
 

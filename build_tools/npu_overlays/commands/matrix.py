@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from npu_overlays.commands.command import option
+from npu_overlays.commands.command import option, text_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.publish.affected_overlays import affected_overlays
@@ -46,11 +46,8 @@ class Options:
 
     root: Path
     format: str = option("--format", choices=["table", "json", "github", "gitlab"], default="", help=_FORMATS)
-    since: str = option(
-        "--changed-since",
-        default="",
-        metavar="REV",
-        help="only the cells affected by the changes since then: a branch, a tag or a commit",
+    since: str = text_option(
+        "--changed-since", "REV", "only the cells affected by the changes since then: a branch, a tag or a commit"
     )
 
 

@@ -19,7 +19,14 @@ from npu_overlays.authoring.port.port import Port, evaluate, examine
 from npu_overlays.authoring.port.port_page import port_page
 from npu_overlays.authoring.port.start import start
 from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
-from npu_overlays.commands.command import OneOverlay, flag, json_option, option, whole_path
+from npu_overlays.commands.command import (
+    OneOverlay,
+    flag,
+    json_option,
+    list_option,
+    path_option,
+    text_option,
+)
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.errors import MergeError, Problem, UsageError
@@ -82,35 +89,17 @@ def _dropped(text: str) -> tuple[str, str]:
 class Options(OneOverlay):
     """The overlay, and the step to take."""
 
-    to: str = option(
-        "--to",
-        alternative="required",
-        default="",
-        metavar="REV",
-        help="a tag, branch, commit or version of upstream to port it to",
+    to: str = text_option(
+        "--to", "REV", "a tag, branch, commit or version of upstream to port it to", alternative="required"
     )
     going_on: bool = flag("--continue", "continue the port in OVERLAY", alternative="required")
-    show: str = option(
-        "--show",
-        alternative="required",
-        default="",
-        metavar="NAME",
-        help="print upstream's old and new definition side by side",
+    show: str = text_option(
+        "--show", "NAME", "print upstream's old and new definition side by side", alternative="required"
     )
     abort: bool = flag("--abort", "remove OVERLAY, whose port is not finished", alternative="required")
-    accept: list[str] = option(
-        "--accept",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="carry out what is proposed for a cause, a kind or a part",
-    )
-    drop: list[tuple[str, str]] = option(
-        "--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="omit it"
-    )
-    html: Path | None = option(
-        "--html", type=whole_path, metavar="FILE", help="also write a page with old and new side by side"
-    )
+    accept: list[str] = list_option("--accept", "NAME", "carry out what is proposed for a cause, a kind or a part")
+    drop: list[tuple[str, str]] = list_option("--drop", "NAME=WHY", "omit it", type=_dropped)
+    html: Path | None = path_option("--html", "FILE", "also write a page with old and new side by side")
     json: bool = json_option()
 
 

@@ -17,7 +17,16 @@ from npu_overlays.authoring.refresh.refresh import (
     refresh,
     write_result,
 )
-from npu_overlays.commands.command import OneOverlay, flag, json_option, one_line, option, whole_path
+from npu_overlays.commands.command import (
+    OneOverlay,
+    flag,
+    json_option,
+    one_line,
+    option,
+    path_option,
+    text_option,
+    whole_path,
+)
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.refresh_steps import UNDONE, StepResult, Steps, take
 from npu_overlays.commands.selection import select
@@ -69,19 +78,15 @@ class Options(OneOverlay):
     """The overlay, its checkout, and how to bring that back."""
 
     folder: Path = option(type=whole_path, metavar="DIR", help="a work tree made by `npu-overlays checkout`")
-    why: str = option(
-        "--why", type=one_line, default="", metavar="TEXT", help="the reason for everything new, and for the revision"
-    )
-    into: str = option(
-        "--into", default="", metavar="LAYER", help="the layer that takes what is new (default: the pin)"
-    )
+    why: str = text_option("--why", "TEXT", "the reason for everything new, and for the revision", type=one_line)
+    into: str = text_option("--into", "LAYER", "the layer that takes what is new (default: the pin)")
     as_patch: bool = flag("--as-patch", "if operations of the pin cannot stay, write a patch in their place")
     dry_run: bool = flag("--dry-run", "prove and report, and write nothing")
     lock: bool = flag("--lock", "then write overlay.lock")
     check: bool = flag("--check", "then do what a build does, except writing a wheel")
     revise: bool = flag("--revise", "then raise the revision, with --why as its reason, if anything changed since it")
     build: bool = flag("--build", "then build the wheels")
-    out: Path | None = option("--out", type=whole_path, metavar="DIR", help="where wheels go (default: wheels)")
+    out: Path | None = path_option("--out", "DIR", "where wheels go (default: wheels)")
     json: bool = json_option()
 
     @property

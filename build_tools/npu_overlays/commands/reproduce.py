@@ -7,7 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import choice_of, clones_option, json_option, option, whole_path
+from npu_overlays.commands.command import (
+    choice_of,
+    clones_option,
+    json_option,
+    option,
+    path_option,
+    text_option,
+)
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.files import write_atomically
@@ -42,8 +49,8 @@ class Options:
 
     root: Path
     wheel: Path = option(type=Path, metavar="WHEEL", help="a patched wheel or a companion")
-    overlay: str = option("--overlay", default="", metavar="DIR", help="build it from this, not from the one it names")
-    out: Path | None = option("--out", type=whole_path, metavar="DIR", help="keep the wheel that is built here")
+    overlay: str = text_option("--overlay", "DIR", "build it from this, not from the one it names")
+    out: Path | None = path_option("--out", "DIR", "keep the wheel that is built here")
     upstream: list[tuple[str, Path]] = clones_option()
     json: bool = json_option()
 

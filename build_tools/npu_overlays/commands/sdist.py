@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import REPLACE, Selection, flag, json_option, option, whole_path
+from npu_overlays.commands.command import REPLACE, Selection, flag, json_option, path_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
 from npu_overlays.interrupts import undisguised
@@ -33,9 +33,7 @@ examples:
 class Options(Selection):
     """The overlays, and where their sources go."""
 
-    out: Path = option(
-        "--out", type=whole_path, default="sdists", metavar="DIR", help="where they go (default: sdists)"
-    )
+    out: Path = path_option("--out", "DIR", "where they go (default: sdists)", default="sdists")
     replace: bool = flag("--replace", REPLACE)
     json: bool = json_option()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from npu_overlays.commands.command import json_option, option, whole_path
+from npu_overlays.commands.command import json_option, list_option, option, path_option, text_option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import index_notes
 from npu_overlays.errors import Problem, UsageError
@@ -44,24 +44,13 @@ class Options:
         metavar="FOLDER",
         help="wheels and source distributions, for the pages and the index",
     )
-    out: Path = option("--out", type=whole_path, default="site", metavar="DIR", help="the site (default: site)")
-    documents: Path = option(
-        "--documents",
-        type=whole_path,
-        default="docs",
-        metavar="DIR",
-        help="a Sphinx project, such as docs/ of npu-overlays (default: docs)",
+    out: Path = path_option("--out", "DIR", "the site (default: site)", default="site")
+    documents: Path = path_option(
+        "--documents", "DIR", "a Sphinx project, such as docs/ of npu-overlays (default: docs)", default="docs"
     )
-    index_url: str = option(
-        "--index-url", default="", metavar="URL", help="the address of the index (default: that of the site)"
-    )
-    drift: list[Path] = option(
-        "--drift",
-        type=whole_path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a report of `npu-overlays drift --html`; may be given several times",
+    index_url: str = text_option("--index-url", "URL", "the address of the index (default: that of the site)")
+    drift: list[Path] = list_option(
+        "--drift", "FILE", "a report of `npu-overlays drift --html`; may be given several times", type=whole_path
     )
     json: bool = json_option()
 
