@@ -56,13 +56,14 @@ class Command:
 
         Its temporary files lie in one folder, which is gone afterwards, unless the module makes none.
         """
-        values: dict[str, Any] = {}
-        for one in fields(self.module.Options):
-            if one.name in parsed:
-                values[one.name] = getattr(parsed, one.name)
         with temporaries() if getattr(self.module, "TIDY", True) else nullcontext():
-            code: int = self.module.run(self.module.Options(**values), console)
+            code: int = self.module.run(self.read(parsed), console)
             return code
+
+    def read(self, parsed: argparse.Namespace) -> Any:
+        """Return what was parsed as the module's `Options`."""
+        given = {one.name: getattr(parsed, one.name) for one in fields(self.module.Options) if one.name in parsed}
+        return self.module.Options(**given)
 
 
 def option(
