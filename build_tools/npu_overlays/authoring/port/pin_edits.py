@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from npu_overlays.authoring.port.decisions import DecidedPart
 from npu_overlays.authoring.port.retarget import Retarget
-from npu_overlays.authoring.writer.merge_module_text import Written, rewritten, top_names
+from npu_overlays.authoring.writer.merge_module_text import OperationChange, rewritten, top_names
 from npu_overlays.authoring.writer.settings_text import with_changes, without_file
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.model.module import Module
@@ -110,14 +110,14 @@ def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: 
         )
     written = _written(decided) if target else _shared_targets(known, moves)
     arrived: set[tuple[str, str]] = set()
-    new: list[Operation] = []
+    new: list[OperationChange] = []
     for move in filter(None, moves.values()):
         if not _leaves(move) and (not target or move.wanted.path == target):
             arrived.add((move.wanted.path, move.wanted.symbol))
         if move.wanted.path == target and not move.is_rename:
-            new.append(move.wanted)
+            new.append(OperationChange(known=None, wanted=move.wanted))
     order = top_names(Module(target, now.read(target))) if new else []
-    text = rewritten(label, content, written, new, order)
+    text = rewritten(label, content, [*written, *new], order)
     found = read_operations(label, text, layer=layer.name, target=target) if text is not None else ()
     kept = [_effect(one) for one in known if _place(one) not in moves]
     left = [_effect(one) for one in found if (one.path, one.symbol) not in arrived]
@@ -130,23 +130,23 @@ def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: 
     return text
 
 
-def _written(decided: Sequence[DecidedPart]) -> list[Written]:
+def _written(decided: Sequence[DecidedPart]) -> list[OperationChange]:
     """Return the changes of the statements of a merge module; one for several operations on a line."""
-    written: dict[str, Written] = {}
+    written: dict[str, OperationChange] = {}
     for one in decided:
         if isinstance(one.statement, Operation):
             move = one.retarget
             wanted = move.wanted if move and move.is_rename else None
-            written.setdefault(one.statement.where, Written(known=one.statement, wanted=wanted))
+            written.setdefault(one.statement.where, OperationChange(known=one.statement, wanted=wanted))
     return list(written.values())
 
 
-def _shared_targets(known: Sequence[Operation], moves: Mapping[_Place, Retarget | None]) -> list[Written]:
+def _shared_targets(known: Sequence[Operation], moves: Mapping[_Place, Retarget | None]) -> list[OperationChange]:
     """Return the shared definitions that change, with the targets they keep."""
     definitions: dict[str, list[Operation]] = {}
     for one in known:
         definitions.setdefault(one.where, []).append(one)
-    written: list[Written] = []
+    written: list[OperationChange] = []
     for where in dict.fromkeys(place[0] for place in moves):
         targets: list[str] = []
         for one in definitions[where]:
@@ -155,7 +155,7 @@ def _shared_targets(known: Sequence[Operation], moves: Mapping[_Place, Retarget 
                 targets.append(f"{move.wanted.path}:{move.wanted.symbol}")
             elif _place(one) not in moves:
                 targets.append(f"{one.path}:{one.symbol}")
-        written.append(Written(known=definitions[where][0], wanted=None, targets=tuple(targets)))
+        written.append(OperationChange(known=definitions[where][0], wanted=None, targets=tuple(targets)))
     return written
 
 

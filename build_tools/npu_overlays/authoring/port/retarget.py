@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.authoring.writer.marker_imports import Markers, bound_imports
-from npu_overlays.authoring.writer.merge_module_text import rewritten, statement_at, top_names
+from npu_overlays.authoring.writer.merge_module_text import OperationChange, rewritten, statement_at, top_names
 from npu_overlays.authoring.writer.statements import where
 from npu_overlays.errors import MergeError
 from npu_overlays.model.code_blocks import reindent, renamed
@@ -105,13 +105,15 @@ def restated(moves: Iterable[Retarget], known: Mapping[str, str], now: SourceTre
         blank = f"{docstring}\n\nfrom {MARKERS_MODULE} import *\n"
         text = Module(path, known.get(path, blank).encode())
         markers = Markers(text.tree)
-        operations = [_calling(move.wanted, markers.name("upstream")) for move in listed]
+        changes: list[OperationChange] = []
         statements: dict[str, str] = {}
         for move in listed:
+            operation = _calling(move.wanted, markers.name("upstream"))
+            changes.append(OperationChange(known=None, wanted=operation))
             if move.source is not None:
                 statements[move.wanted.symbol] = _as_written(move, move.source, markers)
         order = top_names(Module(path, now.read(path)))
-        found[path] = rewritten(path, text.content, [], operations, order, statements=statements) or b""
+        found[path] = rewritten(path, text.content, changes, order, statements=statements) or b""
     return found
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from npu_overlays.authoring.refresh.equivalence import plain_imports, same_program
 from npu_overlays.authoring.refresh.replaced_ranges import replaced_ranges
+from npu_overlays.authoring.writer.merge_module_text import OperationChange
 from npu_overlays.changes.reconciliation import reconcile
 from npu_overlays.changes.tree_comparison import compare_file, compare_trees
 from npu_overlays.errors import MergeError
@@ -21,29 +22,9 @@ from npu_overlays.overlay.operations import ImportedName, Operation
 from npu_overlays.sources.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 
-@dataclass(frozen=True, kw_only=True)
-class OperationChange:
-    """The operation on a symbol that there is, and the one that there should be; None for none."""
-
-    symbol: str
-    known: Operation | None
-    wanted: Operation | None
-
-    @property
-    def target(self) -> str:
-        """The symbol with its file, ``path:Symbol``."""
-        one = self.wanted or self.known
-        return f"{one.path}:{self.symbol}" if one else self.symbol
-
-    @property
-    def is_addition(self) -> bool:
-        """Whether there is an operation now that adds a definition, and there was none."""
-        return self.known is None and self.wanted is not None and self.wanted.action == "added"
-
-
 def removal(operation: Operation) -> OperationChange:
     """Return the change that takes an operation out."""
-    return OperationChange(symbol=operation.symbol, known=operation, wanted=None)
+    return OperationChange(known=operation, wanted=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +110,7 @@ class Attempt:
             found[change.symbol] = replace(change, wanted=wanted)
         for one in self.subject.operations:
             if one.symbol not in found and (wanted := rebound(one, self.exchanged)) != one:
-                found[one.symbol] = OperationChange(symbol=one.symbol, known=one, wanted=wanted)
+                found[one.symbol] = OperationChange(known=one, wanted=wanted)
         return tuple(found.values())
 
 

@@ -6,12 +6,11 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from npu_overlays.authoring.refresh.attempt import OperationChange
 from npu_overlays.authoring.refresh.patch_text import free_name, new_patch, patch_between, with_section
 from npu_overlays.authoring.refresh.placement import LayerFile, LayerFiles
 from npu_overlays.authoring.refresh.plan import AddedFileChange, EditChange, PatchChange, RefreshPlan
 from npu_overlays.authoring.refresh.reasons import handed_on
-from npu_overlays.authoring.writer.merge_module_text import Written, blank, rewritten
+from npu_overlays.authoring.writer.merge_module_text import OperationChange, blank, rewritten
 from npu_overlays.authoring.writer.settings_text import with_changes, with_file, with_new, without_file
 from npu_overlays.errors import MergeError, Problem, UsageError
 from npu_overlays.merge.actions.wraps import private_name
@@ -71,31 +70,28 @@ class LayerWriter:
         return self._layers[name], path
 
     def _operations(self, plan: RefreshPlan) -> None:
-        written: dict[str, list[Written]] = {}
-        # By layer and path of the module.
-        new: dict[tuple[str, str], list[Operation]] = {}
+        """Rewrite the merge modules whose operations change."""
+        # By layer and path in it.
+        changes: dict[tuple[str, str], list[OperationChange]] = {}
         for group in by_place(plan.operations):
             known = group[0].known
-            if known is None:
-                operation = self._explained(group[0])
-                new.setdefault((self._layer_of(operation), operation.path), []).append(operation)
-                continue
-            kept, moved = shared(self._subject.content.operations, known, group)
-            written.setdefault(known.file, []).append(kept)
-            for operation in moved:
-                new.setdefault((known.layer, operation.path), []).append(operation)
-        for label, entries in written.items():
-            layer, path = self._layer(label)
-            target = path.removeprefix("tree/")
-            own = new.pop((layer.name, target), []) if path.startswith("tree/") else []
-            self._rewrite(layer, path, entries, own, plan.orders.get(target, []))
-        for (name, target), own in new.items():
-            self._rewrite(self._layers[name], f"tree/{target}", [], own, plan.orders.get(target, []))
+            new = [] if known else [self._explained(group[0])]
+            if known:
+                kept, new = shared(self._subject.content.operations, known, group)
+                changes.setdefault((known.layer, self._layer(known.file)[1]), []).append(kept)
+            for operation in new:
+                holder = known.layer if known else self._layer_of(operation)
+                change = OperationChange(known=None, wanted=operation)
+                changes.setdefault((holder, f"tree/{operation.path}"), []).append(change)
+        for (name, path), some in changes.items():
+            layer = self._layers[name]
+            content = self._files.read(layer, path) or blank(path)
+            order = plan.orders.get(path.removeprefix("tree/"), [])
+            self._files.write(layer, path, rewritten(layer.label(path), content, some, order))
 
     def _explained(self, change: OperationChange) -> Operation:
-        assert change.wanted is not None  # noqa: S101  # every change has a known or a wanted operation
-        grounds = self._explain(change.wanted.action, f"{change.wanted.path}:{change.symbol}")
-        return dataclasses.replace(change.wanted, reason=grounds.reason, bounds=grounds.bounds, accept=grounds.accept)
+        grounds = self._explain(change.one.action, change.target)
+        return dataclasses.replace(change.one, reason=grounds.reason, bounds=grounds.bounds, accept=grounds.accept)
 
     def _layer_of(self, new: Operation) -> str:
         """Return the name of the layer for something new: an original that left its wrapper stays beside that."""
@@ -108,12 +104,6 @@ class LayerWriter:
             if new.symbol in [private_name(classes, module, known) for known in chosen(module, one.symbol)]:
                 return one.layer
         return self._into.name
-
-    def _rewrite(
-        self, layer: Layer, path: str, written: Sequence[Written], new: Sequence[Operation], order: Sequence[str]
-    ) -> None:
-        content = self._files.read(layer, path) or blank(path)
-        self._files.write(layer, path, rewritten(layer.label(path), content, written, new, order))
 
     def _added(self, file: AddedFileChange, moved: OverlayFile | None) -> None:
         """Write an added file; `moved` is the one it was under another name, if any, whose layer keeps it."""
@@ -225,7 +215,7 @@ def by_place(changes: Iterable[OperationChange]) -> list[list[OperationChange]]:
 
 def shared(
     operations: Sequence[Operation], known: Operation, group: Sequence[OperationChange]
-) -> tuple[Written, list[Operation]]:
+) -> tuple[OperationChange, list[Operation]]:
     """Return the change of an operation's statement, and for targets that leave a shared one, their own operations.
 
     `operations` are all of the overlay's, and `group` the changes of those of that statement.
@@ -238,7 +228,7 @@ def shared(
     imports = wanted[0].imports if wanted[0] else ()
     means_the_same = not any(one.statement.startswith("from .") for one in imports)
     if not known.shared or (alike and means_the_same):
-        return Written(known=known, wanted=wanted[0]), []
+        return OperationChange(known=known, wanted=wanted[0]), []
     if known.like:
         names = ", ".join(f"{one.known.path}:{one.known.symbol}" for one in group if one.known)
         what = f"changes some of the definitions like `{known.like.model}`, which have one text"
@@ -248,7 +238,7 @@ def shared(
     stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
     # In a file of its own, a definition has the name of its target.
     moved = [dataclasses.replace(_called(one, one.leaf), shared="") for one in wanted if one]
-    return Written(known=known, wanted=None, targets=stay), moved
+    return OperationChange(known=known, wanted=None, targets=stay), moved
 
 
 def _called(one: Operation, name: str) -> Operation:

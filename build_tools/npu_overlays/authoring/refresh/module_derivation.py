@@ -11,7 +11,6 @@ from npu_overlays.authoring.refresh.attempt import (
     Attempt,
     DerivedModule,
     EditedModule,
-    OperationChange,
     applied,
     exchanged_imports,
     merged,
@@ -20,6 +19,7 @@ from npu_overlays.authoring.refresh.attempt import (
 from npu_overlays.authoring.refresh.equivalence import plain_imports, same_program
 from npu_overlays.authoring.refresh.moved_operations import new_in, still_wanted
 from npu_overlays.authoring.refresh.proposals import SymbolStates, dedented_text, new_operation, only, text_of
+from npu_overlays.authoring.writer.merge_module_text import OperationChange
 from npu_overlays.errors import MergeError
 from npu_overlays.merge.actions.wraps import private_name
 from npu_overlays.merge.module_deletion import does_nothing, each_deletion
@@ -113,7 +113,7 @@ def _emptied(subject: EditedModule, upstream: Module, wanted: Module) -> Derived
     made = merged(subject, deletions) if deletions else None
     if made is None or not same_program(made.content, subject.wanted, upstream.definitions.keys()):
         return None
-    change = OperationChange(symbol=EVERYTHING, known=None, wanted=everything)
+    change = OperationChange(known=None, wanted=everything)
     return DerivedModule(changes=(change,), before=None, result=made.content)
 
 
@@ -177,7 +177,7 @@ def _best(subject: EditedModule, states: SymbolStates, operations: Sequence[Oper
             continue
         module = Module(subject.path, result.content)
         made = only(module, symbol)
-        change = OperationChange(symbol=symbol, known=known, wanted=proposal)
+        change = OperationChange(known=known, wanted=proposal)
         if text(module, made) == text(states.wanted, wanted):
             return change
         if fallback is None and code(made) == code(wanted):

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from npu_overlays.authoring.refresh.attempt import EditedModule, OperationChange, removal
+from npu_overlays.authoring.refresh.attempt import EditedModule, removal
 from npu_overlays.authoring.refresh.edited_files import EditedFile
 from npu_overlays.authoring.refresh.equivalence import same_program
 from npu_overlays.authoring.refresh.module_derivation import derive
@@ -15,7 +15,7 @@ from npu_overlays.authoring.refresh.patch_text import last_patch
 from npu_overlays.authoring.refresh.plan import AddedFileChange, PatchChange, RefreshPlan
 from npu_overlays.authoring.refresh.reasons import listed_with_reasons
 from npu_overlays.authoring.refresh.text_edits import EditedText, substituted
-from npu_overlays.authoring.writer.merge_module_text import top_names
+from npu_overlays.authoring.writer.merge_module_text import OperationChange, top_names
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.model.encodings import encoding_of
