@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
-    from npu_overlays.authoring.checkout.commit_series import CommitSeries
+    from npu_overlays.authoring.checkout.commit_series import OverlayCommit
     from npu_overlays.authoring.checkout.folder import Checkout
     from npu_overlays.commands.console import Console
 
@@ -60,7 +61,7 @@ def run(options: Options, console: Console) -> int:
     if options.json:
         console.json(_as_json(found, made))
         return 0
-    number = plural(len(made.commits), "commit")
+    number = plural(len(made), "commit")
     console.line(f"{found.folder}: {number} on top of {found.base[:12]}, on branch {BRANCH}", style="green")
     place = shlex.quote(str(found.folder))
     console.line(f"  every change and its reason:    git -C {place} log {UPSTREAM}..")
@@ -68,8 +69,8 @@ def run(options: Options, console: Console) -> int:
     return 0
 
 
-def _as_json(found: Checkout, made: CommitSeries) -> dict[str, object]:
-    commits = [{"units": units_as_json(one.units), "paths": sorted(one.changes)} for one in made.commits]
+def _as_json(found: Checkout, made: Iterable[OverlayCommit]) -> dict[str, object]:
+    commits = [{"units": units_as_json(one.units), "paths": sorted(one.changes)} for one in made]
     return {
         "overlay": found.overlay,
         "folder": str(found.folder),

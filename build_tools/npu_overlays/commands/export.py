@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.authoring.checkout.commit_series import CommitSeries, series
+from npu_overlays.authoring.checkout.commit_series import OverlayCommit, series
 from npu_overlays.authoring.checkout.units import Unit, choose, only, units_of
 from npu_overlays.authoring.export import Style, export
 from npu_overlays.authoring.new_folder import refuse_present
@@ -78,7 +78,7 @@ def run(options: Options, console: Console) -> int:
     return 0
 
 
-def _series(found: AppliedInput, chosen: tuple[Unit, ...], options: Options) -> CommitSeries:
+def _series(found: AppliedInput, chosen: tuple[Unit, ...], options: Options) -> tuple[OverlayCommit, ...]:
     try:
         return series(found, chosen, notices=options.notices)
     except MergeError as error:

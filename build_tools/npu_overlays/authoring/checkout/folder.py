@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.authoring.checkout.commit_series import CommitSeries, series
+from npu_overlays.authoring.checkout.commit_series import OverlayCommit, series
 from npu_overlays.authoring.checkout.repository import BRANCH, Repository
 from npu_overlays.authoring.new_folder import another, new_folder, refuse_present
 from npu_overlays.errors import OutputError, Problem, UsageError
@@ -37,7 +37,7 @@ class Checkout:
     head: str
 
 
-def check_out(subject: AppliedInput, folder: Path) -> tuple[Checkout, CommitSeries]:
+def check_out(subject: AppliedInput, folder: Path) -> tuple[Checkout, tuple[OverlayCommit, ...]]:
     """Make a checkout of an overlay in a folder, which may be there and empty.
 
     Raises:
@@ -47,12 +47,12 @@ def check_out(subject: AppliedInput, folder: Path) -> tuple[Checkout, CommitSeri
     """
     refuse_present(folder)
     made = series(subject)
-    step(f"writing {plural(len(made.commits), 'commit')}")
+    step(f"writing {plural(len(made), 'commit')}")
     overlay, digest = subject.content.overlay.name, digest_of(subject.content)
     with new_folder(folder, option="DIR", fix="name another folder") as stage:
         repository = Repository(stage)
         base = repository.start(subject)
-        head = repository.commit(subject, base, made.commits)
+        head = repository.commit(subject, base, made)
         repository.go_to(head)
         found = Checkout(folder=folder, overlay=overlay, digest=digest, base=base, head=head)
         note(stage, found)

@@ -145,7 +145,7 @@ def bring_up_to_date(done: RefreshResult, subject: AppliedInput) -> None:
         return
     repository = Repository(checkout.folder)
     try:
-        head = repository.commit(subject, checkout.base, series(subject).commits)
+        head = repository.commit(subject, checkout.base, series(subject))
         found = dataclasses.replace(checkout, head=head, digest=digest_of(subject.content))
         with held(f"{checkout.folder} is what the overlay gives"):
             repository.go_to(head)
