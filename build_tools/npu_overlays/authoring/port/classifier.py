@@ -13,9 +13,8 @@ from dataclasses import replace
 from npu_overlays.authoring.port.absorption import Absorption
 from npu_overlays.authoring.port.adaptation import UnprovenError, adapted, function_of
 from npu_overlays.authoring.port.fit import Fit, Fitter
-from npu_overlays.authoring.port.missing_targets import MissingTargets, lost_place
+from npu_overlays.authoring.port.missing_targets import MissingTargets, lost_place, new_definitions
 from npu_overlays.authoring.port.relocations import Relocations
-from npu_overlays.authoring.port.remaining_uses import new_definitions
 from npu_overlays.authoring.port.removed_statements import are_removed
 from npu_overlays.authoring.port.upstream_commits import LandedCommits, UpstreamCommit, references
 from npu_overlays.authoring.port.verdicts import Verdict
