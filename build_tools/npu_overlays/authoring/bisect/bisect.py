@@ -16,7 +16,9 @@ from typing import TypeVar
 from npu_overlays.authoring.bisect.dependencies import needed
 from npu_overlays.authoring.checkout.units import Unit, only, units_of
 from npu_overlays.checks.patched_tree import apply_overlay
+from npu_overlays.contracts.overlay_code import OverlayCode
 from npu_overlays.errors import MergeError, Problem, UsageError, listing
+from npu_overlays.merge.apply import merge_overlay
 from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.progress import step
 from npu_overlays.sources.tree import PatchedTree
@@ -75,7 +77,9 @@ class Trial:
         self._command = list(command)
         # All units of the overlay.
         self.units = units_of(subject.content)
-        self._needed = needed(self.units, subject.content.overlay.pin)
+        applied = merge_overlay(subject.content, subject.tree, absent=subject.absent)
+        code = OverlayCode(subject.content, applied)
+        self._needed = needed(self.units, code, subject.content.overlay.pin)
         self._codes: dict[frozenset[int], int | None] = {}
         self._outputs: dict[frozenset[int], str] = {}
         # How often the command was run.
@@ -179,6 +183,7 @@ def bisect(subject: AppliedInput, command: Sequence[str]) -> BisectResult:
         command: what to run, in a folder that holds upstream with some of the operations.
 
     Raises:
+        MergeError: the overlay does not fit upstream.
         UsageError: the command cannot be run, does not fail with all of them, fails without any, or ends differently
             when it is run again.
     """
