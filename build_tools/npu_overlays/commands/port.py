@@ -7,15 +7,15 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from npu_overlays.authoring.port.carry_out import carry_out
+from npu_overlays.authoring.port.carry_out import decide
 from npu_overlays.authoring.port.causes import Cause, causes
 from npu_overlays.authoring.port.decisions import Decisions
 from npu_overlays.authoring.port.folder import abort, origin_of, read_state
-from npu_overlays.authoring.port.port import Port, evaluate, examine
+from npu_overlays.authoring.port.port import Port, examine
 from npu_overlays.authoring.port.port_page import port_page
 from npu_overlays.authoring.port.start import start
 from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
@@ -132,11 +132,7 @@ def run(options: Options, console: Console) -> int:
             return _show(examine(folder, state, options.choice), options.show, console)
         started = start(find_named(options.root, options.name), options.to, options.choice) if options.to else None
         folder = started.overlay.folder if started else _unfinished(options)
-        port = evaluate(folder, options.choice, started)
-        done = carry_out(port, decisions)
-        if done is not None:
-            port = evaluate(folder, options.choice, started, port)
-            port = replace(port, notes=(*port.notes, *done))
+        port = decide(folder, options.choice, decisions, started)
     if options.html:
         write_atomically(options.html, port_page(port).encode())
     if options.json:

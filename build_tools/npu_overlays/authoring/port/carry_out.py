@@ -4,16 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from npu_overlays.authoring.port.decisions import DecidedPart, Decisions, decided_parts, kept_parts
 from npu_overlays.authoring.port.folder import write_decisions
 from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.pin_edits import pin_files
-from npu_overlays.authoring.port.port import Port
+from npu_overlays.authoring.port.port import Port, evaluate
 from npu_overlays.authoring.port.retarget import Retarget, obstacle_in, restated
+from npu_overlays.authoring.port.start import StartedPort
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.overlay.layer_content import SourcedEdit
 from npu_overlays.overlay.project import TextEdit
+from npu_overlays.overlay.source_choice import Choice
+
+
+def decide(folder: Path, choice: Choice, decisions: Decisions, started: StartedPort | None = None) -> Port:
+    """Carry out decisions about an unfinished port, and return it as it is then; notes say what was done.
+
+    If nothing is open then, it is locked, and finished. Raises as `evaluate` and `carry_out` do.
+
+    Args:
+        folder: the new overlay's.
+        choice: where upstream comes from.
+        decisions: a person's.
+        started: the result of `start`, if the port was just started.
+    """
+    port = evaluate(folder, choice, started)
+    done = carry_out(port, decisions)
+    if done is None:
+        return port
+    port = evaluate(folder, choice, started, port)
+    return replace(port, notes=(*port.notes, *done))
 
 
 def carry_out(port: Port, decisions: Decisions) -> list[str] | None:
