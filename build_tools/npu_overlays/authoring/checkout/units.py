@@ -12,7 +12,7 @@ from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, file_reason
-from npu_overlays.overlay.operations import Operation, Reason
+from npu_overlays.overlay.operations import ACTIONS, Operation, Reason
 from npu_overlays.overlay.patches import read_patch
 
 Item: TypeAlias = Operation | OverlayFile | SourcedEdit
@@ -38,7 +38,9 @@ class Unit:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files it changes."""
+        """The files it changes; a name of a file may have a colon itself."""
+        if self.action not in ACTIONS:
+            return self.targets
         return tuple(dict.fromkeys(target.partition(":")[0] for target in self.targets))
 
     @property
