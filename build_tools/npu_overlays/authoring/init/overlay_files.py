@@ -12,6 +12,7 @@ from pathlib import Path
 from npu_overlays.authoring.init.alternatives import Alternatives, sentences
 from npu_overlays.errors import OverlayError
 from npu_overlays.merge.module_merge import merge
+from npu_overlays.model.signatures import parameters
 from npu_overlays.overlay.configuration import BUILD_SYSTEM
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.project import Overlay
@@ -180,27 +181,16 @@ def _wrappers(path: str, content: bytes) -> Iterator[ExampleOperation]:
 
 def _wrapper(node: ast.FunctionDef) -> str:
     """Return a merge module that wraps a function, without its annotations, and calls it."""
-    for argument in ast.walk(node.args):
-        if isinstance(argument, ast.arg):
-            argument.annotation = None
-    call = f"upstream({', '.join(_passed(node.args))})"
+    passed: list[str] = []
+    for one in parameters(node.args):
+        one.node.annotation = None
+        before = one.kind if one.is_starred else f"{one.name}=" if one.kind == "kw" else ""
+        passed.append(f"{before}{one.name}")
     return (
         "from npu_overlays.markers import upstream, wrapped\n\n\n"
         '@wrapped(why="Say here, in one sentence for a user of the wheel, what is different and why.")\n'
-        f"def {node.name}({ast.unparse(node.args)}):\n    return {call}\n"
+        f"def {node.name}({ast.unparse(node.args)}):\n    return upstream({', '.join(passed)})\n"
     )
-
-
-def _passed(arguments: ast.arguments) -> Iterator[str]:
-    """Yield the arguments of a call that passes all parameters on."""
-    for one in (*arguments.posonlyargs, *arguments.args):
-        yield one.arg
-    if arguments.vararg:
-        yield f"*{arguments.vararg.arg}"
-    for one in arguments.kwonlyargs:
-        yield f"{one.arg}={one.arg}"
-    if arguments.kwarg:
-        yield f"**{arguments.kwarg.arg}"
 
 
 def _applies(example: ExampleOperation, content: bytes) -> bool:
