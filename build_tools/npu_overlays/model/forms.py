@@ -31,6 +31,7 @@ _CHANGING = frozenset(
     {"property", "cached_property", "staticmethod", "classmethod", "setter", "getter", "deleter"}
     | {"contextmanager", "asynccontextmanager"}
 )
+_ANNOTATIONS = {ast.arg: "annotation", ast.FunctionDef: "returns", ast.AsyncFunctionDef: "returns"}
 _OWN = "<own>"
 _SHOWN = 60
 
@@ -196,7 +197,7 @@ class _Compared:
 
 
 def _compared(symbol: Symbol, node: ast.stmt) -> _Compared:
-    bare = _Bare().visit(copy.deepcopy(node))
+    bare = _bare(node)
     names, own = tuple(_outer_names(bare)), _own(symbol, bare)
     attributes = frozenset(_own_attributes(bare) if owner_of(symbol.name) else ())
     _rename(bare, own)
@@ -274,36 +275,26 @@ def _outer_root(value: GivenValue, giver: ast.expr | None) -> str:
     return root.id if value.names is None or value.names.is_outer(root) else ""
 
 
-class _Bare(ast.NodeTransformer):
-    """Removes annotations, docstrings and decorators that keep a function's behaviour."""
+def _bare(node: ast.AST) -> Any:  # of the same type, but for assignments that lose their annotation
+    """Return a copy of syntax without annotations, docstrings and decorators that keep a function's behaviour."""
+    if isinstance(node, ast.AnnAssign):
+        plain = ast.Assign(targets=[node.target], value=node.value) if node.value else ast.Pass()
+        node = ast.copy_location(plain, node)
+    made: Any = ast.copy_location(type(node)(), node)  # its other fields are optional
+    for field, value in ast.iter_fields(node):
+        if field != _ANNOTATIONS.get(type(node)):
+            setattr(made, field, _bare_value(value))
+    if isinstance(node, FUNCTIONS):
+        made.decorator_list = [one for one in made.decorator_list if last_name(called(one)) in _CHANGING]
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        made.body = without_docstring(made, made.body) or [ast.copy_location(ast.Pass(), node)]
+    return made
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._function(node)
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._function(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return self._without_docstring(node)
-
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        node.annotation = None
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        self.generic_visit(node)
-        if node.value is None:
-            return ast.copy_location(ast.Pass(), node)
-        return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
-
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        node.returns = None
-        node.decorator_list = [one for one in node.decorator_list if last_name(called(one)) in _CHANGING]
-        return self._without_docstring(node)
-
-    def _without_docstring(self, node: Any) -> ast.AST:
-        node.body = without_docstring(node, node.body) or [ast.copy_location(ast.Pass(), node)]
-        return self.generic_visit(node)
+def _bare_value(value: Any) -> Any:  # of a field: a node, several, or a name
+    if isinstance(value, list):
+        return list(map(_bare_value, value))
+    return _bare(value) if isinstance(value, ast.AST) else value
 
 
 def _outer_names(node: ast.stmt) -> list[str]:
