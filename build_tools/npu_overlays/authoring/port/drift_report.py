@@ -59,7 +59,7 @@ def curves(drift: Drift, patches: LinePatches | None, files: Sequence[str]) -> l
 
     Args:
         drift: of an overlay.
-        patches: where the same changes apply as line patches, or None if that was not asked.
+        patches: the versions on which line patches of the same changes apply; None if they were not tried.
         files: the files of upstream's that the overlay changes.
     """
     found = [
@@ -80,7 +80,7 @@ def curves(drift: Drift, patches: LinePatches | None, files: Sequence[str]) -> l
 
 
 def _curve(name: str, drift: Drift, changes: Sequence[Survival], counts: Callable[[Verdict], bool]) -> Curve:
-    """Return for each commit the share of changes whose verdict counts."""
+    """Return the curve of the changes whose verdict counts."""
     shares: list[float] = []
     for number in range(len(drift.commits)):
         shares.append(share(counts(one.verdicts[number]) for one in changes))
@@ -92,7 +92,7 @@ def _is_absorbed(verdict: Verdict) -> bool:
 
 
 def _shares_of_files(drift: Drift, files: Sequence[str]) -> tuple[float, ...]:
-    """Return for each commit the share of files to which all changes apply."""
+    """Return for each commit the share of files on which all changes apply."""
     shares: list[float] = []
     for number in range(len(drift.commits)):
         broken = {one.path for one in (*drift.operations, *drift.edits) if not one.verdicts[number].applies}
@@ -101,7 +101,7 @@ def _shares_of_files(drift: Drift, files: Sequence[str]) -> tuple[float, ...]:
 
 
 def _shares_of_patches(drift: Drift, files: Sequence[str], patched: frozenset[FileVersion]) -> tuple[float, ...]:
-    """Return for each commit the share of files that take their line patch."""
+    """Return for each commit the share of files on which their line patch applies."""
     shares: list[float] = []
     for state in drift.states:
         shares.append(share((path, state.get(path, "")) in patched for path in files))
@@ -146,7 +146,7 @@ def _percent(value: float) -> str:
 
 
 def curve_rows(listed: Iterable[Curve]) -> list[tuple[str, ...]]:
-    """Return a row for each curve: its name, its mean, on how many commits it is whole, and its end."""
+    """Return a row for each curve: name, mean, number of commits on which everything applies, and last share."""
     rows: list[tuple[str, ...]] = []
     for one in listed:
         rows.append((one.name, _percent(one.mean), f"{one.whole} of {len(one.shares)}", _percent(one.shares[-1])))

@@ -18,7 +18,7 @@ _WRAPPED, _AROUND = 72, 4
 
 
 def port_page(port: Port) -> str:
-    """Return the page of a port; everything on it is shown as text, whatever upstream's files hold."""
+    """Return the page of a port; upstream's text is escaped everywhere on it."""
     fitting = sum(part.verdict.kind == "fits" for part in port.parts)
     state = "It is finished, and locked." if port.is_finished else f"{plural(len(port.open), 'part')} open."
     fit = f"{fitting} of {plural(len(port.parts), 'part')} fit as they stand."
