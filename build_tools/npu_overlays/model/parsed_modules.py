@@ -11,9 +11,9 @@ from npu_overlays.errors import MergeError
 from npu_overlays.model.encodings import as_utf8
 from npu_overlays.model.exports import Surface, surface_of, typing_only
 from npu_overlays.model.module import Module
-from npu_overlays.model.scope_reader import read_scopes
+from npu_overlays.model.parsed_text import ParsedText, parsed_text
 from npu_overlays.model.scopes import Scopes
-from npu_overlays.model.syntax import line_starts, nodes_of, syntax_tree
+from npu_overlays.model.syntax import line_starts, syntax_tree
 
 T = TypeVar("T")
 
@@ -21,7 +21,6 @@ T = TypeVar("T")
 # begins with one of a few characters is found in a fifth of the time, so a line end is put in front of the first line.
 _BEGINNING = re.compile(rb"[\r\n;](?:(?<=;)[ \t\f\\\r\n]*|\f*)(?:from|import)\b")
 _LINE_END = re.compile(rb"\r\n?|\n|\Z")
-_EMPTY = ast.Module(body=[], type_ignores=[])
 
 
 class ParsedModules:
@@ -33,7 +32,7 @@ class ParsedModules:
     def forget(self) -> None:
         """Forget all modules."""
         self._modules: dict[bytes, Module | None] = {}
-        self._trees: dict[bytes, ast.Module | None] = {}
+        self._texts: dict[bytes, ParsedText | None] = {}
         self._surfaces: dict[bytes, Surface] = {}
         self._imports: dict[bytes, list[ast.Import | ast.ImportFrom]] = {}
         self._typing_only: dict[bytes, set[ast.stmt]] = {}
@@ -47,17 +46,22 @@ class ParsedModules:
                 self._modules[content] = None
         return self._modules[content]
 
+    def text(self, content: bytes) -> ParsedText | None:
+        """Return the syntax of a module, also if its bytes are not what it declares; None if Python cannot parse it."""
+        module = self.module(content)
+        if module is None and content not in self._texts:
+            self._texts[content] = _tried(parsed_text, content)
+        return module.parsed if module else self._texts[content]
+
     def tree(self, content: bytes) -> ast.Module | None:
         """Return the syntax tree of a module; None if this Python cannot parse it."""
-        module = self.module(content)
-        if module is None and content not in self._trees:
-            self._trees[content] = _tried(syntax_tree, content)
-        return module.tree if module else self._trees[content]
+        text = self.text(content)
+        return text.tree if text else None
 
     def nodes(self, content: bytes) -> list[ast.AST]:
         """Return all syntax nodes of a module; nothing if this Python cannot parse it."""
-        module, tree = self.module(content), self.tree(content)
-        return module.nodes if module else nodes_of(tree) if tree else []
+        text = self.text(content)
+        return text.nodes if text else []
 
     def never_run(self, module: Module) -> set[ast.stmt]:
         """Return the statements of a module and its classes that only type checkers see."""
@@ -84,14 +88,15 @@ class ParsedModules:
     def surface(self, content: bytes) -> Surface:
         """Return a module's exports; nothing is certain if this Python cannot parse it."""
         if content not in self._surfaces:
-            tree = self.tree(content)
-            known = surface_of(tree, self.scopes(content), content) if tree else Surface(dynamic=True)
+            text = self.text(content)
+            known = surface_of(text.tree, text.scopes, content) if text else Surface(dynamic=True)
             self._surfaces[content] = known
         return self._surfaces[content]
 
     def scopes(self, content: bytes) -> Scopes:
         """Return the scopes of a module; none if this Python cannot parse it."""
-        return read_scopes(self.tree(content) or _EMPTY)
+        text = self.text(content)
+        return text.scopes if text else Scopes()
 
 
 def _tried(read: Callable[[bytes], T], content: bytes) -> T | None:

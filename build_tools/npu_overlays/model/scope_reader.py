@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from npu_overlays.model.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
@@ -13,12 +12,10 @@ from npu_overlays.model.syntax import INNER_FIELDS, is_name
 
 # Strings in their brackets are values, not annotations.
 _LITERAL = ("Literal", "Annotated")
-_KEPT = 128
 
 
-@lru_cache(maxsize=_KEPT)
 def read_scopes(tree: ast.Module) -> Scopes:
-    """Return the scopes of a module, read once for all stages; callers must not change them."""
+    """Return the scopes of a module."""
     scopes = Scopes()
     _Reader(scopes).read(tree)
     return scopes

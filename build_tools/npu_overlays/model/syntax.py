@@ -1,21 +1,15 @@
-"""Syntax: a module's bytes → its syntax tree, shared by all stages; a node → its parts."""
+"""Syntax: a module's bytes → its syntax tree; a node → its parts."""
 
 from __future__ import annotations
 
 import ast
 import warnings
 from collections.abc import Iterable
-from functools import lru_cache
 from itertools import accumulate
 from typing import TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
 
-# The modules of an overlay, before and after merging; a stage that reads more parses some of them again.
-_KEPT = 256
-# What an operation says is short, asked about several times, and one module can have a thousand.
-_SHORT = 2_000
-_SHORT_KEPT = 4096
 # Fields that hold no node in any type of node, or a node without content: contexts, operators.
 _PLAIN = frozenset(
     {"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "level", "module", "op", "ops"}
@@ -24,24 +18,16 @@ _PLAIN = frozenset(
 
 
 def syntax_tree(content: bytes) -> ast.Module:
-    """Return the syntax tree of a module in UTF-8, its declared encoding ignored; callers must not change it.
+    """Return the syntax tree of a module in UTF-8, its declared encoding ignored.
 
     Raises:
         SyntaxError: this Python cannot parse it.
         ValueError: likewise.
         RecursionError: it is nested too deeply.
     """
-    return _short(content) if len(content) <= _SHORT else _module(content)
-
-
-def _tree(content: bytes) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # upstream's invalid escape sequences are upstream's business
         return ast.parse(content.decode())
-
-
-_module = lru_cache(maxsize=_KEPT)(_tree)
-_short = lru_cache(maxsize=_SHORT_KEPT)(_tree)
 
 
 def line_starts(lines: Iterable[bytes]) -> list[int]:
