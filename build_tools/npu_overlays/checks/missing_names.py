@@ -35,11 +35,11 @@ def report_missing_names(context: CheckContext, report: ProblemReport) -> None:
 
 def _needs(context: CheckContext, path: str, content: bytes) -> Iterator[Reference]:
     """Yield what a module needs of the shipped ones, names in ``__all__`` and lazy exports included."""
-    nodes, name = context.parsed.nodes(content), context.name(path)
+    text, name = context.parsed.text(content), context.name(path)
     modules = context.after.modules
-    if not nodes or not name:
+    if not text or not name:
         return
-    yield from references(nodes, name, modules)
+    yield from references(text, name, modules)
     if b"__all__" in content:
         listed = context.parsed.surface(content).listed or {}
         for one, node in listed.items():

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from npu_overlays.model.exports import typing_block, unevaluated
+from npu_overlays.model.parsed_text import ParsedText
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbols import Imported
 from npu_overlays.model.syntax import last_name, nodes_of
@@ -37,17 +38,17 @@ class Reference:
         return modules.offers(self.module, self.name) if self.name and self.module else modules.exists(self.module)
 
 
-def references(nodes: Sequence[ast.AST], module: str, modules: ShippedModules) -> Iterator[Reference]:
+def references(text: ParsedText, module: str, modules: ShippedModules) -> Iterator[Reference]:
     """Yield what a module needs of the shipped packages, except in code that expects its absence.
 
     Args:
-        nodes: its whole syntax.
+        text: it, parsed.
         module: its dotted name.
         modules: those of the tree it is part of.
     """
-    imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    nodes = text.nodes
     needed: list[Reference] = []
-    for node in imports:
+    for node in text.imports:
         named = [_needed(one, node) for one in modules.imported(module, node)]
         needed += [one for one in named if modules.owns(one.module) or not one.module]
     if not needed:
@@ -58,7 +59,7 @@ def references(nodes: Sequence[ast.AST], module: str, modules: ShippedModules) -
     for one in needed:
         if one.node not in guarded:
             yield one
-    known = modules.sole_imports(module, nodes, guarded, lambda one: _is_module(one, modules))
+    known = modules.sole_imports(module, text, guarded, lambda one: _is_module(one, modules))
     found = list(_attributes(nodes, guarded, {name: one.full for name, one in known.items()}, modules))
     never = unevaluated(nodes) if found else set()
     for one in found:

@@ -13,6 +13,7 @@ from collections.abc import Container, Sequence
 from packaging.utils import canonicalize_name
 
 from npu_overlays.model import Model
+from npu_overlays.model.imports import all_imported
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.syntax import call_arguments, text_of
 from npu_overlays.overlay.project import Overlay
@@ -53,9 +54,8 @@ def _reads_own_metadata(modules: ShippedModules, path: str, project: str) -> boo
     nodes = modules.parsed.nodes(content) if mentioned else []
     name = modules.name(path)
     imported: dict[str, str] = {}
-    for node in nodes:
-        for one in modules.imported(name, node):
-            imported[one.local] = one.full
+    for one in all_imported(nodes, name, package=modules.is_package(name)):
+        imported[one.local] = one.full
     texts = _texts(nodes, name, package=modules.is_package(name))
     distributions: set[ast.AST] = set()
     for call in nodes:

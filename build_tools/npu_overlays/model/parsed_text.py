@@ -33,6 +33,11 @@ class ParsedText:
         return nodes_of(self.tree)
 
     @cached_property
+    def imports(self) -> list[ast.Import | ast.ImportFrom]:
+        """Its imports, in functions too."""
+        return [node for node in self.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+
+    @cached_property
     def scopes(self) -> Scopes:
         """The bindings and reads of every name."""
         return read_scopes(self.tree)

@@ -243,7 +243,7 @@ class Resolver:
             found: dict[str, list[Imported]] = {}
             own = self.modules.name(path)
             if module := self.modules.module(path):
-                for one in all_imported(module.nodes, own, package=self.modules.is_package(own)):
+                for one in all_imported(module.parsed.imports, own, package=self.modules.is_package(own)):
                     found.setdefault(one.local, []).append(one)
             self._imports[path] = found
         return self._imports[path]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from copy import copy
 from functools import cache, cached_property
 
 from npu_overlays.model.exports import Surface
-from npu_overlays.model.imports import absolute, bound_otherwise, imported
+from npu_overlays.model.imports import absolute, imported
 from npu_overlays.model.module import Module
 from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.model.parsed_text import ParsedText
 from npu_overlays.model.symbols import Imported
 
 EXTENSIONS = (".so", ".pyd")
@@ -115,27 +116,25 @@ class ShippedModules:
         return imported(node, module, package=self.is_package(module))
 
     def sole_imports(
-        self, module: str, nodes: Sequence[ast.AST], unsure: Container[ast.AST], is_wanted: Callable[[Imported], bool]
+        self, module: str, text: ParsedText, unsure: Container[ast.AST], is_wanted: Callable[[Imported], bool]
     ) -> dict[str, Imported]:
         """Return a module's imports by local name, for names that nothing else in it may bind.
 
         Args:
             module: its dotted name.
-            nodes: all of its syntax.
+            text: it, parsed.
             unsure: nodes that may not run.
             is_wanted: returns whether an import is of interest; names that another import binds too are left out.
         """
         found: dict[str, Imported] = {}
         doubtful: set[str] = set()
-        for node in nodes:
-            if not isinstance(node, (ast.Import, ast.ImportFrom)):
-                continue
+        for node in text.imports:
             for one in self.imported(module, node):
                 known = found.setdefault(one.local, one)
                 if node in unsure or known.full != one.full or not is_wanted(one):
                     doubtful.add(one.local)
         if found.keys() > doubtful:  # reading every binding is slow
-            doubtful |= bound_otherwise(nodes)
+            doubtful |= text.scopes.bound_otherwise
         return {name: one for name, one in found.items() if name not in doubtful}
 
     def inner_module(self, module: str, name: str) -> str:
