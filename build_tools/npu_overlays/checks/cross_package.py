@@ -13,7 +13,7 @@ from itertools import permutations
 
 from npu_overlays.checks.attribution import Attribution, Culprit, ProblemReport, culprit_of
 from npu_overlays.checks.package_needs import PackageNeed, package_needs
-from npu_overlays.checks.references import nearest
+from npu_overlays.checks.references import nearest_name
 from npu_overlays.errors import Problem, by_cause
 from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of_files
@@ -213,5 +213,5 @@ class _Pair:
         modules = self.after.modules
         known = modules.surface(need.module).bound if need.names else modules.paths
         wanted = need.names[-1] if need.names else need.module
-        hint = "" if need.keyword else nearest(wanted, known)
+        hint = "" if need.keyword else nearest_name(wanted, known)
         return hint or "correct it, or have it there"

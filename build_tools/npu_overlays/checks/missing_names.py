@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
-from npu_overlays.checks.references import Reference, any_word, nearest, references
+from npu_overlays.checks.references import Reference, any_word, nearest_name, references
 from npu_overlays.errors import listing
 from npu_overlays.merge.authorship import line_at
 from npu_overlays.model.lazy_exports import entries, has, looks_lazy, may_hand_on
@@ -67,12 +67,12 @@ def _complaint(modules: ShippedModules, reference: Reference) -> tuple[str, str]
         return f"`{reference.text}` leads out of the package", "count its dots"
     if not modules.exists(module):
         what = f"`{reference.text}`: no module {module} is shipped"
-        return what, nearest(module, modules.paths) or "correct the import, or add the module under tree/"
+        return what, nearest_name(module, modules.paths) or "correct the import, or add the module under tree/"
     surface = modules.surface(module)
     what = f"`{reference.text}`: {module} has no `{name}`"
     if name in surface.typing_only:
         return f"{what} at run time, only under `if TYPE_CHECKING:`", "import it from where it is defined"
-    return what, nearest(name, surface.bound) or "correct the name, or define it there"
+    return what, nearest_name(name, surface.bound) or "correct the name, or define it there"
 
 
 def report_lost_names(context: CheckContext, report: ProblemReport) -> None:

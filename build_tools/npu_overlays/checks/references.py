@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from npu_overlays.errors import nearest
 from npu_overlays.model.exports import typing_block, unevaluated
 from npu_overlays.model.parsed_text import ParsedText
 from npu_overlays.model.shipped_modules import ShippedModules
@@ -66,10 +66,10 @@ def references(text: ParsedText, module: str, modules: ShippedModules) -> Iterat
         yield dataclasses.replace(one, runs=one.node not in never)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the name that is most similar to a missing one, for a hint, or an empty text."""
-    close = difflib.get_close_matches(name, [*known], n=1)
-    return f"nearest: `{close[0]}`" if close else ""
+def nearest_name(name: str, known: Iterable[str]) -> str:
+    """Return the name that is most similar to a missing one, as a fix, or an empty text."""
+    close = nearest(name, known)
+    return f"nearest: `{close}`" if close else ""
 
 
 def any_word(words: Iterable[str]) -> re.Pattern[bytes]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
-from npu_overlays.errors import MergeError, Problem
+from npu_overlays.errors import MergeError, Problem, nearest
 from npu_overlays.model.definitions import Definition, FunctionNode, branches_of, first_line
 from npu_overlays.model.encodings import as_declared, as_utf8, encoding_of
 from npu_overlays.model.parsed_text import ParsedText, parsed_text
@@ -216,8 +215,8 @@ class Module:
 
     def nearest(self, name: str) -> str:
         """Return the defined name that is most similar to `name`, or an empty text."""
-        if close := difflib.get_close_matches(name, self.definitions, n=1, cutoff=0.6):
-            return close[0]
+        if close := nearest(name, self.definitions):
+            return close
         leaf = name.rpartition(".")[2]
         return next((known for known in self.definitions if known.rpartition(".")[2] == leaf), "")
 

@@ -30,10 +30,6 @@ class Model:
         self.modules = modules
         self.absent = absent
 
-    def with_module(self, path: str, content: bytes) -> Model:
-        """Return the model of the same tree with new content for one module."""
-        return Model(self.modules.with_module(path, content), self.absent)
-
     def forget(self) -> None:
         """Clear the caches, which take much memory; later calls compute their answers again."""
         self.__dict__.pop("resolver", None)
