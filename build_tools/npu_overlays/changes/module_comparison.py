@@ -11,7 +11,6 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from npu_overlays.changes.equivalence import bases, decorators, meaning, order, owners, statements
-from npu_overlays.errors import MergeError
 from npu_overlays.model.definitions import Definition, SymbolKind
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import owner_of, symbols_of
@@ -58,16 +57,6 @@ class ChangedClass:
     def as_a_whole(self) -> SymbolChange:
         """Return the change of the class itself."""
         return SymbolChange(action=self.action, kind="class", symbol=self.name, line=self.line)
-
-
-def parsed(path: str, content: bytes | None) -> Module | None:
-    """Return a Python module; None for no file, for another file, and for one that Python cannot parse."""
-    if content is None or not path.endswith(".py"):
-        return None
-    try:
-        return Module(path, content)
-    except MergeError:
-        return None
 
 
 def compare_modules(

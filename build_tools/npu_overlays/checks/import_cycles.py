@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
+from npu_overlays.model.scopes import Scopes
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbols import Imported
 
@@ -69,8 +70,8 @@ class _Interpreter:
 
     def _lacks(self, module: str, name: str) -> bool:
         """Return whether a module that waits for an import has certainly not bound a name yet."""
-        content = self.modules.read(self.modules.paths[module])
-        scopes, line = self.modules.parsed.scopes(content), self.lines[module]
+        text, line = self.modules.text(self.modules.paths[module]), self.lines[module]
+        scopes = text.scopes if text else Scopes()
         bound = any(one.line < line for one in scopes.bound(name)) or any(star.line < line for star in scopes.stars)
         return name != "*" and not bound and not self.modules.surface(module).dynamic
 
@@ -92,7 +93,7 @@ def report_import_cycles(context: CheckContext, report: ProblemReport) -> None:
         path, node = own
         place = f"{failure.path}:{failure.node.lineno} needs `{failure.name}` of {failure.module} before it is there"
         what = f"`{ast.unparse(node)}` in {path} leads in a circle where {entry} is imported first: {place}"
-        offset = context.parsed.offset(context.after.modules.read(path), node)
+        offset = context.after.modules.offset(path, node)
         names = [f"import {alias.name}" for alias in node.names]
         report.add(context.attribution.author(path, offset, node.lineno, names), what, _FIX)
 
@@ -104,8 +105,8 @@ def _entries(context: CheckContext) -> list[str]:
         name = context.name(module.path)
         if not name:
             continue
-        for node in _imports(context.after.modules, module.path):
-            if context.attribution.wrote(module.path, context.parsed.offset(module.after, node)):
+        for node in context.after.modules.imports(module.path):
+            if context.attribution.wrote(module.path, context.after.modules.offset(module.path, node)):
                 targets = _targets(context.after.modules, name, node)
                 found |= dict.fromkeys([name, *targets] if targets else [])
     return list(found)
@@ -125,8 +126,8 @@ def _own_import(context: CheckContext, interpreter: _Interpreter) -> tuple[str, 
     waiting = {name: line for name, line in interpreter.lines.items() if line}
     for name, line in waiting.items():
         path = context.after.modules.paths[name]
-        for node in _imports(context.after.modules, path):
-            offset = context.parsed.offset(context.after.modules.read(path), node)
+        for node in context.after.modules.imports(path):
+            offset = context.after.modules.offset(path, node)
             if node.lineno == line and context.attribution.wrote(path, offset):
                 return path, node
     return None
@@ -134,8 +135,4 @@ def _own_import(context: CheckContext, interpreter: _Interpreter) -> tuple[str, 
 
 def _bound(modules: ShippedModules, path: str) -> list[tuple[_Import, list[Imported]]]:
     """Return a module's unconditional imports, each with the names that it binds."""
-    return [(node, list(modules.imported(modules.name(path), node))) for node in _imports(modules, path)]
-
-
-def _imports(modules: ShippedModules, path: str) -> list[_Import]:
-    return modules.parsed.imports(modules.read(path))
+    return [(node, list(modules.imported(modules.name(path), node))) for node in modules.imports(path)]

@@ -13,7 +13,6 @@ from collections.abc import Container, Sequence
 from packaging.utils import canonicalize_name
 
 from npu_overlays.model import Model
-from npu_overlays.model.imports import all_imported
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.syntax import call_arguments, text_of
 from npu_overlays.overlay.project import Overlay
@@ -50,12 +49,16 @@ def own_metadata_notices(overlay: Overlay, model: Model) -> list[str]:
 
 def _reads_own_metadata(modules: ShippedModules, path: str, project: str) -> bool:
     content = modules.read(path)
-    mentioned = b"importlib" in content and b"metadata" in content and _MENTIONED.search(content)
-    nodes = modules.parsed.nodes(content) if mentioned else []
-    name = modules.name(path)
+    if b"importlib" not in content or b"metadata" not in content or not _MENTIONED.search(content):
+        return False
+    module = modules.module(path)
+    if module is None:
+        return False
+    name, nodes = modules.name(path), module.nodes
     imported: dict[str, str] = {}
-    for one in all_imported(nodes, name, package=modules.is_package(name)):
-        imported[one.local] = one.full
+    for node in module.parsed.imports:
+        for one in modules.imported(name, node):
+            imported[one.local] = one.full
     texts = _texts(nodes, name, package=modules.is_package(name))
     distributions: set[ast.AST] = set()
     for call in nodes:

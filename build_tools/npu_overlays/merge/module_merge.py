@@ -83,7 +83,6 @@ def merged_module(  # noqa: PLR0913  # the module, what is done to it and what i
         raise MergeError(dict.fromkeys(problems))
     merged = _merge(module, imports, changes, model)
     made = as_declared(merged.content, content)
-    model.modules.parsed.module(made)  # which keeps the text for the stages after this
     declared = tuple(_declarations(module, merged, operations, model.classes))
     return MergedModule(content=made, declared=declared, authorship=merged.authorship)
 

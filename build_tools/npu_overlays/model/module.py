@@ -221,6 +221,16 @@ class Module:
         return next((known for known in self.definitions if known.rpartition(".")[2] == leaf), "")
 
 
+def parsed_module(path: str, content: bytes | None) -> Module | None:
+    """Return a Python module; None for no file, for another file, and for one that this Python cannot parse."""
+    if content is None or not path.endswith(".py"):
+        return None
+    try:
+        return Module(path, content)
+    except MergeError:
+        return None
+
+
 def _position(node: ast.stmt) -> tuple[int, int]:
     return node.lineno, node.col_offset
 

@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 from weakref import WeakValueDictionary
 
 from npu_overlays.model.definitions import Definition, definitions_of
+from npu_overlays.model.exports import Surface, surface_of, typing_only
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Scopes
 from npu_overlays.model.syntax import nodes_of, syntax_tree
@@ -25,6 +26,7 @@ class ParsedText:
     """
 
     def __init__(self, content: bytes) -> None:
+        self.content = content
         self.tree = syntax_tree(content)
 
     @cached_property
@@ -41,6 +43,16 @@ class ParsedText:
     def scopes(self) -> Scopes:
         """The bindings and reads of every name."""
         return read_scopes(self.tree)
+
+    @cached_property
+    def surface(self) -> Surface:
+        """The names that other modules can import from it."""
+        return surface_of(self.tree, self.scopes, self.content)
+
+    @cached_property
+    def typing_only(self) -> frozenset[ast.stmt]:
+        """The statements of a module and its classes that only type checkers see."""
+        return frozenset(typing_only(self.tree.body) if b"TYPE_CHECKING" in self.content else ())
 
     @cached_property
     def definitions(self) -> dict[str, list[Definition]]:
