@@ -50,11 +50,17 @@ class CheckContext:
         texts = self.before.modules.texts.items()
         return frozenset(path for path, content in texts if may_import_all(content))
 
+    @property
+    def changed_modules(self) -> Iterator[str]:
+        """The paths of upstream's modules that have other text in the patched tree."""
+        for one in self.modules:
+            if one.before is not None:
+                yield one.path
+
     def changed_classes(self) -> Iterator[Symbol]:
         """Yield the classes of changed upstream modules, as they are in the patched tree."""
-        for path in sorted(self.tree.changed):
-            if self.tree.before(path) is not None and path.endswith(".py"):
-                yield from self.after.classes.classes(path)
+        for path in self.changed_modules:
+            yield from self.after.classes.classes(path)
 
     def sets_elsewhere(self, name: str) -> bool:
         """Return whether a shipped module sets an attribute of this name on something other than ``self``."""

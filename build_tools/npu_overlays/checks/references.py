@@ -17,6 +17,8 @@ from npu_overlays.model.syntax import last_name, nodes_of
 
 # Code that catches one of these expects that the module or the name may be missing.
 _EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
+# What can guard: to ask all the other nodes of a module is slow.
+_GUARDS = (ast.Try, ast.With, ast.AsyncWith, ast.If, ast.IfExp, ast.BoolOp)
 _SUPPRESSING = frozenset({"suppress", "raises"})
 _ASKING = frozenset({"hasattr", "getattr", "find_spec"})
 
@@ -55,7 +57,8 @@ def references(text: ParsedText, module: str, modules: ShippedModules) -> Iterat
         return
     guarded: set[ast.AST] = set()
     for outer in nodes:
-        guarded.update(*map(nodes_of, guarded_parts(outer)))
+        if isinstance(outer, _GUARDS):
+            guarded.update(*map(nodes_of, guarded_parts(outer)))
     for one in needed:
         if one.node not in guarded:
             yield one

@@ -19,10 +19,7 @@ def report_shadowed_names(context: CheckContext, report: ProblemReport) -> None:
     another module's name.
     """
     starred: dict[str, frozenset[str]] = {}
-    for path in sorted(context.tree.changed):
-        before, after = context.tree.before(path), context.tree.after(path)
-        if not context.name(path) or not path.endswith(".py") or before is None or after is None:
-            continue
+    for path in filter(context.name, context.changed_modules):
         old, new = context.before.modules.exports(path), context.after.modules.exports(path)
         for name in sorted(new.bound - old.bound):
             for what in _hidden_by(context, path, name):

@@ -13,7 +13,7 @@ from npu_overlays.model.definitions import Definition, FunctionNode, branches_of
 from npu_overlays.model.encodings import as_declared, as_utf8, encoding_of
 from npu_overlays.model.parsed_text import ParsedText, parsed_text
 from npu_overlays.model.scopes import Binding, Scopes
-from npu_overlays.model.syntax import line_starts
+from npu_overlays.model.syntax import line_starts, statement_lists
 from npu_overlays.model.tokens import tokens
 
 _BY_PATCH = "change this file by a patch under patches/"
@@ -143,8 +143,8 @@ class Module:
                 return owner, statements, number
             # Of the lists that begin in front of it, the last.
             inner: list[tuple[tuple[int, int], ast.AST, list[ast.stmt]]] = []
-            for one, body in _bodies(statements[number]):
-                if body and _position(body[0]) <= _position(node):
+            for _, one, body in statement_lists(statements[number]):
+                if _position(body[0]) <= _position(node):
                     inner.append((_position(body[0]), one, body))
             _, owner, statements = max(inner, key=lambda place: place[0])
 
@@ -233,15 +233,6 @@ def parsed_module(path: str, content: bytes | None) -> Module | None:
 
 def _position(node: ast.stmt) -> tuple[int, int]:
     return node.lineno, node.col_offset
-
-
-def _bodies(node: ast.stmt) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
-    """Yield every list of statements directly inside a statement, and its owner."""
-    for owner in (node, *getattr(node, "handlers", []), *getattr(node, "cases", [])):
-        for field in ("body", "orelse", "finalbody"):
-            statements = getattr(owner, field, None)
-            if isinstance(statements, list):
-                yield owner, statements
 
 
 def _parse(path: str, content: bytes, text: bytes) -> ParsedText:

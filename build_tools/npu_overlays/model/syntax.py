@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import TypeVar
 
@@ -69,6 +69,15 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def statement_lists(node: ast.AST) -> Iterator[tuple[str, ast.AST, list[ast.stmt]]]:
+    """Yield the lists of statements directly in a node, each with its field and owner (node, handler or case)."""
+    for owner in (node, *getattr(node, "handlers", []), *getattr(node, "cases", [])):
+        for field in ("body", "orelse", "finalbody"):
+            statements = getattr(owner, field, None)
+            if isinstance(statements, list) and statements:
+                yield field, owner, statements
+
+
 def all_of(tree: ast.AST, kind: type[Node] | tuple[type[Node], ...]) -> list[Node]:
     """Return a node and those below it that are of one or several types."""
     return [node for node in nodes_of(tree) if isinstance(node, kind)]
@@ -82,6 +91,11 @@ def is_name(node: ast.AST | None, name: str) -> bool:
 def called(node: ast.expr) -> ast.expr:
     """Return the callee: `cache` for ``@cache(maxsize=1)``; any other node unchanged."""
     return node.func if isinstance(node, ast.Call) else node
+
+
+def decorator_names(node: ast.AST) -> set[str]:
+    """Return the last name of each decorator of a node: `setter` for ``@value.setter``, `cache` for ``@cache()``."""
+    return {last_name(called(one)) for one in getattr(node, "decorator_list", [])}
 
 
 def call_arguments(call: ast.Call) -> list[ast.expr]:

@@ -21,10 +21,9 @@ from npu_overlays.authoring.refresh.statement_effects import (
     names_read,
     touched,
 )
-from npu_overlays.merge.import_merge import imported_names
 from npu_overlays.model.definitions import stored_names
 from npu_overlays.model.module import Module
-from npu_overlays.overlay.operations import ImportedName
+from npu_overlays.overlay.operations import ImportedName, imported_names
 from npu_overlays.sources.tree import PatchedTree
 
 _BUILTIN = frozenset(dir(builtins))
