@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
@@ -53,6 +54,12 @@ class Console:
     def line(self, text: str = "", *, style: str = "") -> None:
         """Print one line of a result."""
         self._result(lambda: self._out.print(Text(readable(text), style=style)))
+
+    def paragraph(self, text: str, *, indent: int, width: int) -> None:
+        """Print a text of several lines, broken at spaces."""
+        margin = " " * indent
+        for line in textwrap.wrap(text, width, initial_indent=margin, subsequent_indent=margin):
+            self.line(line)
 
     def notice(self, text: str) -> None:
         """Print something worth knowing, apart from the result."""
