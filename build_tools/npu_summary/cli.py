@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 DOCTORS = ("--doctor", "--audit", "--ray")
 _EXAMPLES = """\
 examples:
-  python -m {package}                         the summary of every patched distribution
-  python -m {package} --why                   the same, with the reason below each change
-  python -m {package} --all                   the same, with every import
+  python -m {package}                       the summary of every patched distribution
+  python -m {package} --why                 the same, with the reason below each change
+  python -m {package} --all                 the same, with every import
   python -m {package} --distribution {distribution}
   python -m {package} --format json | python -m json.tool
-  python -m {package} --diff > shipped.diff   the difference between upstream and the wheels
-  python -m {package} --html page.html        everything on one page for a browser
+  python -m {package} --diff > npu.diff     the difference between upstream and the wheels
+  python -m {package} --html page.html      everything on one page for a browser
   python -m {package} --version
-  python -m {package} --verify                is everything as it was built? prints each repair
-  python -m {package} --explain train.log     which frames of a log's tracebacks are changed code, and why
+  python -m {package} --verify              is everything as built? prints each repair
+  python -m {package} --explain train.log   mark changed code in a log's tracebacks
 {doctor}
 exit codes:
   0  printed; with --verify: intact
-  1  no patched wheel is installed, the named one is not, or a file cannot be read (see standard error);
+  1  no patched wheel is installed, the named one is not, or a file cannot be read;
      with --verify: not intact
   2  the command line is wrong; with --verify: no verdict
 
-The YAML has the schema of patch_summary.yaml. The JSON has a schema of its own, and names its version.
+The YAML has the schema of patch_summary.yaml, the JSON one of its own, with a version.
 From Python: `import {package}; {package}.text()` returns the text summary.
 """
 _DOCTOR = """
 with npu-doctor, which is {state}:
-  python -m {package} --verify --ray          --verify on every node of the running Ray cluster
-  python -m {package} --audit                 has anything replaced patched code at run time?
-  python -m {package} --doctor                do versions, environment and devices fit?
-  python -m {package} --doctor --help         its options; --audit and --ray have help, too
+  python -m {package} --verify --ray        --verify on every node of the running Ray cluster
+  python -m {package} --audit               has anything replaced patched code at run time?
+  python -m {package} --doctor              do versions and devices fit?
+  python -m {package} --doctor --help       its options; --audit and --ray have help, too
 """
 
 

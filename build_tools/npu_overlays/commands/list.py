@@ -17,6 +17,10 @@ from npu_overlays.overlay.stacks import Stacks, load_stacks
 _DESCRIPTION = """\
 List the overlays, their pins, and the stacks they belong to. Every other
 command takes the names in the first column.
+
+examples:
+  npu-overlays list
+  npu-overlays list --json
 """
 _HEADINGS = ("overlay", "upstream", "tag", "revision", "layers", "stack")
 

@@ -19,9 +19,9 @@ files of yours, .jsonl, .json or .parquet, with rows as on the hub: one has the
 word train in its name, the other test.
 
 examples:
-  npu-recipes data smoke-grpo                             needs no hub
+  npu-recipes data gsm8k --source gsm8k/ --output ~/data/gsm8k
   npu-recipes data gsm8k --output ~/data/gsm8k
-  npu-recipes data gsm8k --source gsm8k/ --output DIR
+  npu-recipes data smoke-grpo                                  needs no hub
 """
 
 

@@ -29,7 +29,7 @@ Write --jemalloc=FILE and --deterministic=SEED with the sign. Without a value,
 write them at the end.
 
 examples:
-  npu-recipes run grpo-qwen3-8b --dry-run             only prints the command and this machine's state
+  npu-recipes run grpo-qwen3-8b --dry-run             prints the command and runs nothing
   npu-recipes run smoke-grpo                          any CPU, four minutes
   npu-recipes run smoke-grpo trainer.total_training_steps=60   continues from step 40
   npu-recipes run grpo-qwen3-8b --model /models/Qwen3-8B --data ~/data/gsm8k

@@ -41,7 +41,7 @@ MEANINGS: dict[Kind, str] = {
     "signature changed": "upstream's parameters, decorators or kind are others now",
     "renamed": "the same definition stands in the same file under another name",
     "moved": "the same definition stands in another file, class or function",
-    "already gone": "it deletes what is not there any more, or changes an import or a statement that is not",
+    "already gone": "it deletes what is gone, or changes an import or a statement that is gone",
     "other value": "it deletes an assignment whose value changed",
     "absorbed": "upstream seems to do it itself now",
     "left": "the package it is in left the repository",
