@@ -89,7 +89,7 @@ def load(more: Iterable[str] = ()) -> Knowledge:
         more: JSON files with ``tables``, ``ranges`` and ``stacks`` of the same shape; theirs are asked first.
 
     Raises:
-        DataError: files cannot be read or do not have the shape, with all that is wrong with them.
+        DataError: files cannot be read or do not have the shape; it lists every mistake.
     """
     own = [FOLDER / _TABLES / name for name in ("compatibility.json", "symptoms.json")]
     mistakes: list[Mistake] = []

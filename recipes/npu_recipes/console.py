@@ -20,7 +20,7 @@ from npu_recipes.errors import Problem, RecipeError
 class _Plain(RichConsole):
     """A console that leaves a reader who has gone to its caller; rich would end the process with 1.
 
-    It prints lines as wide as they are, whatever COLUMNS and LINES say: at a width of 0 rich would print nothing.
+    It prints lines whole and ignores COLUMNS and LINES: at a width of 0 rich would print nothing.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:

@@ -85,7 +85,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _checked(options: Options) -> tuple[list[Limit], Bounds]:
-    """Return the limits and the steps that count; raises `RecipeError` with all that is wrong in the options."""
+    """Return the limits and the steps that count; raises `RecipeError` with every mistake in the options."""
     problems: list[Problem] = []
     if options.more:
         fix = "put a pattern into quotes, and commas between several seeds: 'gpu-*.log' npu-1.log,npu-2.log"

@@ -64,7 +64,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _checked(options: Options) -> tuple[Wanted, Path]:
-    """Return what to record and the file for it; raises `RecipeError` with all that is wrong in the options."""
+    """Return what to record and the file for it; raises `RecipeError` with every mistake in the options."""
     wanted = Wanted(calls=options.calls, skip=options.skip, only=options.only, elements=options.elements)
     problems = list(problems_of(wanted, lambda name, value: f"--{name} {value}"))
     if options.program == ["-m"]:
