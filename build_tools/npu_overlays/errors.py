@@ -6,6 +6,7 @@ errors has its own exit code, documented in ``npu-overlays --help``.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -46,6 +47,12 @@ def listing(items: Iterable[str], limit: int = 10) -> str:
     everything = list(items)
     shown = ", ".join(everything[:limit])
     return shown if len(everything) <= limit else f"{shown}, … ({len(everything)} in all)"
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the known name that is most similar to another, for a hint; empty if none is similar enough."""
+    close = difflib.get_close_matches(name, [*known], n=1, cutoff=cutoff)
+    return close[0] if close else ""
 
 
 class OverlayError(Exception):

@@ -36,7 +36,7 @@ one that has the same version and other bytes.
 
 examples:
   npu-overlays build                        the default stack, into wheels/
-  npu-overlays build verl@d62da49 --out /tmp/w
+  npu-overlays build verl@d62da49 --out dist
   npu-overlays build verl@796871d --upstream verl=~/src/verl
   npu-overlays build --all --jobs 4         every overlay, and a table at the end
 """

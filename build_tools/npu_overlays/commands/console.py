@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 import threading
 import time
 import unicodedata
@@ -115,6 +116,11 @@ class Lines:
                     self._changed.wait(due - now)
 
 
+# Columns of a screen, and the fewest that text is broken to.
+_WIDTH = 100
+_NARROWEST = 30
+
+
 class _Plain(RichConsole):
     """A console that leaves a reader who has gone to its caller; rich would end the process with 1.
 
@@ -196,13 +202,23 @@ class Console:
         """Print a result as JSON."""
         self.raw(_json(value))
 
+    def paragraph(self, text: str, *, indent: int, style: str = "") -> None:
+        """Print a sentence of a result on lines that fit a screen; words stay whole."""
+        margin = " " * indent
+        for line in _wrapped(" ".join(text.split()), _WIDTH - indent):
+            self.line(f"{margin}{line}", style=style)
+
     def table(self, headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-        """Print a table without borders, as wide as its content: a name cut short could not be copied."""
+        """Print a table without borders; names stay whole, and a list in the last column goes on several lines."""
         lines = [tuple(headings), *(tuple(map(readable, row)) for row in rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        for number, cells in enumerate(lines):
-            text = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-            self.line(text.rstrip(), style="" if number else "bold")
+        *widths, _ = (max(map(len, column)) for column in zip(*lines, strict=True))
+        left = sum(widths) + 2 * len(widths)
+        for number, (*cells, last) in enumerate(lines):
+            start = "".join(f"{cell.ljust(width)}  " for cell, width in zip(cells, widths, strict=True))
+            first, *more = _wrapped(last, _WIDTH - left) or [""]
+            self.line(f"{start}{first}".rstrip(), style="" if number else "bold")
+            for rest in more:
+                self.line(" " * left + rest)
 
     def problems(self, problems: Iterable[Problem]) -> None:
         """Print what went wrong, on standard error."""
@@ -257,6 +273,10 @@ def readable(text: str, *, keep: str = "") -> str:
 
 def _visible(char: str) -> bool:
     return char.isprintable() or unicodedata.category(char) == "Zs"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, _NARROWEST), break_long_words=False, break_on_hyphens=False)
 
 
 def _as_text(problem: Problem) -> str:

@@ -32,9 +32,9 @@ by `path:Symbol`, symbol, path (everything done there) or the name of a patch.
              `git apply DIR/0001-….patch`, one after the other
 
 examples:
-  npu-overlays export verl@d62da49 --out /tmp/mails
+  npu-overlays export verl@d62da49 --out mails
   npu-overlays export verl@d62da49 DataProto.to --without-notices
-  npu-overlays export verl@d62da49 --format patch-dir --out /tmp/patches
+  npu-overlays export verl@d62da49 --format patch-dir --out patches
 """
 
 

@@ -34,7 +34,7 @@ prints is in proof.log. An interrupt leaves the ports that are finished.
 
 examples:
   npu-overlays follow
-  npu-overlays follow transformers --out /tmp/follow
+  npu-overlays follow transformers --out ports
   npu-overlays follow verl --prove "make prove"
 
 exit codes: 0 done, also if parts are left to decide; 2 to 6 as for every command

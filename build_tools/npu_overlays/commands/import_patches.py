@@ -59,11 +59,12 @@ or a version on your package index. Repository, packages and suffix are taken
 from overlays of the same project unless they are given here.
 
 examples:
-  npu-overlays import-patches ../verl_npu --summary ../verl_npu/patch_summary.yaml --dry-run
+  npu-overlays import-patches ../verl_npu --label imported --dry-run
+  npu-overlays import-patches ../verl_npu --label imported --summary ../verl_npu/patch_summary.yaml
   npu-overlays import-patches ../verl_npu --label imported --why "As the plugin patched it."
   npu-overlays import-patches ../verl_npu --only verl/796871d --as operations --label imported
   npu-overlays import-patches patches --only jinja2/3.1.2 --only-shipped --suffix acme
-  npu-overlays import-patches patches --only attrs --suffix acme --repository https://github.com/python-attrs/attrs
+  npu-overlays import-patches patches --only attrs --suffix acme --repository ~/src/attrs
 
 exit codes: 0 imported, even if the summary is wrong; 5 a patch cannot be
 imported, and nothing is written; or the overlays are written, and a build

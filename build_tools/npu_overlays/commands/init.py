@@ -51,7 +51,7 @@ yours alone; --label distinguishes its wheels from theirs.
 examples:
   npu-overlays init attrs --suffix acme
   npu-overlays init attrs --suffix acme --release 25.3.0 my-attrs
-  npu-overlays init verl --suffix acme --repository https://github.com/volcengine/verl --commit v0.6.1
+  npu-overlays init verl --suffix acme --repository https://example.com/verl --commit v0.6.1
   npu-overlays init verl --layer ../npu-overlays/overlays/verl@d62da49 --label acme
 """
 

@@ -19,6 +19,10 @@ TIDY = False
 DESCRIPTION = """\
 List the overlays, their pins, and the stacks they belong to. Every other
 command takes the names in the first column.
+
+examples:
+  npu-overlays list
+  npu-overlays list --json
 """
 _HEADINGS = ("overlay", "upstream", "tag", "revision", "layers", "stack")
 

@@ -59,7 +59,7 @@ examples:
   npu-overlays port transformers@91393fe --to 4.57.6 --accept all
   npu-overlays port verl@f9c855f --continue --accept renamed --accept already-gone
   npu-overlays port transformers@5.24.0 --continue --accept past_key_values-is-cache-now
-  npu-overlays port verl@f9c855f --continue --drop 'vLLMRollout.__init__=Upstream has no such rollout.'
+  npu-overlays port verl@f9c855f --continue --drop 'vLLMRollout.__init__=Upstream has none.'
   npu-overlays port verl@f9c855f --continue --html port.html
   npu-overlays port verl@f9c855f --show vLLMRollout.__init__
   npu-overlays port verl@f9c855f --abort

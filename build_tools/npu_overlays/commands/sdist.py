@@ -24,8 +24,8 @@ build`, byte for byte. Each is built once before it is written.
 
 examples:
   npu-overlays sdist                          the default stack, into sdists/
-  npu-overlays sdist verl@d62da49 --out /tmp/s
-  pip wheel --no-index --no-deps --no-build-isolation --check-build-dependencies sdists/verl_npu-*.tar.gz
+  npu-overlays sdist verl@d62da49 --out dist
+  pip wheel --no-index --no-deps --no-build-isolation sdists/verl_npu-*.tar.gz
 """
 
 

@@ -84,7 +84,7 @@ def _head(console: Console, content: Content) -> None:
     if content.layers:
         console.line(f"layers, lowest first: {', '.join(content.layers)}")
     for revision in read_revisions(overlay.folder):
-        console.line(f"revision {revision.number}: {' '.join(revision.why.split())}")
+        console.paragraph(f"revision {revision.number}: {revision.why}", indent=0)
 
 
 def _by_path(units: Iterable[Unit]) -> dict[str, list[tuple[str, Unit]]]:
@@ -105,7 +105,7 @@ def _pinned(overlay: Overlay) -> str:
 
 
 def _reason(console: Console, why: str) -> None:
-    console.line(f"            {' '.join(why.split())}", style="dim")
+    console.paragraph(why, indent=12, style="dim")
 
 
 def _as_json(content: Content) -> dict[str, object]:

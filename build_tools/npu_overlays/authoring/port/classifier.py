@@ -22,7 +22,8 @@ from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, ContractDifference
 from npu_overlays.errors import listing
 from npu_overlays.model.code_blocks import renamed
-from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
+from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.selectors import chosen
 from npu_overlays.model.signature_changes import signature_change
 from npu_overlays.overlay.bounds import ALWAYS
@@ -210,6 +211,8 @@ class Classifier:
                 return unfit
             change = signature_change(before, after.node, module.tree, decorated=was is not None)
             unfit = replace(unfit, change=str(change))
+            if change.has_others and self._has_decorators_of_model(operation, after.node, now):
+                change = replace(change, has_others=False)
             wanted = adapted(operation, change)
         except UnprovenError as error:
             return replace(unfit, unknown=str(error))
@@ -222,6 +225,18 @@ class Classifier:
             return replace(unfit, unknown=problem)
         unknown = f"whether {listing(change.added)} needs what is done here to other parameters: it is handed on"
         return replace(unfit, proposal="follow", wanted=wanted, unknown=unknown if change.added else _CALLED)
+
+    def _has_decorators_of_model(self, operation: Operation, after: FunctionNode, now: Snapshot) -> bool:
+        """Return whether the model of its form is decorated alike now, and nothing is left to a person there."""
+        names = {f"{one.path}:{one.symbol}": one for one in self.operations}
+        model = names.get(operation.like.model) if operation.like else None
+        there = now.definition(model.path, model.symbol) if model else None
+        if model is None or model == operation or there is None or not isinstance(there.node, FUNCTIONS):
+            return False
+        if [*map(dump, there.node.decorator_list)] != [*map(dump, after.decorator_list)]:
+            return False
+        fit = self.fitter.fit(model, now)
+        return fit.applies or bool(self._changed_target(model, now, fit).proposal)
 
 
 def _obstacles(fit: Fit) -> str:

@@ -12,10 +12,9 @@ from itertools import combinations, groupby
 from typing import TypeAlias, TypeGuard
 
 from npu_overlays.authoring.refresh.edited_files import EditedFile
-from npu_overlays.merge.import_merge import imported_names
 from npu_overlays.model.definitions import FUNCTIONS, bound_name, stored_names
 from npu_overlays.model.module import Module
-from npu_overlays.overlay.operations import ImportedName
+from npu_overlays.overlay.operations import ImportedName, imported_names
 from npu_overlays.sources.tree import PatchedTree
 
 _BUILTIN = frozenset(dir(builtins))
