@@ -25,6 +25,10 @@ class Problem:
     # to write instead
     options: tuple[tuple[str, str], ...] = ()
 
+    def as_json(self) -> dict[str, str]:
+        """Return it as JSON, without its targets."""
+        return {"where": self.where, "what": self.what, "fix": self.fix}
+
     def __str__(self) -> str:
         lines = [f"{self.where}: {self.what}", *(f"    in {target}" for target in self.targets)]
         return "\n".join([*lines, f"    fix: {self.fix}"] if self.fix else lines)
