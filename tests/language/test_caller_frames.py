@@ -13,6 +13,7 @@ _FRAMES = b"""import sys
 def up(n=2): return sys._getframe(n)
 def here(): return up()
 def keyword(*, n=3): return sys._getframe(n)
+def second(x, n=3): return sys._getframe(n)
 def counting(n):
     n += 1
     return sys._getframe(n)
@@ -35,7 +36,9 @@ class Base:
         ("from pkg.frames import up\ndef f(x, n=4): return up(n)", 3),
         ("from pkg.frames import up\ndef f(x, n): return up(n)", 0),  # who calls it says how many
         ("def f(x, n=0): return sys._getframe(n)", inf),
-        ("from pkg.frames import up\ndef f(x): return up(*x)", 0),
+        ("from pkg.frames import second\ndef f(x): return second(x)", 2),
+        ("from pkg.frames import second\ndef f(x): return second(*x)", 0),
+        ("from pkg.frames import second\ndef f(x): return second(x, **x)", 0),
         ("from pkg.frames import counting\ndef f(x): return counting(1)", 0),
         ("def f(x): return up(1)\ndef up(n=2): return sys._getframe(n)", 0),
         ("def f(x): return up()\ndef up(n=2): return sys._getframe(n)", 1),
