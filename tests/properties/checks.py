@@ -9,8 +9,8 @@ from npu_overlays.changes.module_comparison import compare_modules
 from npu_overlays.merge.actions.wraps import private_name, without_docstring
 from npu_overlays.merge.module_merge import merge
 from npu_overlays.merge.targets import overwritten
+from npu_overlays.merge.upstream.caller_frames import callers_seen
 from npu_overlays.merge.upstream.early_calls import calling_decorator
-from npu_overlays.merge.upstream.introspection import callers_seen
 from npu_overlays.model import Symbol, classes_of
 from npu_overlays.model.code_blocks import reindent
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
@@ -148,7 +148,11 @@ def _function(node: ast.stmt) -> FunctionNode:
 def _wrappers(path: str, module: Module) -> Iterator[Operation]:
     for symbol, definition in functions(module):
         closed = _closed_kind(module, definition) == "TypedDict"
-        if not closed and not calling_decorator(module, definition) and not callers_seen(module, definition):
+        if (
+            not closed
+            and not calling_decorator(module, definition)
+            and not callers_seen(classes_of(module), path, definition)
+        ):
             yield _operation(path, symbol, pass_through(_function(definition.node)), "wrapped")
 
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from math import inf
 
 from npu_overlays.merge.upstream.early_calls import called_early, is_stub
 from npu_overlays.model import Symbol
@@ -18,12 +17,8 @@ from npu_overlays.model.functions import first_parameter, frame_lookers, own_nod
 from npu_overlays.model.instance_attributes import family
 from npu_overlays.model.module import Module
 from npu_overlays.model.signatures import parameters
-from npu_overlays.model.syntax import all_of, call_arguments, called, children, is_name, last_name
+from npu_overlays.model.syntax import all_of, called, children, is_name, last_name
 
-# What gives one frame, the function's own or one that an argument counts up to, and what gives those of all callers.
-_FRAME = frozenset({"_getframe", "_getframemodulename", "currentframe"})
-_FRAMES = frozenset({"extract_stack", "findCaller", "getouterframes", "inspect.stack", "walk_stack"})
-_GIVING_FRAMES = re.compile("|".join(map(re.escape, sorted(_FRAME | _FRAMES))).encode())
 _HARMLESS_METACLASSES = frozenset({"ABCMeta", "EnumMeta", "EnumType"})
 # What these give is a list of names, or of members; of a namespace one can also ask for a single name.
 _LISTING = frozenset({"dir", "getmembers", "getmembers_static"})
@@ -82,50 +77,6 @@ def registers_code(classes: ClassGraph, path: str, decorator: ast.expr) -> bool:
             if read and returned and all(is_name(value, own) for value in returned):
                 return True
     return False
-
-
-def callers_seen(module: Module, function: Definition) -> float:
-    """Return how many callers up a function reads frames, itself or through functions of its module.
-
-    Returns:
-        0 if it reads no caller's frame, infinity if the text does not show how many.
-    """
-    seen: float = 0
-    pending = [(function, 0)] if _GIVING_FRAMES.search(module.content) else []
-    known = {function.name}
-    for one, calls_between in pending:
-        if not isinstance(one.node, FUNCTIONS):
-            continue
-        calls = [node for node in own_nodes(one.node) if isinstance(node, ast.Call)]
-        seen = max(seen, _callers_seen_by_itself(one.node, calls) - calls_between)
-        own = first_parameter(one.node) if one.parent else ""
-        for call in calls:
-            symbol = last_name(call.func)
-            if isinstance(call.func, ast.Attribute):
-                symbol = f"{one.parent}.{symbol}" if is_name(call.func.value, own) else ""
-            if symbol not in known:
-                known.add(symbol)
-                pending += [(helper, calls_between + 1) for helper in module.definitions.get(symbol, [])]
-    return seen
-
-
-def _callers_seen_by_itself(function: FunctionNode, calls: Iterable[ast.Call]) -> float:
-    """Return how many callers up a function reads by its own calls and by `f_back` of their results."""
-    steps: float = 0
-    for node in own_nodes(function):
-        steps += isinstance(node, ast.Attribute) and node.attr == "f_back"
-        if isinstance(node, (ast.For, ast.While)) and any(one.attr == "f_back" for one in all_of(node, ast.Attribute)):
-            steps = inf
-    seen: float = 0
-    for call in calls:
-        if not _FRAMES.isdisjoint({last_name(call.func), ast.unparse(call.func)}):
-            return inf
-        if last_name(call.func) in _FRAME:
-            depth = next(iter(call_arguments(call)), ast.Constant(0))
-            if not isinstance(depth, ast.Constant) or not isinstance(depth.value, int):
-                return inf
-            seen = max(seen, depth.value + steps)
-    return seen
 
 
 def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
