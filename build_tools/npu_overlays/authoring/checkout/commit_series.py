@@ -10,7 +10,9 @@ from npu_overlays.authoring.checkout.units import Unit, about, only, units_of
 from npu_overlays.errors import MergeError
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.progress import step
 from npu_overlays.sources.tree import PatchedTree
+from npu_summary.plurals import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,7 @@ def series(subject: AppliedInput, chosen: Sequence[Unit] | None = None, *, notic
     `notices` is whether comments mark the changed places, as in a wheel. Raises `MergeError` where a unit does not fit.
     """
     units = units_of(subject.content) if chosen is None else tuple(chosen)
+    step(f"making commits of {plural(len(units), 'change')}")
     whole = apply_part(only(subject.content, units), subject.tree, absent=subject.absent, notices=notices)
     state = PatchedTree(upstream=subject.tree)
     commits: list[OverlayCommit] = []
