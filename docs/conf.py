@@ -114,7 +114,7 @@ def adapt_document(app: Sphinx, document: nodes.document) -> None:
     in_english = CHINESE and not str(app.env.doc2path(app.env.docname)).endswith(TRANSLATION)
     for link in document.findall(pending_xref):
         path, _, anchor = link["reftarget"].partition("#")
-        target = os.path.relpath(FOLDER / path.removesuffix(".md"), FOLDER)
+        target = os.path.relpath(FOLDER / path.removesuffix(".md").removesuffix(".zh-CN"), FOLDER)
         if target.endswith("README"):
             target = target if target.startswith("..") else f"../{target}"  # from a README that is included
             link["refdomain"], link["reftarget"] = "doc", READMES.get(target, target)
