@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from npu_overlays.commands.console import Console, readable
-from npu_overlays.commands.progress_display import Lines
+from npu_overlays.commands.console import Console, Lines, readable
 
 
 @pytest.mark.parametrize(

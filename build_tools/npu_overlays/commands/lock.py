@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from npu_overlays.commands.command import Command, Selection, flag
+from npu_overlays.commands.command import Selection, flag
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import folded
 from npu_overlays.commands.selection import select
@@ -16,7 +16,8 @@ from npu_overlays.pipeline.lock_derivation import DerivedLock, derive_lock
 from npu_overlays.pipeline.preparation import each, joined
 from npu_summary.plurals import plural
 
-_DESCRIPTION = """\
+SUMMARY = "write overlay.lock: what each operation depends on in the pinned upstream"
+DESCRIPTION = """\
 Write overlay.lock: what each operation depends on in the pinned upstream, and
 what a wheel adopts from upstream's metadata. Builds compare upstream with it.
 
@@ -41,7 +42,8 @@ class Options(Selection):
     verbose: bool = False  # whether notices with the same cause are printed each
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     handle = _check if options.check else _write
     choice = options.choice
     _, errors = each(
@@ -81,12 +83,3 @@ def _check(derived: DerivedLock, console: Console, *, whole: bool) -> None:
 
 def _state(derived: DerivedLock, state: str) -> str:
     return f"{derived.content.overlay.name}: {state}, {plural(len(derived.lock.contracts), 'contract')}"
-
-
-COMMAND = Command(
-    name="lock",
-    summary="write overlay.lock: what each operation depends on in the pinned upstream",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

@@ -128,7 +128,7 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         own = subparsers.add_parser(
             command.name,
             parents=[common],
-            description=command.description,
+            description=command.module.DESCRIPTION,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.add_arguments(own)
@@ -140,9 +140,9 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     return root
 
 
-def _listed(commands: Iterable[Command[Any]]) -> str:
+def _listed(commands: Iterable[Command]) -> str:
     """Return the commands with what each does, in their groups."""
-    summaries = {command.name: command.summary for command in commands}
+    summaries = {command.name: command.module.SUMMARY for command in commands}
     text = ""
     for group, names in _GROUPS.items():
         text += f"{group}:\n"
@@ -154,10 +154,12 @@ def _listed(commands: Iterable[Command[Any]]) -> str:
     return text
 
 
-def _commands(arguments: Sequence[str]) -> list[Command[Any]]:
-    wanted = [name for name in arguments[:1] if name in _COMMANDS]
-    modules = [name.replace("-", "_") for name in wanted or _COMMANDS]
-    return [import_module(f"npu_overlays.commands.{module}").COMMAND for module in modules]
+def _commands(arguments: Sequence[str]) -> list[Command]:
+    commands: list[Command] = []
+    for name in [name for name in arguments[:1] if name in _COMMANDS] or _COMMANDS:
+        module = import_module(f"npu_overlays.commands.{name.replace('-', '_')}")
+        commands.append(Command(name=name, module=module))
+    return commands
 
 
 def _common() -> _Parser:
