@@ -33,7 +33,8 @@ def test_each_document_is_in_both_languages_and_a_missing_translation_is_named(e
         {
             "index.md": "# It\n\nEnglish | [简体中文](index.zh-CN.md)\n\n[one](one.md#a-b)\n",
             "index.zh-CN.md": "# 它\n\n[English](index.md) | 简体中文\n\n[一](one.md#a-b)、[二](two.zh-CN.md)\n",
-            "one.md": "# One\n\n[it](index.md), [readme](../README.md), [file](../data/x.json), [two](two.md#more)\n\n## A b\n\nText.\n",
+            "one.md": "# One\n\n[it](index.md), [readme](../README.md), [file](../data/x.json), [two](two.md#more)\n\n"
+            "## A b\n\nText.\n",
             "two.md": "# Two\n\nEnglish | [简体中文](two.zh-CN.md)\n\n## More\n",
             "two.zh-CN.md": "# 二\n\n[English](two.md) | 简体中文\n\n## 更多\n",
             "overview.md": "```{include} ../README.md\n:relative-docs: docs/\n```\n",
