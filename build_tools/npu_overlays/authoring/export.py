@@ -40,7 +40,7 @@ def export(subject: AppliedInput, made: Sequence[OverlayCommit], folder: Path, s
         OutputError: they cannot be written.
     """
     refuse_present(folder)
-    step(f"writing {plural(len(made.commits), 'patch', 'patches')}")
+    step(f"writing {plural(len(made), 'patch', 'patches')}")
     with tempfile.TemporaryDirectory(prefix="npu-overlays-export-") as place:
         repository = Repository(Path(place))
         base = repository.start(subject)
