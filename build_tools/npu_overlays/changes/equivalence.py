@@ -64,7 +64,7 @@ def statements(module: Module, scope: str) -> list[tuple[str, int, str]]:
 
 
 def statement_name(line: str) -> str:
-    """Return by what a change names a statement that binds no name: its first line, of which a long one is cut."""
+    """Return the name that a change gives a statement without one: its first line, shortened if it is long."""
     return " ".join(line.split())[:60]
 
 
