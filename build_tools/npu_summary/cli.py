@@ -33,7 +33,7 @@ exit codes:
      with --verify: not intact
   2  the command line is wrong; with --verify: no verdict
 
-The YAML has the schema of patch_summary.yaml, the JSON one of its own, with a version.
+The YAML has the schema of patch_summary.yaml, the JSON a schema of its own.
 From Python: `import {package}; {package}.text()` returns the text summary.
 """
 _DOCTOR = """

@@ -13,6 +13,8 @@ from npu_overlays.authoring.checkout.repository import Repository
 from npu_overlays.authoring.new_folder import new_folder, refuse_present
 from npu_overlays.overlay.operations import joined_reasons
 from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.progress import step
+from npu_summary.plurals import plural
 
 Style = Literal["git-am", "patch-dir"]
 # With these a patch does not depend on the machine, and any file can be in it.
@@ -38,6 +40,7 @@ def export(subject: AppliedInput, made: Sequence[OverlayCommit], folder: Path, s
         OutputError: they cannot be written.
     """
     refuse_present(folder)
+    step(f"writing {plural(len(made), 'patch', 'patches')}")
     with tempfile.TemporaryDirectory(prefix="npu-overlays-export-") as place:
         repository = Repository(Path(place))
         base = repository.start(subject)

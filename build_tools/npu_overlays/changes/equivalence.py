@@ -64,7 +64,7 @@ def statements(module: Module, scope: str) -> list[tuple[str, int, str]]:
 
 
 def statement_name(line: str) -> str:
-    """Return the name of a statement that binds none, for a change: its first line, cut where it is long."""
+    """Return the name that a change gives a statement without one: its first line, shortened if it is long."""
     return " ".join(line.split())[:60]
 
 

@@ -209,7 +209,7 @@ class Console:
             self.line(f"{margin}{line}", style=style)
 
     def table(self, headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-        """Print a table without borders; names stay whole, and a list in the last column takes several lines."""
+        """Print a table without borders; names stay whole, and a long last column takes several lines."""
         lines = [tuple(headings), *(tuple(map(readable, row)) for row in rows)]
         *widths, _ = (max(map(len, column)) for column in zip(*lines, strict=True))
         left = sum(widths) + 2 * len(widths)

@@ -124,7 +124,7 @@ def _absent(tree: SourceTree, known: Lock | None) -> frozenset[str]:
 
 
 def _record(tree: SourceTree, known: Lock | None) -> ArchiveRecord | None:
-    """Return the record of an archive in an earlier lock; None for git."""
+    """Return the facts that an earlier lock has about an archive; None for git."""
     return known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
 
 

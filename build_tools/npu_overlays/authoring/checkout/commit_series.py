@@ -11,7 +11,9 @@ from npu_overlays.authoring.checkout.units import Unit, about, only, units_of
 from npu_overlays.errors import MergeError
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.progress import step
 from npu_overlays.sources.tree import PatchedTree
+from npu_summary.plurals import plural
 
 OPERATION = "Overlay-Operation"
 TARGET = "Overlay-Target"
@@ -92,6 +94,7 @@ def series(
     `notices` is whether comments mark the changed places, as in a wheel. Raises `MergeError` where a unit does not fit.
     """
     units = units_of(subject.content) if chosen is None else tuple(chosen)
+    step(f"making commits of {plural(len(units), 'change')}")
     state = PatchedTree(upstream=subject.tree)
     commits: list[OverlayCommit] = []
     waiting: list[Unit] = []
