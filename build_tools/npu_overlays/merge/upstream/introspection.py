@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from math import inf
 
-from npu_overlays.merge.upstream.early_calls import called_early
+from npu_overlays.merge.upstream.early_calls import called_early, is_stub
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
@@ -50,7 +50,8 @@ def onlookers(classes: ClassGraph, path: str, definition: Definition) -> list[st
     if not isinstance(node, FUNCTIONS) or module is None:
         return []
     owner = Symbol(path, definition.parent)
-    found = [*frame_lookers(node), *_machinery(classes, owner), *_listing(classes, module, owner)]
+    found = [*frame_lookers(node), *_machinery(classes, owner), *_of_protocol(classes, owner, node)]
+    found += _listing(classes, module, owner)
     for decorator in map(called, node.decorator_list):
         if last_name(decorator) in _COMPILING:
             found.append(f"@{brief(decorator)}, which compiles its text")
@@ -136,9 +137,15 @@ def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
         leaves = {name.rpartition(".")[2] for name in classes.names(owner.path, keyword.value)}
         if keyword.arg != "metaclass" or not leaves or leaves - _HARMLESS_METACLASSES:
             found.append(f"{keyword.arg}={ast.unparse(keyword.value)}")
-    if classes.closed_kind(owner) == "Protocol":
-        found.append("type checkers, to which the original is a member of the Protocol")
     return sorted(found)
+
+
+def _of_protocol(classes: ClassGraph, owner: Symbol, node: FunctionNode) -> Iterator[str]:
+    """Yield what a wrapper in a Protocol meets: type checkers, and of a stub the classes that do not inherit it."""
+    if classes.closed_kind(owner) == "Protocol":
+        if is_stub(node):
+            yield "the Protocol's implementations, which run it only if they inherit it"
+        yield "type checkers, to which the original is a member of the Protocol"
 
 
 def _fresh_defaults(node: FunctionNode) -> Iterator[str]:
