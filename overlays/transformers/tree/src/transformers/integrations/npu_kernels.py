@@ -245,16 +245,15 @@ def _rotary_shapes_fit(states: torch.Size, table: torch.Size) -> bool:
     )
 
 
-def can_use_permute(tokens: torch.Tensor, selected: torch.Tensor, weights: torch.Tensor) -> bool:
+def can_use_permute(tokens: torch.Tensor, selected: torch.Tensor) -> bool:
     """Return whether `npu_moe_token_permute` sorts tokens by expert, and `npu_moe_token_unpermute` back.
 
     Args:
         tokens: shape (tokens, hidden); before 2.14 both are documented for bf16 alone.
         selected: shape (tokens, top_k): which experts each token goes to.
-        weights: shape (tokens, top_k): what their results are multiplied with.
     """
     return (
-        tokens.dtype == weights.dtype == torch.bfloat16
+        tokens.dtype == torch.bfloat16
         and selected.shape[1] <= _PERMUTE_MAX_TOP_K
         and selected.numel() < _PERMUTE_MAX_PAIRS
         and has_backward("npu_moe_token_permute")
