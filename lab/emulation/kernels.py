@@ -178,8 +178,12 @@ def moe_token_unpermute(
 
 
 def moe_token_unpermute_backward(
-    gradient: torch.Tensor, permuted: torch.Tensor, positions: torch.Tensor, probs: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+    gradient: torch.Tensor, permuted: torch.Tensor, positions: torch.Tensor, probs: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    if probs is None:
+        d_permuted = torch.empty_like(gradient)
+        d_permuted[positions.long()] = gradient
+        return d_permuted, None
     per_pair = permuted.float()[positions.long()].view(*probs.shape, -1)
     d_probs = (per_pair * gradient.float().unsqueeze(1)).sum(-1)
     d_pairs = (gradient.float().unsqueeze(1) * probs.float().unsqueeze(-1)).view(-1, gradient.shape[-1])

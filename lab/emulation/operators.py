@@ -244,7 +244,7 @@ class _Permute(torch.autograd.Function):
 
 class _Unpermute(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, permuted: torch.Tensor, positions: torch.Tensor, probs: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, permuted: torch.Tensor, positions: torch.Tensor, probs: torch.Tensor | None) -> torch.Tensor:
         ctx.save_for_backward(permuted, positions, probs)
         return _below_autograd("npu_moe_token_unpermute", permuted, positions, probs)
 
@@ -314,7 +314,7 @@ def _cross_entropy_autograd(x: torch.Tensor, target: torch.Tensor, *args: Any, *
 def _unpermute_autograd(
     permuted: torch.Tensor, positions: torch.Tensor, probs: Any = None, *rest: Any, **more: Any
 ) -> Any:
-    require(probs is not None and not any(rest) and not any(more.values()), "npu_moe_token_unpermute", "not emulated")
+    require(not any(rest) and not any(more.values()), "npu_moe_token_unpermute", "not emulated")
     return _Unpermute.apply(permuted, positions, probs)
 
 

@@ -21,12 +21,13 @@ from transformers.integrations import npu_flash_attention  # noqa: E402
 
 # What only some pins have is tested where it is; that it is there where it belongs, the other tests say.
 _MODULES = {
-    "npu_moe": "test_moe.py",
-    "moe": "test_grouped_mm.py",
-    "packed_linear_attention": "test_packed_linear_attention.py",
+    "test_moe.py": "npu_moe",
+    "test_grouped_mm.py": "moe",
+    "test_experts.py": "moe",
+    "test_packed_linear_attention.py": "packed_linear_attention",
 }
 collect_ignore = [
-    *(file for module, file in _MODULES.items() if find_spec(f"transformers.integrations.{module}") is None),
+    *(file for file, module in _MODULES.items() if find_spec(f"transformers.integrations.{module}") is None),
     *(["test_former_names.py"] if not hasattr(npu_flash_attention, "index_first_axis") else []),
     *(["test_norms.py"] if find_spec("transformers.models.qwen3_next") is None else []),
 ]

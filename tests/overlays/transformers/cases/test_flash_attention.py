@@ -89,6 +89,33 @@ def test_joined_sequences_do_not_see_each_other(causal: bool, window: tuple[int,
     assert recording.waits["copy to the host"] == 1
 
 
+def test_lengths_that_layers_share_are_read_once_and_again_where_they_changed() -> None:
+    q = _states(6, 2, 1)[0].to("npu")
+    bounds = torch.tensor([0, 2, 6], device="npu")
+    with emulation.recorded() as recording:
+        for _ in range(3):
+            before = npu_flash_attn_varlen_func(q, q, q, bounds, bounds)
+    assert sum(recording.waits.values()) == 1
+    bounds[1] = 3
+    with emulation.recorded() as recording:
+        after = npu_flash_attn_varlen_func(q, q, q, bounds, bounds.clone())
+    assert sum(recording.waits.values()) == 2
+    assert not torch.equal(before.cpu(), after.cpu())
+    expected = [_expected(*[part.cpu()[None]] * 3, None)[0] for part in (q[:3], q[3:])]
+    assert_close(after, torch.cat(expected))
+
+
+def test_lengths_made_in_inference_are_read_in_each_layer() -> None:
+    with torch.inference_mode():
+        q, bounds = _states(6, 2, 1)[0].to("npu"), torch.tensor([0, 2, 6], device="npu")
+        for end in (2, 3):
+            bounds[1] = end
+            with emulation.recorded() as recording:
+                actual = npu_flash_attn_varlen_func(q, q, q, bounds, bounds)
+            assert sum(recording.waits.values()) == 1
+            assert_close(actual[:end], _expected(*[q[:end].cpu()[None]] * 3, None)[0])
+
+
 @pytest.mark.parametrize(("causal", "window"), WINDOWS, ids=str)
 def test_joined_sequences_can_have_more_keys_than_queries(causal: bool, window: tuple[int, int]) -> None:
     queries, keys = (2, 1, 3), (4, 5, 3)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any
-
 import pytest
 import torch
 import torch_npu
 from comparison import DTYPES, NPU, assert_close, compare, leaf
-from torch import nn
 from transformers.integrations import moe, npu_grouped_mm
 
 import emulation
@@ -152,69 +148,6 @@ def test_under_the_compiler_upstreams_code_runs(monkeypatch: pytest.MonkeyPatch)
     assert not npu_grouped_mm.can_use_grouped_mm(_npu(4, 8), _npu(2, 8, 6), offsets)
 
 
-def _mixtral(**options: Any) -> nn.Module:
-    from transformers import MixtralConfig  # noqa: PLC0415
-    from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock  # noqa: PLC0415
-
-    config = MixtralConfig(hidden_size=16, intermediate_size=24, num_local_experts=5, num_experts_per_tok=2, **options)
-    return _initialised(MixtralSparseMoeBlock(config), config)
-
-
-def _deepseek(**options: Any) -> nn.Module:
-    from transformers import DeepseekV3Config  # noqa: PLC0415
-    from transformers.models.deepseek_v3.modeling_deepseek_v3 import DeepseekV3MoE  # noqa: PLC0415
-
-    config = DeepseekV3Config(
-        hidden_size=16,
-        moe_intermediate_size=24,
-        n_routed_experts=8,
-        num_experts_per_tok=2,
-        n_group=2,
-        topk_group=1,
-        **options,
-    )
-    return _initialised(DeepseekV3MoE(config), config)
-
-
-def _initialised(block: nn.Module, config: Any) -> nn.Module:
-    config._experts_implementation = "grouped_mm"
-    torch.manual_seed(3)
-    for parameter in block.parameters():
-        nn.init.normal_(parameter, std=0.4)
-    return block
-
-
-def _run(block: nn.Module, states: torch.Tensor, device: str) -> tuple[dict[str, Any], emulation.Recording]:
-    block = copy.deepcopy(block).to(device)
-    states = states.detach().to(device).requires_grad_()
-    with emulation.recorded() as recording:
-        output = block(states)
-        output = output[0] if isinstance(output, tuple) else output
-        output.square().sum().backward()
-    found = {name: parameter.grad for name, parameter in block.named_parameters()}
-    return {"output": output.detach(), "input": states.grad, **found}, recording
-
-
-@pytest.mark.parametrize("build", [_mixtral, _deepseek])
-@pytest.mark.parametrize("activation", ["silu", "gelu"])
-def test_families_that_no_overlay_names_are_served_too(build: Any, activation: str) -> None:
-    block, states = build(hidden_act=activation), leaf(2, 7, 16)
-    expected, _ = _run(block, states, "cpu")
-    actual, recording = _run(block, states, NPU)
-    for name, tensor in expected.items():
-        if tensor is not None:
-            assert_close(actual[name], tensor, roundings=4)
-    assert recording.fused("npu_grouped_matmul") >= (6 if HAS_K_SPLIT else 4)
-    assert (recording.fused("npu_swiglu") > 0) == (activation == "silu")
-
-
-def test_the_host_does_not_wait_for_the_experts() -> None:
-    _run(_mixtral(), leaf(2, 5, 16), NPU)  # asks once what the operator can do
-    _, recording = _run(_mixtral(), leaf(2, 5, 16), NPU)
-    # Without a split of the reduction the backward must know the group sizes: once per product.
-    assert sum(recording.waits.values()) == (0 if HAS_K_SPLIT else 2)
-
-
 def test_frozen_weights_cost_no_gradient() -> None:
     weight = leaf(3, 6, 5).to(NPU)
     with emulation.recorded() as recording:
@@ -230,21 +163,3 @@ def test_rows_without_a_gradient_cost_none() -> None:
         moe._grouped_mm(_npu(4, 6), weight, torch.tensor((1, 2, 4), device=NPU)).sum().backward()
     assert weight.grad is not None
     assert recording.fused("npu_grouped_matmul") == (2 if HAS_K_SPLIT else 1)
-
-
-def test_activation_checkpointing_recomputes_the_same() -> None:
-    block, states = _mixtral(), leaf(2, 5, 16)
-    expected, _ = _run(block, states, NPU)
-
-    class Checkpointed(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.block = block
-
-        def forward(self, states: torch.Tensor) -> Any:
-            return torch.utils.checkpoint.checkpoint(self.block, states, use_reentrant=False)
-
-    actual, _ = _run(Checkpointed(), states, NPU)
-    for name, tensor in expected.items():
-        found = actual[f"block.{name}" if name not in ("output", "input") else name]
-        assert torch.equal(found.cpu(), tensor.cpu()), name

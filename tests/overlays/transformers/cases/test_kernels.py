@@ -260,11 +260,13 @@ def test_tokens_are_sorted_by_the_operator_where_it_takes_them(tokens: torch.dty
     states, selected = _npu(count, 4, dtype=tokens), torch.zeros(count, top_k, dtype=torch.int64, device=NPU)
     weights = _npu(count, top_k, dtype=tokens)
     if not npu_kernels.has_backward("npu_moe_token_permute"):
-        assert not npu_kernels.can_use_permute(states, selected, weights)
-    elif npu_kernels.can_use_permute(states, selected, weights):
+        assert not npu_kernels.can_use_permute(states, selected)
+    elif npu_kernels.can_use_permute(states, selected):
         rows, positions = torch.ops.npu.npu_moe_token_permute(states, selected)
         assert torch.ops.npu.npu_moe_token_unpermute(rows, positions, weights).shape == states.shape
-        assert not npu_kernels.can_use_permute(states, selected, weights.float())
+        assert torch.ops.npu.npu_moe_token_unpermute(rows, positions).shape == rows.shape
+        with pytest.raises(RuntimeError, match="npu_moe_token_unpermute"):
+            torch.ops.npu.npu_moe_token_unpermute(rows, positions, weights.float())
     else:
         with pytest.raises(RuntimeError, match="npu_moe_token_permute"):
             torch.ops.npu.npu_moe_token_permute(states, selected)
@@ -278,7 +280,7 @@ def test_the_limits_are_those_of_the_emulated_operators() -> None:
         pairs = selected.expand(count, 1)
         states = _npu(1, 1, dtype=torch.bfloat16).expand(count, 1)
         fits = count < checks.MAX_PAIRS and npu_kernels.has_backward("npu_moe_token_permute")
-        assert npu_kernels.can_use_permute(states, pairs, states) == fits
+        assert npu_kernels.can_use_permute(states, pairs) == fits
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import torch
 from npu_overlays.markers import added, replaced
 
 from ..modeling_flash_attention_utils import _pad_input, _unpad_input
-from .npu_kernels import attention_misfit, attention_runs, has_attention_sinks
+from .npu_kernels import attention_misfit, attention_runs, ends_on_host, has_attention_sinks
 
 if TYPE_CHECKING:
     from transformers.integrations.npu_flash_attention import (
@@ -175,8 +175,9 @@ def npu_flash_attn_func(
 
 
 @replaced(
-    why="As npu_flash_attn_func; the sequence lengths are read back to the host once, not twice; and of more sequences "
-    "than the operator is documented to take at once, as of the windows of many images, several calls are made."
+    why="As npu_flash_attn_func; the sequence lengths are read back to the host once for all layers that share them, "
+    "not twice in each; and of more sequences than the operator is documented to take at once, as of the windows of "
+    "many images, several calls are made."
 )
 def npu_flash_attn_varlen_func(
     q,
@@ -200,9 +201,8 @@ def npu_flash_attn_varlen_func(
     The greatest lengths are taken for the sake of flash-attn's signature and not needed.
     """
     _refuse_unsupported(q, k, v, softcap, deterministic, kwargs)
-    # The operator wants numbers on the host, which waits for the device: once is enough for self-attention.
-    ends_q = cu_seqlens_q[1:].tolist()
-    ends_k = ends_q if cu_seqlens_k is cu_seqlens_q else cu_seqlens_k[1:].tolist()
+    ends_q = ends_on_host(cu_seqlens_q)
+    ends_k = ends_q if cu_seqlens_k is cu_seqlens_q else ends_on_host(cu_seqlens_k)
     _refuse_unseeing(ends_q, ends_k, causal, window_size)
     outputs = []
     start_q = start_k = 0

@@ -65,9 +65,14 @@ def npu_grouped_mm(rows: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor)
     """
     ends = ends.to(torch.int64, copy=True)
     ends[-1] = rows.shape[0]
+    return multiply_groups(rows, weight, Groups(ends))
+
+
+def multiply_groups(rows: torch.Tensor, weight: torch.Tensor, groups: Groups) -> torch.Tensor:
+    """Return the same where the last group ends with the rows."""
     if not (weight.is_contiguous() or weight.transpose(-1, -2).is_contiguous()):
         weight = weight.contiguous()
-    return _GroupedMM.apply(rows.to(weight.dtype).contiguous(), weight, Groups(ends))
+    return _GroupedMM.apply(rows.to(weight.dtype).contiguous(), weight, groups)
 
 
 class _GroupedMM(torch.autograd.Function):

@@ -18,6 +18,7 @@ import functools
 import torch
 from torch import nn
 from torch.nn.modules import module as every
+from torch.utils.weak import WeakTensorKeyDictionary
 
 # What the fused operators take on Atlas A2 and A3; fp64 and integers stay with PyTorch's own operators.
 FUSED_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -35,6 +36,9 @@ _ATTENTION_MAX_HEAD_DIM = 768
 _ATTENTION_MAX_HEADS = 256
 _ATTENTION_MAX_TOKENS = 1_000_000
 _ATTENTION_MAX_SEQUENCES = 1000
+
+# What was read of tensors on the device, and in which of their versions; kept as long as they are.
+_read: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
 
 def on_npu(tensor: torch.Tensor) -> bool:
@@ -245,16 +249,15 @@ def _rotary_shapes_fit(states: torch.Size, table: torch.Size) -> bool:
     )
 
 
-def can_use_permute(tokens: torch.Tensor, selected: torch.Tensor, weights: torch.Tensor) -> bool:
+def can_use_permute(tokens: torch.Tensor, selected: torch.Tensor) -> bool:
     """Return whether `npu_moe_token_permute` sorts tokens by expert, and `npu_moe_token_unpermute` back.
 
     Args:
         tokens: shape (tokens, hidden); before 2.14 both are documented for bf16 alone.
         selected: shape (tokens, top_k): which experts each token goes to.
-        weights: shape (tokens, top_k): what their results are multiplied with.
     """
     return (
-        tokens.dtype == weights.dtype == torch.bfloat16
+        tokens.dtype == torch.bfloat16
         and selected.shape[1] <= _PERMUTE_MAX_TOP_K
         and selected.numel() < _PERMUTE_MAX_PAIRS
         and has_backward("npu_moe_token_permute")
@@ -281,6 +284,23 @@ def attention_misfit(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
     if query.shape[-2] > _ATTENTION_MAX_HEADS or query.shape[-2] % key.shape[-2]:
         return f"up to {_ATTENTION_MAX_HEADS} query heads, as many for each key head"
     return ""
+
+
+def ends_on_host(cumulative: torch.Tensor) -> list[int]:
+    """Return where joined sequences end, of their cumulative lengths from 0.
+
+    No attention of torch_npu takes lengths from the device: v3, in 2.10.0.post4
+    and 2.14.0, takes them as a tensor, which must be on the CPU. So the host
+    waits for the device, once for all layers that share a tensor of lengths, and
+    their recomputation.
+    """
+    if cumulative.is_inference():  # such tensors have no version
+        return cumulative[1:].tolist()
+    version, ends = _read.get(cumulative, (None, []))
+    if version != cumulative._version:
+        ends = cumulative[1:].tolist()
+        _read[cumulative] = (cumulative._version, ends)
+    return ends
 
 
 def attention_runs(ends_q: list[int], ends_k: list[int]) -> list[tuple[list[int], list[int]]]:

@@ -27,7 +27,6 @@ from .npu_grouped import (
 from .npu_kernels import (
     FUSED_DTYPES,
     autocast_enabled,
-    can_use_permute,
     is_hooked,
     is_silu,
     npu_gated,
@@ -35,6 +34,7 @@ from .npu_kernels import (
     on_npu,
     product_dtype,
 )
+from .npu_routing import combine, dispatch, expert_numbers, group_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -86,8 +86,9 @@ def npu_grouped_experts(
     leaves ``.grad`` at None: telling them apart would need the host.
     """
     experts = tuple(experts)
-    groups = Groups(group_ends(selected, len(experts)))
-    rows, routing = dispatch(hidden_states.to(product_dtype(hidden_states)), selected, weights)
+    numbers = expert_numbers(selected)
+    groups = Groups(group_ends(numbers, len(experts)))
+    rows, routing = dispatch(hidden_states.to(product_dtype(hidden_states)), selected, numbers)
     gates = [expert.gate_proj.weight for expert in experts]
     ups = [expert.up_proj.weight for expert in experts]
     downs = [expert.down_proj.weight for expert in experts]
@@ -145,68 +146,6 @@ def _matrices(weights: Sequence[torch.Tensor], dtype: torch.dtype, groups: Group
     if takes_list(weights, dtype):
         return list(weights)
     return [torch.stack(list(weights)).to(dtype).view(len(groups.ends), -1, weights[0].shape[1])]
-
-
-def group_ends(selected: torch.Tensor, groups: int) -> torch.Tensor:
-    """Return how many pairs go to experts up to and including each: where each expert's rows end, int64, on device."""
-    numbers = torch.arange(groups, device=selected.device, dtype=selected.dtype)
-    return (selected.reshape(1, -1) <= numbers.unsqueeze(1)).sum(dim=1)
-
-
-def dispatch(
-    hidden_states: torch.Tensor, selected: torch.Tensor, weights: torch.Tensor
-) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
-    """Return the rows of `hidden_states` sorted by expert, one per pair, and what :func:`combine` needs to undo it."""
-    if can_use_permute(hidden_states, selected, weights):
-        tokens, positions = torch.ops.npu.npu_moe_token_permute(hidden_states, selected.to(torch.int64))
-        return tokens, (positions,)
-    # Sorting integers falls back to the host CPU on some versions; expert numbers are exact in fp32.
-    order = selected.reshape(-1).to(torch.float32).argsort(stable=True)
-    positions = torch.empty_like(order)
-    positions[order] = torch.arange(order.numel(), device=order.device)
-    return _TakeTokens.apply(hidden_states, order, positions), (positions, order)
-
-
-def combine(rows: torch.Tensor, routing: tuple[torch.Tensor, ...], weights: torch.Tensor) -> torch.Tensor:
-    """Return, per token, the sum of its pairs' rows times their weights."""
-    if len(routing) == 1:
-        return torch.ops.npu.npu_moe_token_unpermute(rows, routing[0], weights)
-    positions, order = routing
-    per_pair = _Reorder.apply(rows, positions, order).view(*weights.shape, -1)
-    return (per_pair * weights.unsqueeze(-1)).sum(dim=1)
-
-
-class _TakeTokens(torch.autograd.Function):
-    """Take every token once per selected expert, sorted; the backward gathers and sums instead of scattering."""
-
-    @staticmethod
-    def forward(ctx: Any, hidden_states: torch.Tensor, order: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-        top_k = order.numel() // hidden_states.shape[0]
-        ctx.save_for_backward(positions)
-        ctx.top_k = top_k
-        return hidden_states.index_select(0, order // top_k)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        (positions,) = ctx.saved_tensors
-        per_pair = gradient.index_select(0, positions)
-        return per_pair.view(-1, ctx.top_k, gradient.shape[-1]).sum(dim=1), None, None
-
-
-class _Reorder(torch.autograd.Function):
-    """Permute rows by `index`; the backward permutes by `inverse`, so neither direction scatters."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: torch.Tensor, index: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:
-        ctx.save_for_backward(inverse)
-        return rows.index_select(0, index)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        (inverse,) = ctx.saved_tensors
-        return gradient.index_select(0, inverse), None, None
 
 
 def _is_plain(expert: nn.Module, expert_class: type, dtypes: tuple[torch.dtype, ...]) -> bool:

@@ -2,50 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import torch
 
-from .npu_grouped_mm import can_use_grouped_mm, npu_grouped_mm
-from .npu_kernels import can_use_swiglu, npu_gated, product_dtype
-from .npu_moe import combine, dispatch, group_ends
+from .npu_grouped import Groups
+from .npu_grouped_mm import can_use_grouped_mm, multiply_groups
+from .npu_kernels import FUSED_DTYPES, on_npu
+from .npu_routing import combine, dispatch, expert_numbers, group_ends
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpertWeights:
+    """What the experts of a layer compute with.
+
+    Args:
+        up: shape (experts, hidden, inner), contiguous or a transposed view; of experts with a gate, `inner` has both.
+        down: shape (experts, intermediate, hidden), likewise.
+        activate: from shape (rows, inner) to (rows, intermediate).
+        up_bias: None, or shape (experts, inner).
+        down_bias: None, or shape (experts, hidden).
+    """
+
+    up: torch.Tensor
+    down: torch.Tensor
+    activate: Callable[[torch.Tensor], torch.Tensor]
+    up_bias: torch.Tensor | None = None
+    down_bias: torch.Tensor | None = None
+
+    @property
+    def biases(self) -> tuple[torch.Tensor, ...]:
+        """Those that there are."""
+        return tuple(bias for bias in (self.up_bias, self.down_bias) if bias is not None)
+
+
+def expert_weights(experts: Any) -> ExpertWeights:
+    """Return the weights of a module that transformers 5 dispatches, by what its decorator says of them."""
+    name = "gate_up_proj" if experts.has_gate else "up_proj"
+    up, down = getattr(experts, name), experts.down_proj
+    return ExpertWeights(
+        up=up if experts.is_transposed else up.transpose(-2, -1),
+        down=down if experts.is_transposed else down.transpose(-2, -1),
+        activate=experts._apply_gate if experts.has_gate else experts.act_fn,
+        up_bias=getattr(experts, f"{name}_bias") if experts.has_bias else None,
+        down_bias=experts.down_proj_bias if experts.has_bias else None,
+    )
 
 
 def can_use_expert_weights(
-    hidden_states: torch.Tensor, gate_up: torch.Tensor, down: torch.Tensor, activation: object, weights: torch.Tensor
+    tokens: torch.Tensor, experts: ExpertWeights, selected: torch.Tensor, weights: torch.Tensor
 ) -> bool:
     """Return whether :func:`npu_expert_weights` computes what running one expert after the other would.
 
-    False for other activations than SiLU, mixed dtypes, autocast to another
-    dtype, under which upstream's router fails, and whatever the grouped
-    product does not take.
+    False for experts of mixed dtypes, and whatever the grouped product does not take.
     """
-    dtype = hidden_states.dtype
-    if not can_use_swiglu(hidden_states, activation) or product_dtype(hidden_states) != dtype:
-        return False
-    ends = torch.empty(len(gate_up), dtype=torch.int64, device=hidden_states.device)
-    rows, gated = hidden_states.flatten(0, -2), hidden_states.new_empty(1, down.shape[1])
+    ends = torch.empty(len(experts.up), dtype=torch.int64, device=tokens.device)
     return (
-        dtype == gate_up.dtype == down.dtype == weights.dtype
-        and can_use_grouped_mm(rows, gate_up, ends)
-        and can_use_grouped_mm(gated, down, ends)
+        all(on_npu(tensor) for tensor in (selected, weights, *experts.biases))
+        and selected.dim() == 2  # noqa: PLR2004  # tokens, experts of each
+        and len(selected) == len(tokens)
+        and weights.dtype in FUSED_DTYPES
+        and all(tensor.dtype == experts.up.dtype for tensor in (experts.down, *experts.biases))
+        and can_use_grouped_mm(tokens, experts.up, ends)
+        and can_use_grouped_mm(tokens.new_empty(1, experts.down.shape[1]), experts.down, ends)
     )
 
 
 def npu_expert_weights(
-    tokens: torch.Tensor, gate_up: torch.Tensor, down: torch.Tensor, selected: torch.Tensor, weights: torch.Tensor
+    tokens: torch.Tensor, experts: ExpertWeights, selected: torch.Tensor, weights: torch.Tensor
 ) -> torch.Tensor:
     """Return every token's weighted sum of its selected experts' outputs.
 
     Args:
         tokens: shape (tokens, hidden).
-        gate_up: shape (experts, hidden, 2 * intermediate), the gate's half first.
-        down: shape (experts, intermediate, hidden).
-        selected: shape (tokens, top_k), integer: which experts each token goes to.
-        weights: shape (tokens, top_k), dtype of `tokens`: the routing weights.
+        experts: of the layer.
+        selected: shape (tokens, top_k), integer: which experts each token goes to; a number beyond them is of an
+            expert elsewhere (expert parallelism), and adds nothing here.
+        weights: shape (tokens, top_k): the routing weights.
 
     Returns:
         Shape (tokens, hidden), dtype of `tokens`.
     """
-    ends = group_ends(selected, len(gate_up))
-    rows, routing = dispatch(tokens, selected, weights)
-    gated = npu_gated(npu_grouped_mm(rows, gate_up, ends))
-    return combine(npu_grouped_mm(gated, down, ends), routing, weights)
+    numbers = expert_numbers(selected)
+    ends = group_ends(numbers, len(experts.up))
+    # The operator wants every row in a group: those of no expert go through the last, and count for nothing.
+    ends[-1:].fill_(selected.numel())
+    groups, weights = Groups(ends), weights * (selected < len(experts.up))
+    rows, routing = dispatch(tokens.to(experts.up.dtype), selected, numbers)
+    of_rows = numbers.sort().values.to(torch.int64).clamp(max=len(experts.up) - 1) if experts.biases else None
+    inner = experts.activate(_project(rows, experts.up, groups, experts.up_bias, of_rows))
+    output = _project(inner, experts.down, groups, experts.down_bias, of_rows)
+    return combine(output, routing, weights).to(tokens.dtype)
+
+
+def _project(
+    rows: torch.Tensor, weight: torch.Tensor, groups: Groups, bias: torch.Tensor | None, of_rows: torch.Tensor | None
+) -> torch.Tensor:
+    """Return rows times the matrix of their expert, plus its bias; `of_rows` has the number of each row's expert."""
+    rows = multiply_groups(rows, weight, groups)
+    return rows if bias is None else rows + bias.index_select(0, of_rows)

@@ -2,7 +2,8 @@
 
 from npu_overlays.markers import upstream, wrapped
 
-from ...integrations.npu_moe_weights import can_use_expert_weights, npu_expert_weights
+from ...integrations import npu_kernels
+from ...integrations.npu_moe_weights import ExpertWeights, can_use_expert_weights, npu_expert_weights
 
 
 class Qwen3VLMoeTextExperts:
@@ -13,9 +14,13 @@ class Qwen3VLMoeTextExperts:
         until="5",
     )
     def forward(self, hidden_states, routing_weights, router_indices):
-        parts = (self.gate_up_proj, self.down_proj)
-        if not can_use_expert_weights(hidden_states, *parts, self.act_fn, routing_weights):
-            return upstream(self, hidden_states, routing_weights, router_indices)
-        weights = routing_weights.gather(1, router_indices)
-        output = npu_expert_weights(hidden_states.flatten(0, -2), *parts, router_indices, weights)
-        return output.view(hidden_states.shape[0], -1, hidden_states.shape[-1])
+        if npu_kernels.can_use_swiglu(hidden_states, self.act_fn):
+            tokens = hidden_states.flatten(0, -2)
+            experts = ExpertWeights(up=self.gate_up_proj, down=self.down_proj, activate=npu_kernels.npu_gated)
+            # Under autocast to another dtype upstream's router fails.
+            dtypes = {tokens.dtype, npu_kernels.product_dtype(tokens), self.gate_up_proj.dtype, routing_weights.dtype}
+            if len(dtypes) == 1 and can_use_expert_weights(tokens, experts, router_indices, routing_weights):
+                weights = routing_weights.gather(1, router_indices)
+                output = npu_expert_weights(tokens, experts, router_indices, weights)
+                return output.view(hidden_states.shape[0], -1, hidden_states.shape[-1])
+        return upstream(self, hidden_states, routing_weights, router_indices)
