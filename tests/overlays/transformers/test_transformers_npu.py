@@ -40,7 +40,7 @@ PINS = [
 ]
 # Pins with experts of either kind, one tensor for all of them or a module each, and of either with every torch_npu that
 # a stack names, and the newest: which operators there are, and what they can do, differs.
-SERVED = {NEWEST: "grouped_mm", "transformers@91393fe": "moe"}
+SERVED = {NEWEST: ("grouped_mm", "experts"), "transformers@91393fe": ("moe",)}
 # It lacks what the cases of operators are about; models run all the same.
 CANDIDATE = "2.5.1rc1"
 
@@ -126,7 +126,7 @@ def test_every_torch_npu_version_is_served_by_what_it_has(
     overlay: str, version: str, installations: Installations, torch_python: Torch
 ) -> None:
     installed, _ = _environments(installations, torch_python, overlay)
-    names = ("emulation", "kernels", SERVED[overlay], "flash_attention")
+    names = ("emulation", "kernels", *SERVED[overlay], "flash_attention")
     options = [str(HERE / "cases" / f"test_{name}.py") for name in names]
     if version == CANDIDATE:
         options = [str(HERE / "cases" / "test_models.py"), "-k", "on_npu_fp32 or on_npu_half"]
