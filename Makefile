@@ -53,7 +53,9 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity families mutate schemas golden sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue follow follow-requests clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*  ## /\1 /p' Makefile | while read -r target text; do printf '  make %-17s %s\n' "$$target" "$$text"; done
+	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / { line = sprintf("  make %-17s", $$1); n = split($$2, words, " "); \
+		for (i = 1; i <= n; i++) { if (length(line words[i]) > 98) { print line; line = sprintf("%24s", "") } \
+		line = line " " words[i] } print line }' Makefile
 
 wheels: $(VENV)/installed  ## build the default stack, npu-doctor and npu-recipes into wheels/, install them into a scratch environment, print the summary
 	@test -z "$(STACK)" -o -z "$(OVERLAY)" || { echo "Name STACK or OVERLAY, not both: $(STACK) and $(OVERLAY) need not go together." >&2; exit 2; }
@@ -68,15 +70,15 @@ train: $(VENV)/installed  ## train with the wheels of the default stack on any C
 test: $(VENV)/installed-test  ## run the tests that need no repository, only a package index
 	$(PYTEST) -m "not upstream and not thorough"
 
-test-quick: $(VENV)/installed-test  ## run those of them that take no more than a few seconds
+test-quick: $(VENV)/installed-test  ## run only those that take a few seconds at most
 	$(PYTEST) -m "not upstream and not thorough and not slow"
 
-test-rest: $(VENV)/installed-test  ## run the tests that `make test` leaves out: they need a repository, or much time and rarely find anything; MINUTES=20 begins no test later
+test-rest: $(VENV)/installed-test  ## run the tests that `make test` leaves out, because they need a repository or much time; MINUTES=20 starts no test later
 	$(PYTEST) -m "upstream or thorough"
 
 test-all: test test-rest  ## run all tests
 
-coverage: $(VENV)/installed-test  ## run those again that train no model, and measure what of the tool they reach
+coverage: $(VENV)/installed-test  ## measure how much of the tool the tests reach, without those that train a model
 	$(PYTEST) --ignore tests/overlays --ignore tests/recipes/launch -m "not upstream and not thorough" --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
 
 lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports point one way
@@ -92,13 +94,13 @@ format: $(VENV)/installed  ## format the code
 	$(RUN)/ruff check --fix-only .
 	$(RUN)/ruff format .
 
-site: $(VENV)/installed-site  ## build the site into site/: the documents, and of WHEELS=wheels what is patched, how to install it, and the index
+site: $(VENV)/installed-site  ## build the site into site/: the documents and, with WHEELS=wheels, what is patched, how to install it, and the index
 	$(RUN)/npu-overlays site $(WHEELS) $(if $(INDEX_URL),--index-url $(INDEX_URL)) $(addprefix --drift ,$(DRIFT))
 
 bench: $(VENV)/installed $(VENV)/installed-bench  ## measure building and the summary, in ratios
 	PYTHONPATH=lab $(RUN)/python bench/run.py $(BENCH)
 
-rivals: $(VENV)/installed-bench  ## measure other ways to the same installed wheel beside ours, write docs/rivals.md and its picture
+rivals: $(VENV)/installed-bench  ## measure our way and others to the same installed wheel, write docs/rivals.md and its picture
 	PYTHONPATH=lab:bench $(RUN)/python -m rivals $(if $(OVERLAY),--overlay $(OVERLAY)) $(RIVALS)
 
 parity: $(VENV)/installed-test  ## run tiny models of every pin of transformers beside upstream's code, on CPU and emulated NPU, write docs/parity.md; PARITY="--overlay NAME" for one
@@ -107,22 +109,22 @@ parity: $(VENV)/installed-test  ## run tiny models of every pin of transformers 
 families: $(VENV)/installed-test  ## run a tiny model of every family of transformers, write docs/families.md; FAMILIES="--overlay NAME"
 	PYTHONPATH=lab $(RUN)/python -m parity.family_pages $(FAMILIES)
 
-mutate: $(VENV)/installed-test  ## change the overlays' own code in small wrong ways, and see that tests catch each
+mutate: $(VENV)/installed-test  ## put small mistakes into the overlays' code, and see that a test catches each
 	PYTHONPATH=lab $(RUN)/python -m mutations $(MUTATE)
 
-schemas: $(VENV)/installed-test  ## read what the emulated NPU is made of from the wheels of torch_npu that stacks name, the newest, and VERSIONS="2.15.0"
+schemas: $(VENV)/installed-test  ## read the operators for the emulated NPU from torch_npu: the newest, those of the stacks, and VERSIONS="2.15.0"
 	$(RUN)/python lab/npu_schemas.py $(VERSIONS)
 
-golden: $(VENV)/installed-test  ## compare what every pin gives and what the tool answers with lab/golden/corpus; GOLDEN=--write writes it
+golden: $(VENV)/installed-test  ## compare what is built and reported for every pin with lab/golden/corpus; GOLDEN=--write updates it
 	PYTHONPATH=lab $(RUN)/python -m golden $(GOLDEN)
 
-sampled: $(VENV)/installed-test  ## port verl's overlays to commits of its history, and run upstream's own tests and ours there; SAMPLED="--commits ID" tries one
+sampled: $(VENV)/installed-test  ## port verl's overlays to commits of its history, and run upstream's tests and ours there; SAMPLED="--commits ID" tries one
 	PYTHONPATH=lab $(RUN)/python -m sampled $(SAMPLED)
 
-reproducibility: $(VENV)/installed-test  ## build one overlay under each condition that must not matter, write docs/reproducibility.md
+reproducibility: $(VENV)/installed-test  ## build one overlay under each condition that must not change it, write docs/reproducibility.md
 	PYTHONPATH=lab $(RUN)/python -m reproducibility $(if $(OVERLAY),--overlay $(OVERLAY))
 
-matrix: $(VENV)/installed  ## print the cells CI runs, one for each overlay and Python; SINCE=origin/main leaves those that a change touches
+matrix: $(VENV)/installed  ## print the cells that CI runs, by overlay and Python; SINCE=origin/main prints only those that a change touches
 	@if [ -z "$$GITHUB_OUTPUT" ]; then \
 		$(RUN)/npu-overlays matrix $(FORMAT:%=--format %) $${SINCE:+--changed-since "$$SINCE"}; \
 	else \
@@ -140,14 +142,14 @@ define made-in
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(1) $(OWN)
 endef
 
-release: $(VENV)/installed  ## build every overlay into release/files: wheels, source distributions, statements, SHA256SUMS; and release/index of them and of what `make released` fetched
+release: $(VENV)/installed  ## build every overlay into release/files: wheels, source distributions, statements, SHA256SUMS; and release/index, with what `make released` fetched
 	rm -rf $(RELEASE)/files $(RELEASE)/index
 	$(call made-in,$(RELEASE)/files)
 	$(RUN)/npu-overlays verify-wheel $(RELEASE)/files/*.whl $(RELEASE)/files/*.intoto.json $(RELEASE)/files/constraints-*.txt
 	$(RUN)/python ci/sums.py write $(RELEASE)/files
 	$(RUN)/npu-overlays index $(wildcard $(RELEASE)/before/*) $(RELEASE)/files --out $(RELEASE)/index
 
-released:  ## fetch what earlier releases gave out into release/before/, for the index; needs gh
+released:  ## fetch earlier releases into release/before/, for the index; needs gh
 	ci/released.sh $(RELEASE)/before
 
 same-bytes: $(VENV)/installed  ## build all of release/files again with this Python, and compare
@@ -158,7 +160,7 @@ same-bytes: $(VENV)/installed  ## build all of release/files again with this Pyt
 test-release: $(VENV)/installed  ## install each stack of release/files with this Python, and verify what is installed
 	PYTHONPATH=build_tools $(RUN)/python ci/installed.py $(RELEASE)/files
 
-pages: $(VENV)/installed-site  ## build the site of release/files into site/, with release/index, and what of drift/ there is
+pages: $(VENV)/installed-site  ## build the site of release/files into site/, with release/index and the reports in drift/
 	$(RUN)/npu-overlays site $(RELEASE)/files $(if $(INDEX_URL),--index-url $(INDEX_URL)) $(addprefix --drift ,$(wildcard drift/*.html))
 	rm -rf site/simple
 	cp -R $(RELEASE)/index site/simple
@@ -175,7 +177,7 @@ preview: $(VENV)/installed  ## build every overlay, and an index of only these, 
 drift: $(VENV)/installed  ## write drift/report.md: how far the newest pins are from upstream's head; DRIFT_STEP=1 looks at every commit
 	$(RUN)/python ci/drifting.py drift $(DRIFT_STEP)
 
-drifted:  ## fetch the latest report that CI made into drift/, where there is one; needs gh
+drifted:  ## fetch CI's latest report into drift/, if there is one; needs gh
 	rm -rf drift
 	gh run download --name drift --dir drift || echo "no report of drift yet: the site is without" >&2
 

@@ -111,16 +111,19 @@ def adapt_document(app: Sphinx, document: nodes.document) -> None:
     for paragraph in list(document.findall(nodes.paragraph)):
         if paragraph.astext() == SWITCH:
             paragraph.parent.remove(paragraph)
+    in_english = CHINESE and not str(app.env.doc2path(app.env.docname)).endswith(TRANSLATION)
     for link in document.findall(pending_xref):
         path, _, anchor = link["reftarget"].partition("#")
-        target = os.path.relpath(FOLDER / path.removesuffix(".md"), FOLDER)
+        target = os.path.relpath(FOLDER / path.removesuffix(".md").removesuffix(".zh-CN"), FOLDER)
         if target.endswith("README"):
             target = target if target.startswith("..") else f"../{target}"  # from a README that is included
             link["refdomain"], link["reftarget"] = "doc", READMES.get(target, target)
             link["reftargetid"] = link.get("reftargetid") or anchor or None
+        elif in_english and f"{target}.md" in translated:
+            link["reftargetid"] = None  # headings of a translation have other anchors
     if CHINESE:
         _join_lines(document)
-    if CHINESE and not str(app.env.doc2path(app.env.docname)).endswith(TRANSLATION):
+    if in_english:
         note = nodes.block_quote("", nodes.paragraph("", UNTRANSLATED))
         next(document.findall(nodes.section)).insert(1, note)
 

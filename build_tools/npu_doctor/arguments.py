@@ -1,33 +1,36 @@
 """The command line: arguments → options.
 
-Users also know the commands as options of a wheel's own summary (``python -m verl_npu_summary --doctor``); those are
-translated first.
+A wheel's summary has options for these commands (``python -m verl_npu_summary --doctor``), which are translated first.
 """
 
 from __future__ import annotations
 
 import argparse
+import textwrap
 
 from npu_doctor.jsonfiles import DataError
+from npu_summary.suggestions import SuggestingParser
 
 COMMANDS = ("doctor", "audit", "cluster")
-# By command, the option that names it on another command line, and those that go with it.
+# By command: the option of a summary that stands for it, and the options that go with it.
 _NAMED_BY = {
     "doctor": ("--doctor", ("--doctor",)),
     "audit": ("--audit", ("--audit",)),
     "cluster": ("--ray", ("--verify", "--doctor")),
 }
+_WIDTH = 98  # columns, without the indent
 _TEACHING = """\
 examples:
-  python -m npu_doctor                              does this machine fit the stack of the installed wheels?
-  python -m npu_doctor --stack {stack}            the same, against the versions of another stack
-  python -m npu_doctor --deterministic              and the variables of a reproducible run
-  python -m npu_doctor --data lab.json              and tables, ranges and stacks of your own
+  python -m npu_doctor                      does this machine fit the stack of the installed wheels?
+  python -m npu_doctor --stack {stack}   does it fit another stack?
+  python -m npu_doctor --deterministic      check the variables of a reproducible run, too
+  python -m npu_doctor --data lab.json      use tables, ranges and stacks of your own, too
   python -m npu_doctor --no-import --json > node.json
-  python -m npu_doctor audit                        has anything replaced patched code at run time?
+  python -m npu_doctor audit                did anything replace patched code at run time?
   python -m npu_doctor audit --script train.py -- --steps 1
-  python -m npu_doctor cluster                      are the files as they were built, on every node of the Ray cluster?
-  python -m npu_doctor cluster --doctor             and are the nodes fit, and alike?
+  python -m npu_doctor cluster              are the files intact on every node of the Ray cluster?
+  python -m npu_doctor cluster --doctor     do the nodes fit, and are they alike?
+
 
 `python -m verl_npu_summary --doctor`, `--audit` and `--verify --ray` do the same.
 
@@ -37,19 +40,19 @@ stacks:
 levels of the doctor:
   matched     as published together
   compatible  a published range allows it, or it works but is at risk
-  broken      it will fail; the row says with which message, and what to do
-  unknown     it could not be told
+  broken      it will fail; the row shows the message, and what to do
+  unknown     it could not be checked
 
 exit codes:
-  0  doctor: all rows are matched or compatible; audit: everything is what its file defines;
+  0  doctor: all rows are matched or compatible; audit: nothing was replaced;
      cluster: all nodes are intact and alike
-  1  doctor: something is broken; audit: something was replaced; cluster: some are not
-  2  the command line is wrong, or it could not be told
+  1  doctor: something is broken; audit: something was replaced; cluster: nodes are not
+  2  the command line is wrong, or there is no verdict
 """
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    """Parse the arguments; leaves with exit code 2 and a message when they are wrong.
+    """Parse the arguments; exits with code 2 and a message if they are wrong.
 
     Returns:
         `command` is one of `COMMANDS`, `help` the text to print instead of running it, or empty.
@@ -69,7 +72,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 
 def _command(argv: list[str]) -> tuple[str, list[str], str]:
-    """Return the command, its arguments, and what is wrong where it was named by options that exclude each other."""
+    """Return the command, its arguments, and an error if options exclude each other (else empty)."""
     if argv[:1] and argv[0] in COMMANDS:
         return argv[0], argv[1:], ""
     end = argv.index("--") if "--" in argv else len(argv)
@@ -94,19 +97,21 @@ def _teaching() -> str:
         named, first = known.names(), next(stack.name for stack in known.stacks if not stack.record)
     except DataError as error:  # of a damaged installation
         named, first = f"not readable: {error}", "NAME"
-    return _TEACHING.format(stacks=named, stack=first)
+    stacks = textwrap.fill(named, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    return _TEACHING.format(stacks=stacks, stack=first)
 
 
 def _parser(command: str, description: str) -> argparse.ArgumentParser:
     """Return a parser; ``--help`` is an ordinary flag so that it is printed as safely as the rest."""
-    parser = argparse.ArgumentParser(
+    parser = SuggestingParser(
         prog=f"python -m npu_doctor {command}",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         add_help=False,
     )
-    parser.add_argument("-h", "--help", action="store_true", help="show this help and leave")
+    parser.words = COMMANDS
+    parser.add_argument("-h", "--help", action="store_true", help="show this help and exit")
     parser.add_argument("--json", action="store_true", help="print JSON for a machine to read")
     return parser
 
@@ -126,16 +131,14 @@ def _doctor() -> argparse.ArgumentParser:
 
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--stack", default="", metavar="NAME", help="hold the machine against this stack (default: that of the wheels)"
+        "--stack", default="", metavar="NAME", help="compare the machine with this stack (default: that of the wheels)"
     )
-    parser.add_argument("--deterministic", action="store_true", help="also what a reproducible run needs")
-    parser.add_argument(
-        "--no-import", action="store_true", help="do not try to import torch and torch_npu (which a child process does)"
-    )
+    parser.add_argument("--deterministic", action="store_true", help="also check the variables of a reproducible run")
+    parser.add_argument("--no-import", action="store_true", help="do not import torch and torch_npu in a child process")
 
 
 def _audit() -> argparse.ArgumentParser:
-    parser = _parser("audit", "Import the patched modules and report what was replaced at run time.")
+    parser = _parser("audit", "Import the patched modules and report what other code replaced at run time.")
     _add_distribution(parser)
     parser.add_argument(
         "--import",
@@ -145,13 +148,15 @@ def _audit() -> argparse.ArgumentParser:
         metavar="MODULE",
         help="import this instead of the modules of the summary (may be given more than once)",
     )
-    parser.add_argument("--script", default="", metavar="FILE", help="run this program first; its arguments follow --")
+    parser.add_argument(
+        "--script", default="", metavar="FILE", help="run this program first; its arguments come after --"
+    )
     parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
     return parser
 
 
 def _cluster() -> argparse.ArgumentParser:
-    parser = _parser("cluster", "Compare the installed files with what was built, on every node of a Ray cluster.")
+    parser = _parser("cluster", "Compare the installed files with the build, on every node of a Ray cluster.")
     _add_distribution(parser)
     parser.add_argument(
         "--ray",
@@ -168,7 +173,7 @@ def _cluster() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="how long to wait for the nodes (default: %(default)g)",
     )
-    parser.add_argument("--doctor", action="store_true", help="let every node examine itself too, with these options:")
+    parser.add_argument("--doctor", action="store_true", help="also examine every node, with these options:")
     _add_doctor(parser)
     return parser
 
@@ -184,7 +189,7 @@ def _add_distribution(parser: argparse.ArgumentParser) -> None:
 
 
 def seconds(text: str) -> float:
-    """Read a patience; argparse names this function in its message."""
+    """Return a time to wait; argparse names this function in its message."""
     value = float(text)
     if not 0 < value < float("inf"):
         raise ValueError(text)

@@ -23,7 +23,7 @@ _FEWEST_CELLS = 3
 
 @dataclass(frozen=True)
 class Ascend:
-    """What the machine says of its Ascend software; every value is empty where it cannot be read."""
+    """The machine's Ascend software; a value that cannot be read is empty."""
 
     system: System  # the machine
 

@@ -37,7 +37,7 @@ _OPERATORS: Mapping[type[ast.cmpop], str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """A comparison that comes out otherwise than for the release."""
+    """A comparison whose result differs from that for the release."""
 
     path: str  # the file
     line: int  # its line
@@ -162,7 +162,7 @@ class _Search:
             version = self.reader.held(installed, frame)
             if (version.projects or version.unnamed) and not version.bare:
                 texts = self.reader.held(bound, frame).texts
-                # A table's entry is for the project that its key names, whoever asks for its version.
+                # A table's entry is for the project of its key, wherever the version is read.
                 projects = version.projects or self.releases.keys() & set(map(project_of, texts))
                 for project, text in product(projects, texts):
                     for operator in _turned_by(self._clauses(text, project), asked):

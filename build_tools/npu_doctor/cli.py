@@ -32,7 +32,7 @@ def main(argv: list[str]) -> int:
         stream.warn(f"error: {error}", package=_PACKAGE)
         return UNTOLD
     except ModuleNotFoundError as error:
-        # All that it requires, and what --no-deps leaves out.
+        # Its only requirement, which --no-deps leaves out.
         if (error.name or "").partition(".")[0] != "packaging":
             raise
         fix = f"{shlex.quote(sys.executable)} -m pip install 'packaging>=22'"

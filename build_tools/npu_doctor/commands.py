@@ -55,7 +55,7 @@ def start(command: Sequence[str], *, env: Mapping[str, str], timeout: float) -> 
         timeout: seconds from now after which it and its children are killed.
     """
     name = command[0].rpartition("/")[2]
-    # An empty entry, "." or "bin": whoever can write there would be run by who looks after a machine.
+    # An empty entry, "." or "bin" would run a program of anybody who can write there, as an administrator.
     path = os.pathsep.join(filter(os.path.isabs, env.get("PATH", "").split(os.pathsep)))
     program = shutil.which(command[0], path=path)
     if program is None:

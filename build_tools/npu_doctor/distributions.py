@@ -15,7 +15,7 @@ from npu_doctor import files
 
 
 class _Metadata(metadata.Distribution):
-    """Lets Python's own library read a metadata folder, or the one file of an old egg, whatever lies there."""
+    """Reads a metadata folder, or the one file of an old egg, with Python's own library; never raises."""
 
     def __init__(self, info: str) -> None:
         self._info = info

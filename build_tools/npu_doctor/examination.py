@@ -1,4 +1,4 @@
-"""The examination: what is asked of a machine, and the stack of its wheels → a report, whatever state it is in."""
+"""The examination: a machine in any state, and the stack of its wheels → a report."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _nearest(context: Context) -> str:
 
 
 def _facts(context: Context) -> dict[str, str]:
-    """Return what machines of one cluster should agree on, for whoever compares them."""
+    """Return the facts that have to be equal on all machines of a cluster."""
     facts = {name: context.version(name) for name in _FACTS}
     facts["machine"] = context.system.machine
     facts["cann_runtime"] = context.ascend.components.get("runtime", "")

@@ -1,7 +1,7 @@
 """Expressions: code that is never run → the texts and the installed versions that an expression may hold.
 
-Names are followed to what they are given, whatever the order of statements, into functions that are called and through
-imports. Only a version that is read from metadata has a label; ``transformers.__version__`` has none.
+Names are followed to their values, in any order of statements, into functions that are called and through imports. Only
+a version that is read from metadata has a label; ``transformers.__version__`` has none.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Reader:
 
     packages: Packages  # where imports are looked up
     projects: frozenset[str]  # distributions whose versions count
-    # Texts of constants that are attributes of whatever object.
+    # Texts of constants that are attributes of any object.
     constants: dict[str, frozenset[str]] = field(default_factory=dict)
     _known: dict[tuple[ast.AST, Frame], Held] = field(default_factory=dict)
     _modules: dict[Module, Frame] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Reader:
         if home is None or function is None or function in frame.calls or len(frame.calls) > _DEEPEST:
             return None
         parameters = names.parameters(function)
-        # Whatever `*` and `**` spread may be given to any of them.
+        # The values that `*` and `**` spread may reach any of them.
         given = dict.fromkeys(parameters, self._held_by_any(names.spread(node), frame))
         given |= dict(zip(parameters, [self.held(one, frame) for one in node.args], strict=False))
         given |= {one.arg: self.held(one.value, frame) for one in node.keywords if one.arg}

@@ -54,7 +54,7 @@ def decode(kind: type[T], value: Mapping[str, Any], prefix: str, mistakes: list[
         kind: a class whose fields are texts, truths, numbers, lists, objects, and data classes in those.
         value: the object.
         prefix: what stands before its keys when they are named.
-        mistakes: takes all that is wrong with it.
+        mistakes: the list to which its mistakes are added.
 
     Returns:
         None where anything is.

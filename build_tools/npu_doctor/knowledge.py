@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -50,11 +51,13 @@ class Knowledge(Catalogue):
     ranges: tuple[Range, ...]
 
     def stack(self, name: str) -> Stack:
-        """Return a stack by name; raises `DataError` naming those there are."""
-        for one in self.stacks:
-            if one.name == name:
-                return one
-        raise DataError([Mistake(where="--stack", what=f"no stack `{name}`", fix=f"there are: {self.names()}")])
+        """Return a stack by name; raises `DataError`, which names the nearest and all others."""
+        stacks = {one.name: one for one in self.stacks}
+        if name in stacks:
+            return stacks[name]
+        nearest = difflib.get_close_matches(name, stacks, n=1)
+        meant = f"did you mean {nearest[0]}? " if nearest else ""
+        raise DataError([Mistake(where="--stack", what=f"no stack `{name}`", fix=f"{meant}there are: {self.names()}")])
 
     def names(self) -> str:
         """Return the names of all stacks, for people."""
@@ -63,7 +66,7 @@ class Knowledge(Catalogue):
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
-    """What a file of knowledge holds, one of the user's too."""
+    """The content of a file of knowledge, ours or the user's."""
 
     schema: int
     symptoms: tuple[Symptom, ...] = ()
@@ -72,7 +75,7 @@ class _File:
     stacks: tuple[Stack, ...] = ()
 
     def mistakes(self, prefix: str) -> Iterator[Mistake]:
-        """Yield what its classes alone do not say."""
+        """Yield mistakes that the types of the fields do not exclude."""
         for number, table in enumerate(self.tables):
             yield from misfits(table, f"{prefix}tables[{number}].")
         for number, stack in enumerate(self.stacks):
@@ -86,7 +89,7 @@ def load(more: Iterable[str] = ()) -> Knowledge:
         more: JSON files with ``tables``, ``ranges`` and ``stacks`` of the same shape; theirs are asked first.
 
     Raises:
-        DataError: files cannot be read or do not have the shape, with all that is wrong with them.
+        DataError: files cannot be read or do not have the shape; it lists every mistake.
     """
     own = [FOLDER / _TABLES / name for name in ("compatibility.json", "symptoms.json")]
     mistakes: list[Mistake] = []

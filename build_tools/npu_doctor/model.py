@@ -1,4 +1,4 @@
-"""What the doctor says of one thing: how it stands, what was found and expected, what to do, where that was learnt."""
+"""A row of the doctor's report: level, what was found and expected, what to do, and the source of that knowledge."""
 
 from __future__ import annotations
 

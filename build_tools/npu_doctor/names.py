@@ -200,7 +200,7 @@ def arguments(call: ast.Call) -> list[ast.expr]:
 
 
 def spread(call: ast.Call) -> list[ast.expr]:
-    """Return the values of which a call passes the parts, by `*` and `**`."""
+    """Return the values that a call spreads by `*` and `**`."""
     named = [one.value for one in call.keywords if one.arg is None]
     return [*(one for one in call.args if isinstance(one, ast.Starred)), *named]
 
@@ -212,7 +212,7 @@ def parameters(function: Function) -> list[str]:
 
 
 def last(node: ast.AST) -> str:
-    """Return a name, or the last part of a dotted one, whatever stands before it; empty for another expression."""
+    """Return a name, or the last part of a dotted one; empty for another expression."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""

@@ -187,7 +187,7 @@ def _item(index: ast.expr) -> Any:  # a number, or a slice
     return _literal(index)
 
 
-def _literal(node: ast.expr) -> Any:  # whatever is written
+def _literal(node: ast.expr) -> Any:  # any literal
     try:
         return ast.literal_eval(node)
     except ValueError:

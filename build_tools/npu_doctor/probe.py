@@ -90,7 +90,7 @@ class Imported:
     module: str  # its name
     ok: bool  # whether it could be imported
     error: str = ""  # the first error, in its own words, with where it was raised
-    facts: dict[str, str] = field(default_factory=dict)  # what the module says of itself
+    facts: dict[str, str] = field(default_factory=dict)  # versions and the like, read from the module
 
 
 def start(system: System, modules: list[str]) -> Started | None:
@@ -99,7 +99,7 @@ def start(system: System, modules: list[str]) -> Started | None:
         return None
     env = {**_ENV, "PYTHONPATH": ":".join(system.path)} if system.explicit_path else _ENV
     kept = isolation.options()
-    # Only then: this code's own imports are the standard library's, whatever lies in the current folder.
+    # After this code's own imports, so that the current folder cannot hide the standard library.
     path = f"sys.path[:] = {list(system.path)!r}\n" if kept and not system.explicit_path else ""
     code = f"import importlib, json, sys\n{path}MARK = {_MARK!r}\nNAMES = {modules!r}\n{_CODE}"
     return system.start([system.executable, *kept, "-c", code], timeout=_SECONDS, env=env)
@@ -117,7 +117,7 @@ def outcome(started: Started | None, modules: list[str]) -> dict[str, Imported]:
     crashed = next((name for name, one in found.items() if not one.ok and not one.error), None)
     first = crashed or (modules[0] if not found else None)
     if first is not None:
-        # The loader complains of LD_PRELOAD whatever is run; that has a row of its own.
+        # The loader complains about LD_PRELOAD for every program; that has its own row.
         lines = [line for line in answer.err.splitlines() if line.strip() and not line.startswith("ERROR: ld.so")]
         died = f"the interpreter died (exit status {answer.code}): {next(iter(lines), 'it said nothing')}"
         found[first] = Imported(module=first, ok=False, error=answer.problem or died)

@@ -26,13 +26,13 @@ def _body(path: str) -> list[ast.stmt]:
 
 
 def imported_modules(path: str, target: str, there: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
-    """Yield the modules of a package that importing a file imports, whatever happens: guarded imports are not meant.
+    """Yield the modules of a package that a file imports unconditionally; guarded imports do not count.
 
     Args:
         path: the file.
         target: the package.
         there: whether a module exists. Only a file that names one that does not is parsed: parsing takes most of the
-            time, and all that the text alone cannot tell is code from an example in a string.
+            time, and is needed only to tell code from an example in a string.
 
     Yields:
         The module and the line.

@@ -1,7 +1,7 @@
-"""The machine: its files below a root, its variables and its commands, of which none can raise.
+"""The machine: its files below a root, its variables and its commands; no access raises.
 
-What lies outside the Python environment is asked of `System`, which tests give another root. What is installed in that
-environment is found on its path, and read from there with `files`.
+`System` reads everything outside the Python environment; tests give it another root. `files` reads what is installed in
+that environment, found on its path.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class System:
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))  # the environment variables
     # The folders Python imports from.
     path: Sequence[str] = field(default_factory=lambda: tuple(entry for entry in sys.path if isinstance(entry, str)))
-    # Folder or file by top-level package, as a Python started here finds it, whatever its finders do.
+    # Folder or file by top-level package, as a Python started here finds it, with all its finders.
     found: Mapping[str, str] = field(default_factory=dict)
-    untold: str = ""  # why that could not be told; empty where it could
-    explicit_path: bool = False  # whether a child process has to be told that path
+    untold: str = ""  # why that could not be found; empty otherwise
+    explicit_path: bool = False  # whether a child process has to get that path
     executable: str = sys.executable  # the Python that would run the training
     machine: str = field(default_factory=platform.machine)  # the processor's name, ``aarch64`` or ``x86_64``
     python: str = field(default_factory=platform.python_version)  # version of that Python, ``3.10.13``

@@ -6,6 +6,7 @@ errors has its own exit code, documented in ``npu-overlays --help``.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -23,6 +24,10 @@ class Problem:
     # what makes the command line right that was typed, in pairs: an option and its value, or a word of it and the one
     # to write instead
     options: tuple[tuple[str, str], ...] = ()
+
+    def as_json(self) -> dict[str, str]:
+        """Return it as JSON, without its targets."""
+        return {"where": self.where, "what": self.what, "fix": self.fix}
 
     def __str__(self) -> str:
         lines = [f"{self.where}: {self.what}", *(f"    in {target}" for target in self.targets)]
@@ -42,6 +47,12 @@ def listing(items: Iterable[str], limit: int = 10) -> str:
     everything = list(items)
     shown = ", ".join(everything[:limit])
     return shown if len(everything) <= limit else f"{shown}, … ({len(everything)} in all)"
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the known name that is most similar to another, for a hint; empty if none is similar enough."""
+    close = difflib.get_close_matches(name, [*known], n=1, cutoff=cutoff)
+    return close[0] if close else ""
 
 
 class OverlayError(Exception):

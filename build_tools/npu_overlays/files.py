@@ -163,9 +163,10 @@ def remove(file: Path, *, within: Path) -> None:
     try:
         file.unlink(missing_ok=True)
         for folder in (one for one in file.parents if within in one.parents):
-            if any(folder.iterdir()):
-                return
-            folder.rmdir()
+            if folder.is_dir():
+                if any(folder.iterdir()):
+                    return
+                folder.rmdir()
     except OSError as error:
         raise cannot_write(file, error) from error
 

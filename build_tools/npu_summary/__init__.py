@@ -10,8 +10,8 @@ Data flows ``installed`` (find ``changes.json`` on the path) -> ``changes``
 (read and check one) -> ``outline`` (what a person is shown, and why it was
 done) -> ``layout`` (text), ``yaml``, ``jsontext``, ``page`` (renderers) ->
 ``cli`` and ``stream`` (print anywhere). ``verify`` compares the files with
-what was built, ``explain`` says of the tracebacks of a log which frames are
-changed code.
+what was built, ``explain`` marks the frames of changed code in the tracebacks
+of a log.
 """
 
 from __future__ import annotations

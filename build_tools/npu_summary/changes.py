@@ -1,8 +1,8 @@
 """Changes: the bytes of ``changes.json`` → its fields, all of them there and of their types.
 
-The classes describe the files, once for all: to whoever writes or reads them they are typed dictionaries, and
-`parse` compares what it reads with the same annotations, so that a damaged file is refused with a reason rather than
-half shown. What the fields mean is said beside the project's documents, in ``summary.schema.json``.
+The classes describe the files in one place: code that writes or reads them gets typed dictionaries, and `parse` checks
+a file against the same annotations, so that a damaged file is refused with a reason. ``summary.schema.json`` beside the
+project's documents explains the fields.
 """
 
 from __future__ import annotations
@@ -251,6 +251,6 @@ def _fields(kind: str) -> list[tuple[str, str, tuple[type, ...]]]:
 
 @cache
 def _types(kind: str) -> tuple[type, ...]:
-    """Return the types of values that fit an annotation whatever they hold."""
+    """Return the types whose every value fits an annotation."""
     plain, _, none = kind.partition(" | ")
     return (_PLAIN[plain], *([type(None)] if none else [])) if plain in _PLAIN else ()

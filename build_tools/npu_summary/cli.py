@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 DOCTORS = ("--doctor", "--audit", "--ray")
 _EXAMPLES = """\
 examples:
-  python -m {package}                         the summary of every patched distribution
-  python -m {package} --why                   the same, with the reason below each change
-  python -m {package} --all                   the same, with every import
+  python -m {package}                       the summary of every patched distribution
+  python -m {package} --why                 the same, with the reason below each change
+  python -m {package} --all                 the same, with every import
   python -m {package} --distribution {distribution}
   python -m {package} --format json | python -m json.tool
-  python -m {package} --diff > shipped.diff   what the wheels differ in from upstream
-  python -m {package} --html page.html        all of it as one page for a browser
+  python -m {package} --diff > npu.diff     the difference between upstream and the wheels
+  python -m {package} --html page.html      everything on one page for a browser
   python -m {package} --version
-  python -m {package} --verify                is everything as it was built? each repair is printed
-  python -m {package} --explain train.log     the tracebacks of a log: which frames are changed code, and why
+  python -m {package} --verify              is everything as built? prints each repair
+  python -m {package} --explain train.log   mark changed code in a log's tracebacks
 {doctor}
 exit codes:
   0  printed; with --verify: intact
-  1  nothing is installed, a named distribution is not, or a file could not be read (standard error says which);
+  1  no patched wheel is installed, the named one is not, or a file cannot be read;
      with --verify: not intact
-  2  the command line is wrong; with --verify: could not tell
+  2  the command line is wrong; with --verify: no verdict
 
-The YAML has the schema of patch_summary.yaml. Its JSON names the version of a schema of its own.
+The YAML has the schema of patch_summary.yaml, the JSON a schema of its own.
 From Python: `import {package}; {package}.text()` returns the text summary.
 """
 _DOCTOR = """
-what npu-doctor does, which is {state}:
-  python -m {package} --verify --ray          --verify on every node of the running Ray cluster
-  python -m {package} --audit                 has anything replaced patched code at run time?
-  python -m {package} --doctor                are versions, environment and devices fit to run it?
-  python -m {package} --doctor --help         its options; likewise for the others
+with npu-doctor, which is {state}:
+  python -m {package} --verify --ray        --verify on every node of the running Ray cluster
+  python -m {package} --audit               has anything replaced patched code at run time?
+  python -m {package} --doctor              do versions and devices fit?
+  python -m {package} --doctor --help       its options; --audit and --ray have help, too
 """
 
 
@@ -245,26 +245,28 @@ def _parser(package: str) -> ArgumentParser:
     """Return the parser; ``--help`` is an ordinary flag so that it is printed as safely as the rest."""
     import argparse
 
-    parser = argparse.ArgumentParser(
+    from .suggestions import SuggestingParser
+
+    parser = SuggestingParser(
         prog=f"python -m {package}",
-        description="Show what was changed in the installed patched wheels, against which upstream commit, and why;\n"
-        "check the installed files.",
+        description="List what the installed patched wheels change, compared with which upstream commit, and why.\n"
+        "Check the installed files.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         add_help=False,
     )
     add = parser.add_argument
-    add("-h", "--help", action="store_true", help="show this help and leave")
+    add("-h", "--help", action="store_true", help="show this help and exit")
     add("--format", choices=("text", "yaml", "json"), help="how to show the summary (default: text)")
-    add("--why", action="store_true", help="add the reasons below each change (JSON always has them)")
-    add("--all", action="store_true", help="list every import in the text, which counts them otherwise")
-    add("--diff", action="store_true", help="print the unified diff between upstream and what was shipped")
-    add("--html", metavar="FILE", help="write reasons and diffs as one page that needs nothing else")
+    add("--why", action="store_true", help="add the reason below each change (JSON always has it)")
+    add("--all", action="store_true", help="list every import instead of counting them")
+    add("--diff", action="store_true", help="print the unified diff between upstream and the wheels")
+    add("--html", metavar="FILE", help="write reasons and diffs as one page that loads nothing")
     add("--version", action="store_true", help="print each distribution's version, upstream and overlay")
     only = "only this distribution, by its own name or upstream's (may be given more than once)"
     add("--distribution", action="append", metavar="NAME", help=only)
-    add("--json", action="store_true", help="print JSON for a machine to read; --verify knows it too")
-    add("--verify", action="store_true", help="compare every installed file with what was built")
-    marked = "show the tracebacks of a log (- for standard input), frames of changed code marked with the reasons"
+    add("--json", action="store_true", help="print JSON for a machine to read; also with --verify")
+    add("--verify", action="store_true", help="compare every installed file with the build")
+    marked = "print the tracebacks of a log (- for standard input) and mark frames of changed code with the reason"
     add("--explain", metavar="FILE", help=marked)
     return parser

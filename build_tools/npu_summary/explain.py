@@ -83,7 +83,7 @@ class Symbols:
                 self._files[file["installed"]] = (path, place.distribution, file)
 
     def mark(self, file: str, line: int, function: str) -> str:
-        """Return what to say of a frame: who changed that function and why; empty for code as upstream has it.
+        """Return the mark of a frame: who changed that function and why; empty for upstream's own code.
 
         Args:
             file: as a traceback names it, of this machine or of another one with the same wheels.

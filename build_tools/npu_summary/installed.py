@@ -20,7 +20,7 @@ DATA = "changes.json"
 DIFF = "changes.diff"
 MANIFEST = "manifest.json"
 NOTHING = "no patched distribution is installed here (none of the folders on sys.path holds its *_summary package)"
-# The others alone are a damaged installation, to be told of; no other package holds files of these names.
+# Without the first, the installation is damaged, and is reported; no other package has files of these names.
 _SIGNS = (DATA, MANIFEST, "provenance.py")
 
 
@@ -55,7 +55,7 @@ class Place:
         return open_store(self.root)
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of one of the package's files; raises ``OSError`` whatever the reason it cannot."""
+        """Return the bytes of one of the package's files; every failure raises ``OSError``."""
         return self.store.read(f"{self.package}/{name}")
 
 
@@ -82,7 +82,7 @@ def places(path: Iterable[str] | None = None) -> list[Place]:
 
 
 def load(found: Iterable[Place]) -> tuple[list[Changes], list[str]]:
-    """Return the changes at the places, and a message for each of which they cannot be read."""
+    """Return the changes at the places, and a message for each place whose changes cannot be read."""
     read: list[Changes] = []
     problems: list[str] = []
     for place in found:
@@ -100,7 +100,7 @@ def problem(place: Place, name: str, error: Exception) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Return why something cannot be read or written, without the path, which is said before it."""
+    """Return why something cannot be read or written, without the path, which the message already has."""
     return str(getattr(error, "strerror", None) or error)
 
 
@@ -141,5 +141,5 @@ def _names(place: Place) -> set[str]:
 
 
 def normal_name(name: str) -> str:
-    """Return the one spelling of all that pip takes for the same name."""
+    """Return the normal spelling of a name, as pip compares names."""
     return "-".join(filter(None, name.lower().replace("_", "-").replace(".", "-").split("-")))

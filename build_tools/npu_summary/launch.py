@@ -80,7 +80,7 @@ def _look(name: str, finders: "Iterable[Any]", path: "Sequence[str] | None") -> 
 
 
 def _read(out: bytes) -> "tuple[list[str], list[Answer]]":
-    """Return what the child wrote among whatever `sitecustomize` prints; raises as `marshal` where that is nothing."""
+    """Return what the child wrote, without the output of `sitecustomize`; raises as `marshal` if that is nothing."""
     told = out.rpartition(_MARK)[2].partition(b"\n")[0]
     path, found = marshal.loads(bytes.fromhex(told.decode()))  # noqa: S302  # written below
     return path, found

@@ -1,7 +1,7 @@
-"""Outline: the changes of a file → what a person is shown of it, and why each was made, field by field.
+"""Outline: the changes of a file → the part that people see, and why each was made, field by field.
 
-A file that came or went as a whole is one line with its reason, then its classes and functions: what it imports,
-assigns and holds inside its classes, whoever cares reads in the diff. JSON and YAML list everything.
+A file that was added or deleted is one line with its reason, then its classes and functions. Its imports, assignments
+and members are in the diff. JSON and YAML list everything.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def outline(file: FileChange) -> FileChange:
 
 
 def fold_imports(file: FileChange) -> FileChange:
-    """Return a file with one entry in the place of the imports of its module, and of each of its classes."""
+    """Return a file with one entry instead of the imports of its module, and of each of its classes."""
     classes: list[ClassChange] = [{**entry, "changes": _folded(entry["changes"])} for entry in file["class_changes"]]
     return {**file, "module_changes": _folded(file["module_changes"]), "class_changes": classes}
 
@@ -50,7 +50,7 @@ def fold_imports(file: FileChange) -> FileChange:
 def fold_forms(files: list[FileChange]) -> tuple[dict[str, list[FormTarget]], list[FileChange]]:
     """Return the changes of each form that has several, by its model, and the files with what is left of them.
 
-    A file of which nothing but imports is left is left out.
+    A file that has only imports left is omitted.
     """
     found: dict[str, list[FormTarget]] = {}
     for file in files:
@@ -131,7 +131,7 @@ def class_changes(entry: ClassChange) -> list[Change]:
 
 
 def entries(file: FileChange) -> Iterator[Change]:
-    """Yield each change that is shown of a file, classes that came or went and all that lies in one among them."""
+    """Yield each change of a file that is shown, with added and deleted classes and the changes inside classes."""
     shown = outline(file)
     yield from module_changes(shown)
     for entry in shown["class_changes"]:

@@ -1,4 +1,4 @@
-"""Stream: text or bytes → standard output, whatever they hold, and whatever its encoding or the reader's patience."""
+"""Stream: any text or bytes → standard output of any encoding, even if its reader leaves early."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ _PLACES = (
     (re.compile(r"0x[0-9a-f]+|\b127\.0\.0\.1:\d+|\b[0-9a-f]{40,64}\b|\b\d+\.\d+ s\b|tmp\w{8}"), "…"),
     (re.compile(r"(?<=/merged/…-)[0-9a-f]{8}-[0-9a-f]{24}"), "…"),
 )
-# A step is printed once it has taken a second.
-_PROGRESS = re.compile(r"making the pages in \w+:?")
+# Beside errors a command prints notices, and each step that has taken a second.
+_ERROR = re.compile(r"(?:npu-overlays[\w -]*: )?error: ")
 
 
 def refusals(work: Path) -> dict[str, str]:
@@ -66,7 +66,7 @@ class Notes:
     """What one process of pytest notes.
 
     Args:
-        file: where `write` puts them. A test that limits the size of files must not meet this one.
+        file: where they are written at the end. A test that limits the size of files must not meet this one.
     """
 
     def __init__(self, file: Path) -> None:
@@ -79,10 +79,9 @@ class Notes:
             self._note(type(error).__name__, map(str, error.problems))
 
     def printed(self, code: int, text: str) -> None:
-        """Note what a command printed that failed, less its progress, unless it is JSON or lines of our code."""
-        if code and not text.startswith(("{", "Traceback ")):
-            problems = re.split(r"\n(?=\S)", text)
-            self._note(f"exit {code}", (problem for problem in problems if not _PROGRESS.fullmatch(problem.strip())))
+        """Note the errors that a command printed that failed."""
+        if code:
+            self._note(f"exit {code}", filter(_ERROR.match, re.split(r"\n(?=\S)", text)))
 
     def _note(self, family: str, problems: Iterable[str]) -> None:
         for problem in problems:
@@ -91,8 +90,8 @@ class Notes:
                 line = pattern.sub(replacement, line)
             self._lines.add(f"{family}: {line}")
 
-    def write(self) -> None:
-        """Write one line a refusal; a name that is no UTF-8 has its bytes escaped."""
+    def pytest_sessionfinish(self) -> None:
+        """Write one line a refusal, before the worker may be stopped; a name that is no UTF-8 has its bytes escaped."""
         text = "".join(f"{line}\n" for line in sorted(self._lines))
         self._file.write_text(text, encoding="utf-8", errors="backslashreplace")
 
@@ -110,7 +109,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder: Path = config.getoption("--refusals")
     folder.mkdir(exist_ok=True)
     notes = Notes(folder / os.environ.get("PYTEST_XDIST_WORKER", "main"))
-    config.add_cleanup(notes.write)
+    config.pluginmanager.register(notes)
     leave, run, listed = pytest.RaisesExc.__exit__, Environment.cli, language.overlays.mistakes
 
     def noting_leave(

@@ -87,7 +87,10 @@ def _copy(work: Path, name: str) -> Path:
 def _ports(work: Path) -> Reports:
     for overlay, version in _PORTS:
         label = f"port {overlay} {version}"
-        options = ("--to", version, "--source", "archive", "--overlays", _copy(work, label))
+        overlays = _copy(work, label)
+        # What was made from it: here it is made anew.
+        shutil.rmtree(overlays / f"{overlay.partition('@')[0]}@{version}", ignore_errors=True)
+        options = ("--to", version, "--source", "archive", "--overlays", overlays)
         yield label, _answer(work, "port", overlay, *options, codes=(0, _PARTS_LEFT), is_offline=True)
 
 

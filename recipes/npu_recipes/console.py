@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
@@ -19,7 +20,7 @@ from npu_recipes.errors import Problem, RecipeError
 class _Plain(RichConsole):
     """A console that leaves a reader who has gone to its caller; rich would end the process with 1.
 
-    It prints lines as wide as they are, whatever COLUMNS and LINES say: at a width of 0 rich would print nothing.
+    It prints lines whole and ignores COLUMNS and LINES: at a width of 0 rich would print nothing.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
@@ -53,6 +54,12 @@ class Console:
     def line(self, text: str = "", *, style: str = "") -> None:
         """Print one line of a result."""
         self._result(lambda: self._out.print(Text(readable(text), style=style)))
+
+    def paragraph(self, text: str, *, indent: int, width: int) -> None:
+        """Print a text of several lines, broken at spaces."""
+        margin = " " * indent
+        for line in textwrap.wrap(text, width, initial_indent=margin, subsequent_indent=margin):
+            self.line(line)
 
     def notice(self, text: str) -> None:
         """Print something worth knowing, apart from the result."""

@@ -31,9 +31,9 @@ class RecipeError(Exception):
 
 
 def lacking(error: ModuleNotFoundError) -> Problem:
-    """Return that a module is missing, and how to have it: every package that npu-recipes requires."""
+    """Return the problem that a module is missing, with the command that installs it."""
     what = f"the module {(error.name or str(error)).partition('.')[0]} is not installed"
-    fix = f"{sys.executable} -m pip install npu-recipes, which installs what is missing of all that it requires"
+    fix = f"{sys.executable} -m pip install npu-recipes, which installs everything that is missing"
     return Problem(where="npu-recipes", what=what, fix=fix)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from language.pairs import text
 from npu_overlays.authoring.refresh.proposals import new_operation
-from npu_overlays.authoring.writer.merge_module_text import Written, rewritten
+from npu_overlays.authoring.writer.merge_module_text import OperationChange, rewritten
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import Action, ImportedName, Operation, Reason
 
@@ -40,14 +40,15 @@ def known(content: str, target: str = "lib/core.py") -> dict[str, Operation]:
     return {f"{one.path}:{one.symbol}" if one.shared else one.symbol: one for one in operations}
 
 
-def written(content: str, *changes: Written, new: tuple[Operation, ...] = ()) -> str:
-    found = rewritten(FILE, content.encode(), changes, new, ["scale", "other"])
+def written(content: str, *changes: OperationChange, new: tuple[Operation, ...] = ()) -> str:
+    added = [OperationChange(known=None, wanted=one) for one in new]
+    found = rewritten(FILE, content.encode(), [*changes, *added], ["scale", "other"])
     return "" if found is None else found.decode()
 
 
 def test_a_target_leaves_a_shared_definition_whose_markers_have_names_of_its_own() -> None:
     first = next(iter(known(SHARED, "").values()))
-    result = written(SHARED, Written(known=first, wanted=None, targets=("lib/more.py:scale",)))
+    result = written(SHARED, OperationChange(known=first, wanted=None, targets=("lib/more.py:scale",)))
     assert list(known(result, "")) == ["lib/more.py:scale"]
     assert [one.upstream_name for one in known(result, "").values()] == ["theirs"]
 
@@ -55,7 +56,7 @@ def test_a_target_leaves_a_shared_definition_whose_markers_have_names_of_its_own
 @pytest.mark.parametrize("name", ["scale", "LIMIT", "gone"])
 def test_one_goes_and_the_others_stay_as_they_are(name: str) -> None:
     before = known(OWN)
-    after = known(written(OWN, Written(known=before[name], wanted=None)))
+    after = known(written(OWN, OperationChange(known=before[name], wanted=None)))
     assert after.keys() == before.keys() - {name}
     assert all(
         replace(one, where="", before="") == replace(before[symbol], where="", before="")
@@ -72,7 +73,7 @@ def test_one_is_changed_and_one_comes_by_the_names_the_file_has() -> None:
         replace(new_operation("lib/core.py", "first", "replaced", "attribute"), text="2"),
     )
     coming = tuple(replace(one, reason=Reason(why="New.")) for one in wholes)
-    result = written(OWN, Written(known=before, wanted=wanted), new=coming)
+    result = written(OWN, OperationChange(known=before, wanted=wanted), new=coming)
     assert '# Why three.\n@changed(("2", "4"), why="Three.", until="9")' in result
     assert 'without("other", why="New.")' in result
     assert '@new(why="New.")\ndef last' in result
@@ -118,7 +119,7 @@ def test_what_is_not_otherwise_stays_as_it_is_written() -> None:
         replace(before["scale"], edits=(edits[0], replace(edits[1], replace="n + 5"))),
         replace(before["last"], text=before["last"].text.replace("1", "2")),
     )
-    result = written(COMMENTED, *(Written(known=before[one.symbol], wanted=one) for one in changed))
+    result = written(COMMENTED, *(OperationChange(known=before[one.symbol], wanted=one) for one in changed))
     expected = COMMENTED
     for old, new in (("    4,", "    8,"), ("n + 4", "n + 5"), ("return 1", "return 2")):
         expected = expected.replace(old, new)
@@ -130,7 +131,7 @@ def test_what_becomes_another_operation_is_written_anew(symbol: str) -> None:
     before = known(COMMENTED)[symbol]
     action: Action = "added" if before.action == "replaced" else "replaced"
     wanted = replace(before, action=action, edits=(), text=before.text or "def scale(value):\n    return 1\n")
-    after = known(written(COMMENTED, Written(known=before, wanted=replace(wanted, kind=before.kind))))[symbol]
+    after = known(written(COMMENTED, OperationChange(known=before, wanted=replace(wanted, kind=before.kind))))[symbol]
     assert (after.action, after.text, after.reason) == (action, wanted.text, before.reason)
 
 
@@ -153,7 +154,7 @@ def test_comments_of_what_is_written_anew_stay_with_the_argument_or_stand_above(
     if not edits:
         action: Action = "added" if before.action == "replaced" else "replaced"
         wanted = replace(wanted, action=action, text=before.text or "def scale(value):\n    return 1\n")
-    after = written(content, Written(known=before, wanted=wanted))
+    after = written(content, OperationChange(known=before, wanted=wanted))
     assert expected in after
     assert sorted(re.findall("#.*", after)) == sorted(re.findall("#.*", content))
 
@@ -161,10 +162,10 @@ def test_comments_of_what_is_written_anew_stay_with_the_argument_or_stand_above(
 def test_one_that_comes_stands_above_the_comment_of_the_next_and_goes_without_it() -> None:
     content = OWN.replace("LIMIT", "# Of limits.\nother")
     new = replace(new_operation("lib/core.py", "earlier", "replaced", "attribute"), text="2", reason=Reason(why="New."))
-    coming = rewritten(FILE, content.encode(), [], [new], ["scale", "earlier", "other"])
+    coming = rewritten(FILE, content.encode(), [OperationChange(known=None, wanted=new)], ["scale", "earlier", "other"])
     assert coming is not None
     assert 'earlier = replaced(2, why="New.")\n\n\n# Of limits.\nother = new(' in coming.decode()
-    again = written(coming.decode(), Written(known=known(coming.decode())["earlier"], wanted=None))
+    again = written(coming.decode(), OperationChange(known=known(coming.decode())["earlier"], wanted=None))
     assert "# Of limits.\nother = new(" in again
 
 
@@ -184,7 +185,7 @@ def test_an_import_takes_the_place_of_another_that_binds_its_name() -> None:
         replace(before["LIMIT"], imports=(ImportedName(name="mx", statement="from lib.b import mx"),)),
         replace(before["OTHER"], imports=(ImportedName(name="more", statement="from lib.d import more"),)),
     )
-    changes = [Written(known=before[one.symbol], wanted=one) for one in others]
+    changes = [OperationChange(known=before[one.symbol], wanted=one) for one in others]
     result = written(IMPORTING, *changes)
     assert "from lib.b import mx  # the one of a\n" in result
     assert "from lib.c import less\n" in result
@@ -209,7 +210,7 @@ def test_targets_that_stay_are_written_with_what_they_mean() -> None:
     targets = ('lib/a.py:f[if sys.platform == "win32"]', "lib/b.py:f")
     content = SHARED.replace('"lib/core.py:scale"', repr(targets[0])).replace("lib/more.py:scale", targets[1])
     first = known(content, "")[targets[1]]
-    result = written(content, Written(known=first, wanted=None, targets=targets[:1]))
+    result = written(content, OperationChange(known=first, wanted=None, targets=targets[:1]))
     assert tuple(known(result, "")) == targets[:1]
 
 
@@ -218,5 +219,5 @@ def test_what_an_accessor_stands_on_goes_by_its_new_name() -> None:
     setter = "    @wrapped(why='w')\n    @size.setter\n    def size(self, new): upstream(self, new)\n"
     (one,) = known(content.format(setter)).values()
     wanted = replace(one, symbol="A.width[@width.setter]", text=one.text.replace("size", "width"))
-    result = written(content.format(setter), Written(known=one, wanted=wanted))
+    result = written(content.format(setter), OperationChange(known=one, wanted=wanted))
     assert result == content.format(setter.replace("'w'", '"w"')).replace("size", "width").replace('"w"', "'w'")

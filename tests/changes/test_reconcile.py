@@ -39,6 +39,15 @@ def test_the_private_original_is_no_change_of_its_own() -> None:
     assert explain(BEFORE, content, declared) == ["replaced A.f (wrapped)", "replaced f (wrapped)"]
 
 
+def test_an_original_that_is_a_global_of_the_module_may_have_a_long_name() -> None:
+    name = f"made_{'long_' * 12}"
+    before = f"class A:\n    def {name}(x): return x\n    FIRST = {name}(1)\n".encode()
+    overlay = f"class A:\n    @wrapped(why='w')\n    def {name}(x): return upstream(x)\n"
+    content, declared = merged(before, overlay)
+    assert f"global _upstream_A_{name}\n".encode() in content
+    assert explain(before, content, declared) == [f"replaced A.{name} (wrapped)"]
+
+
 def test_the_private_original_must_be_upstreams() -> None:
     content, declared = merged(BEFORE, "@wrapped(why='w')\ndef f(x): return upstream(x)\n")
     lost = "the original of `f` was not kept as upstream has it"

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.commands.matrix import matrix
 from npu_overlays.contracts.lockfile import Lock, write_lock
 from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.errors import ConfigError
-from npu_overlays.publish.ci_matrix import PYTHONS
+from npu_overlays.publish.ci_matrix import PYTHONS, Cell, cells_of, load_overlay_folder
 from support.environment import Environment
 from support.overlays import edit, write_overlay, write_stacks
 
@@ -25,6 +24,11 @@ version = "1.0"
 file = "demo-1.0-py3-none-any.whl"
 sha256 = "{"0" * 64}"
 """
+
+
+def matrix(root: Path) -> list[Cell]:
+    """Return the cells of all overlays in a folder."""
+    return cells_of(load_overlay_folder(root))
 
 
 def add(root: Path, commit: str, *, project: str = "demo", upstream: str = "") -> Path:

@@ -8,6 +8,7 @@ import tokenize
 from argparse import ArgumentParser, _SubParsersAction
 from collections.abc import Iterator, Mapping
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,8 @@ FOLDERS = (
     ROOT / "stacks",
     ROOT / "build_tools" / "npu_doctor",
 )
-# Rewritten together with what `port` prints; then this goes.
-MODULES_BEING_REWRITTEN = ("authoring/port/", "commands/port.py")
 TOOL = ROOT / "build_tools" / "npu_overlays"
+OTHERS = (ROOT / "build_tools" / "npu_doctor", ROOT / "build_tools" / "npu_summary", ROOT / "recipes" / "npu_recipes")
 DOCUMENTS = sorted(file for folder in FOLDERS for file in folder.glob("*.md") if ".zh-CN" not in file.name)
 
 # Each turn, and what to write instead.
@@ -90,6 +90,23 @@ def prose(file: Path) -> Iterator[str]:
             yield token.string
 
 
+def messages(file: Path) -> Iterator[str]:
+    """Yield the texts in a module's code that are not docstrings, with an ellipsis for each value that is filled in."""
+    for node in ast.walk(_Texts().visit(ast.parse(file.read_bytes()))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+class _Texts(ast.NodeTransformer):
+    """Deletes docstrings, and joins the parts of formatted texts."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.Constant:
+        return ast.Constant("".join(str(one.value) if isinstance(one, ast.Constant) else "…" for one in node.values))
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: file.relative_to(ROOT).as_posix())
 def test_a_document_says_who_does_what(document: Path) -> None:
     assert found_turns(document.read_text("utf-8")) == []
@@ -106,10 +123,17 @@ def test_docstrings_and_comments_of_the_tool_say_who_does_what() -> None:
     turns = TURNS | TURNS_OF_CODE
     found: dict[str, list[str]] = {}
     for file in TOOL.rglob("*.py"):
-        name = file.relative_to(TOOL).as_posix()
-        if not name.startswith(MODULES_BEING_REWRITTEN):
-            found[name] = found_turns("\n".join(prose(file)), turns)
+        found[file.relative_to(TOOL).as_posix()] = found_turns("\n".join(prose(file)), turns)
     assert len(found) > 300
+    assert {name: hits for name, hits in found.items() if hits} == {}
+
+
+def test_docstrings_comments_and_messages_of_the_other_packages_say_who_does_what() -> None:
+    found: dict[str, list[str]] = {}
+    for file in chain.from_iterable(folder.rglob("*.py") for folder in OTHERS):
+        hits = found_turns("\n".join(prose(file)), TURNS | TURNS_OF_CODE)
+        found[file.relative_to(ROOT).as_posix()] = [*hits, *chain.from_iterable(map(found_turns, messages(file)))]
+    assert len(found) > 130
     assert {name: hits for name, hits in found.items() if hits} == {}
 
 
@@ -117,6 +141,12 @@ def test_prose_is_found_in_every_part_of_a_module(tmp_path: Path) -> None:
     file = tmp_path / "module.py"
     file.write_text('"""One."""\n\nclass C:\n    """Two."""\n\n    async def f(self):\n        """Three."""  # Four.\n')
     assert list(prose(file)) == ["One.", "Two.", "Three.", "# Four."]
+
+
+def test_messages_are_the_texts_of_a_module_without_its_docstrings(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text('"""One."""\n\ndef f(x):\n    """Two."""\n    return "Three.", f"four {x} five"\n')
+    assert list(messages(file)) == ["Three.", "four … five"]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from npu_overlays.commands.console import Console, readable
-from npu_overlays.commands.progress_display import Lines
+from npu_overlays.commands.console import Console, Lines, readable
 
 
 @pytest.mark.parametrize(
@@ -90,3 +89,21 @@ def test_many_quick_steps_are_not_silent_together() -> None:
     watch.stop()
     assert len(said.lines) == 1
     assert said.lines[0].startswith("step ")
+
+
+def test_a_list_in_the_last_column_goes_on_below_and_names_stay_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"stack-{number}-{'x' * 20}" for number in range(4)]
+    Console(json_output=False).table(("overlay", "stacks"), [("lib@1", ", ".join(names)), ("app@2", "x" * 120)])
+    assert capsys.readouterr().out.splitlines() == [
+        "overlay  stacks",
+        f"lib@1    {', '.join(names[:3])},",
+        f"         {names[3]}",
+        f"app@2    {'x' * 120}",
+    ]
+
+
+def test_a_paragraph_fits_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    Console(json_output=False).paragraph("word " * 40, indent=12)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith(" " * 12 + "word") and len(line) <= 100 for line in lines)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.commands.progress_display import Lines
+from npu_overlays.commands.console import Lines
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.interrupts import Interrupted, undisguised
 

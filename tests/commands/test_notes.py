@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from npu_overlays.commands.notes import count_of, source_notes
+from npu_overlays.commands.notes import count_of, folded, source_notes
 from npu_summary.plurals import plural
 
 LACKS = (
@@ -72,3 +72,31 @@ def test_a_record_without_files_counts_none() -> None:
 def test_one_is_not_many() -> None:
     assert [plural(number, "operation") for number in (0, 1, 2)] == ["0 operations", "1 operation", "2 operations"]
     assert [plural(number, "entry", "entries") for number in (1, 2)] == ["1 entry", "2 entries"]
+
+
+def look(name: str, cause: str = "changed its body") -> str:
+    return f"lib@2: look at the edited `{name}`: since lib@1 upstream {cause}"
+
+
+@pytest.mark.parametrize(
+    ("notices", "shown"),
+    [
+        ([look("a.py:f"), "other", look("b.py:f")], [look("a.py:f` and `b.py:f"), "other"]),
+        ([look(f"{name}.py:f") for name in "abc"], [look("a.py:f`, `b.py:f` and `c.py:f")]),
+        (
+            [look(f"{name}.py:f") for name in "abcd"],
+            ["lib@2: look at the edited `a.py:f`, `b.py:f` and 2 more: since lib@1 upstream changed its body"],
+        ),
+        (
+            [look("a.py:f"), look("a.py:f", "changed its decorators")],
+            [look("a.py:f"), look("a.py:f", "changed its decorators")],
+        ),
+        (
+            [look("a.py:A.f", "renamed `A`"), look("b.py:B.f", "renamed `B`")],
+            [look("a.py:A.f` and `b.py:B.f", "renamed `A`")],
+        ),
+        (["no name", "no name", "another"], ["no name", "another"]),
+    ],
+)
+def test_notices_that_differ_in_a_name_alone_become_one(notices: list[str], shown: list[str]) -> None:
+    assert list(folded(notices)) == shown

@@ -150,6 +150,25 @@ class B(metaclass=Registry):
     assert watched == ["Base.__init_subclass__, name=1", "metaclass=Registry"]
 
 
+_TYPE_CHECKERS = "type checkers, to which the original is a member of the Protocol"
+_HEIRS_RUN = "the Protocol's implementations, which run it only if they inherit it"
+
+
+@pytest.mark.parametrize(
+    ("base", "body", "watched"),
+    [
+        ("Protocol", "return x", _TYPE_CHECKERS),
+        ("Protocol", "...", f"{_HEIRS_RUN}, {_TYPE_CHECKERS}"),
+        ("Protocol", "'Doc.'; pass", f"{_HEIRS_RUN}, {_TYPE_CHECKERS}"),
+        ("Generic", "...", ""),
+    ],
+)
+def test_a_notice_says_who_runs_a_wrapper_in_a_protocol(base: str, body: str, watched: str) -> None:
+    (operation,) = operations("class A:\n    @wrapped(why='w')\n    def f(self, x): return upstream(self, x)\n")
+    source = f"from typing import {base}\nclass A({base}):\n    def f(self, x): {body}\n"
+    assert contract(Module(PATH, source.encode()), operation).watched == watched
+
+
 @pytest.mark.parametrize(
     ("source", "watched"),
     [

@@ -192,6 +192,22 @@ def test_locking_tells_which_definitions_upstream_changed_and_the_lock_keeps_it(
     assert f"run `npu-overlays lock {sample.lib_name}`, then `npu-overlays lock {newer.name}`" in done.err
 
 
+def test_locking_prints_notices_of_one_cause_in_one_unless_each_is_wanted(own_upstream: Sample) -> None:
+    sample = own_upstream
+    as_layer(sample)
+    sample.environment.ok("lock", sample.lib_name, "--overlays", sample.overlays)
+    extra = b"def forgotten():\n    return 0\n"
+    sample.lib.commit(
+        {"src/lib/core.py": CORE.replace(b'return "stopped"', b'return "halted"'), "src/lib/extra.py": extra}
+    )
+    newer = another_commit(sample, {})
+    names = ("`src/lib/core.py:Engine.stop`", "`src/lib/extra.py:forgotten`")
+    done = sample.environment.ok("lock", newer.name, "--overlays", sample.overlays)
+    assert f"look at the replaced {' and '.join(names)}: since" in done.err
+    done = sample.environment.ok("lock", newer.name, "--overlays", sample.overlays, "--verbose")
+    assert all(f"look at the replaced {name}: since" in done.err for name in names)
+
+
 def test_what_an_addition_overrides_is_told_by_lock_kept_by_it_and_said_by_the_summary(own_upstream: Sample) -> None:
     sample = own_upstream
     kin = b"class Base:\n    def run(self): pass\nclass Heir(Base):\n    x = 1\ndef f():\n    Heir.run = print\n"

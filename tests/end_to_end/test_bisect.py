@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from language.overlays import load, write
-from npu_overlays.authoring.bisect.bisect import smallest
+from language.pairs import source_tree
+from npu_overlays.authoring.bisect.bisect import RunResult, hold, smallest
 from npu_overlays.authoring.bisect.dependencies import needed
-from npu_overlays.authoring.bisect.trial import RunResult, hold
 from npu_overlays.authoring.checkout.units import units_of
+from npu_overlays.contracts.overlay_code import OverlayCode
+from npu_overlays.merge.apply import merge_overlay
 from npu_overlays.sources.tree import FileEntry, PatchedTree, Source, SourceTree
 from support.environment import Done
 from support.overlays import edit
@@ -125,7 +127,36 @@ READS = """
             from pkg.conf import Far
             return {}
 """
+UPSTREAM = {
+    "pkg/core.py": b"""\
+class E:
+    def f(self):
+        return 1
+
+    def g(self, a=1):
+        if a:
+            return 1
+
+
+class F: ...
+
+
+class G:
+    def f(self, other):
+        return 1
+""",
+    "pkg/conf.py": b"class Far: ...\n",
+}
 CONF = 'NEW = added(5, why="x")\n\nclass Far:\n    @added(why="x")\n    def z(self):\n        return 4\n'
+
+
+def needs(root: Path, files: Mapping[str, str | bytes], symbol: str) -> set[str]:
+    """Return the symbols of the operations that one on a symbol needs, itself among them."""
+    content = load(root, write(root, files))
+    units = units_of(content)
+    code = OverlayCode(content, merge_overlay(content, source_tree(UPSTREAM)))
+    names = [unit.targets[0].rpartition(":")[2] for unit in units]
+    return {names[one] for one in needed(units, code, content.overlay.pin)[names.index(symbol)]}
 
 
 @pytest.mark.parametrize(
@@ -148,10 +179,7 @@ CONF = 'NEW = added(5, why="x")\n\nclass Far:\n    @added(why="x")\n    def z(se
 def test_what_is_read_is_needed(tmp_path: Path, reads: str, expected: set[str]) -> None:
     """By its name; of a class that is read nobody needs a member."""
     files: dict[str, str | bytes] = {"tree/pkg/core.py": READS.format(reads), "tree/pkg/conf.py": CONF}
-    content = load(tmp_path, write(tmp_path, files))
-    units = units_of(content)
-    names = [unit.targets[0].rpartition(":")[2] for unit in units]
-    assert {names[one] for one in needed(units, content.overlay.pin)[names.index("G.f")]} == expected | {"G.f"}
+    assert needs(tmp_path, files, "G.f") == expected | {"G.f"}
 
 
 def test_what_a_method_reads_of_its_own_object_is_of_its_own_class_first(tmp_path: Path) -> None:
@@ -173,13 +201,8 @@ def test_what_a_method_reads_of_its_own_object_is_of_its_own_class_first(tmp_pat
         def z(self):
             return 2
     """
-    content = load(tmp_path, write(tmp_path, {"tree/pkg/core.py": own}))
-    units = units_of(content)
-    names = [unit.targets[0].rpartition(":")[2] for unit in units]
-    found = needed(units, content.overlay.pin)
-    assert {names[one] for one in found[names.index("E.f")]} == {"E.f", "E.z"}
-    # A fragment that does not parse by itself says of no attribute whose it is.
-    assert {names[one] for one in found[names.index("E.g")]} == {"E.g", "E.z", "F.z"}
+    assert needs(tmp_path / "f", {"tree/pkg/core.py": own}, "E.f") == {"E.f", "E.z"}
+    assert needs(tmp_path / "g", {"tree/pkg/core.py": own}, "E.g") == {"E.g", "E.z"}
 
 
 def test_the_folder_is_told_and_is_the_working_folder(locked: Sample) -> None:

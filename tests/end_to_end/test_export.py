@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.authoring.checkout.commit_messages import message
+from npu_overlays.authoring.checkout.commit_series import message
 from npu_overlays.authoring.checkout.units import Unit
 from npu_overlays.overlay.operations import Reason
 from support.environment import Environment
@@ -67,7 +67,7 @@ LONG = "is what stands at the beginning of a reason that is too long for the sub
 
 
 def says(why: str, target: str) -> str:
-    unit = Unit(action="edited", targets=(target,), paths=(), file="a.py", layer="", reason=Reason(why=why), items=())
+    unit = Unit(action="edited", targets=(target,), file="a.py", layer="", reason=Reason(why=why), items=())
     return message([unit])
 
 
@@ -150,4 +150,4 @@ def test_what_is_there_stays(locked: Sample, tmp_path: Path) -> None:
     (tmp_path / "mails" / "mine").touch()
     done = locked.environment.cli("export", locked.lib_name, "--out", tmp_path / "mails", "--overlays", locked.overlays)
     assert done.code == 2
-    assert "is not empty" in done.err
+    assert "is there already, and not empty" in done.err

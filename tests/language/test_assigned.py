@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.commands.show import COMMAND
 from npu_overlays.errors import ConfigError
 from npu_overlays.overlay.overlay_folders import find_overlay
 from support.environment import Environment
@@ -84,13 +83,13 @@ def test_show_prints_it_as_text_and_as_json(tmp_path: Path) -> None:
     layer(tmp_path / "overlays", {}, config=BELOW.replace('until = "2.0"', ""))
     name = write(tmp_path / "overlays", {}, config=OWN)
     environment = Environment(folder=tmp_path)
-    done = environment.ok(COMMAND.name, name, "--overlays", tmp_path / "overlays")
+    done = environment.ok("show", name, "--overlays", tmp_path / "overlays")
     _, _, listed = done.out.partition("assigned at run time by upstream's own code, in other packages\n")
     assert listed.startswith(
         "  when pkg is imported  [pkg]\n    torch.nested:nested_tensor\n    vllm.*:Worker.load_*\n"
         "            torch is no part of this wheel.\n"
     )
-    values = environment.ok(COMMAND.name, name, "--json", "--overlays", tmp_path / "overlays").json()
+    values = environment.ok("show", name, "--json", "--overlays", tmp_path / "overlays").json()
     assert values["assigned"][2] == {
         "when": "a server is started",
         "what": ["sglang:app"],

@@ -133,6 +133,45 @@ def test_a_default_method_of_a_protocol_is_wrapped_and_no_implementation_needs_m
     assert not isinstance(object(), module.Closer)
 
 
+def test_a_stub_of_a_protocol_is_wrapped_for_the_classes_that_inherit_it() -> None:
+    module = run(
+        """
+        from abc import abstractmethod
+        from typing import Protocol, overload, runtime_checkable
+        @runtime_checkable
+        class Closer(Protocol):
+            def close(self) -> list[str]: ...
+            @property
+            def name(self) -> str: "Its name."
+            @abstractmethod
+            async def wait(self) -> None: pass
+        class Inheriting(Closer):
+            async def wait(self): pass
+        class Calling(Inheriting):
+            def close(self): return ["own", *super().close()]
+        class Other:
+            name = "other"
+            def close(self): return ["other"]
+            async def wait(self): pass
+        """,
+        """
+        class Closer:
+            @wrapped(why="w")
+            def close(self): return ["wrapper", upstream(self)]
+            @wrapped(why="w")
+            def name(self): return ["wrapper", upstream(self)]
+            @wrapped(why="w")
+            async def wait(self): return await upstream(self)
+        """,
+    )
+    assert (module.Inheriting().close(), module.Inheriting().name) == (["wrapper", None], ["wrapper", None])
+    assert module.Calling().close() == ["own", "wrapper", None]
+    assert module.Closer.__abstractmethods__ == {"wait"}
+    assert (module.Closer.name.__doc__, module.Other().close()) == ("Its name.", ["other"])
+    assert isinstance(module.Other(), module.Closer)
+    assert not isinstance(object(), module.Closer)
+
+
 def test_doctests_of_a_wrapped_function_run_once() -> None:
     before = '''
         def f(x):

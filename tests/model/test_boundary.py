@@ -14,7 +14,7 @@ AS_WRITTEN = {
         "authoring/writer/marker_imports.py",
         "changes/equivalence.py",
         "checks/references.py",
-        "merge/import_merge.py",
+        "overlay/operations.py",
         "overlay/parser/parsed_file.py",
         "overlay/parser/vocabulary.py",
     },
@@ -22,7 +22,7 @@ AS_WRITTEN = {
         "checks/risk_lint/statement_diff.py",
         "overlay/parser/marks.py",
         "contracts/read_places.py",
-        "authoring/refresh/differences.py",
+        "authoring/refresh/module_derivation.py",
         "authoring/refresh/equivalence.py",
     },
 }

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.model import parsed_modules
-from npu_overlays.model.parsed_modules import module_imports
+from npu_overlays.model import module_imports as module
+from npu_overlays.model.module_imports import module_imports
 from npu_overlays.model.syntax import nodes_of
 
 MODULES = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
@@ -61,7 +61,7 @@ def test_what_stands_behind_them_is_not_parsed(monkeypatch: pytest.MonkeyPatch) 
         read.append(len(content))
         return ast.parse(content)
 
-    monkeypatch.setattr(parsed_modules, "syntax_tree", counted)
+    monkeypatch.setattr(module, "syntax_tree", counted)
     module_imports(b"import a\n" + b"x = 1\n" * 1000)
     module_imports(b"x = 1\n" * 1000)
     assert read == [9]

@@ -9,8 +9,8 @@ from npu_overlays.changes.module_comparison import compare_modules
 from npu_overlays.merge.actions.wraps import private_name, without_docstring
 from npu_overlays.merge.module_merge import merge
 from npu_overlays.merge.targets import overwritten
-from npu_overlays.merge.upstream.early_calls import calling_decorator, is_stub
-from npu_overlays.merge.upstream.introspection import callers_seen
+from npu_overlays.merge.upstream.caller_frames import callers_seen
+from npu_overlays.merge.upstream.early_calls import calling_decorator
 from npu_overlays.model import Symbol, classes_of
 from npu_overlays.model.code_blocks import reindent
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
@@ -55,14 +55,6 @@ def functions(module: Module) -> list[tuple[str, Definition]]:
         if private_name(classes_of(module), module, one) not in module.definitions
         and not any(overwritten(module, x) for x in one.around)
     ]
-
-
-def is_function_with_body(module: Module, symbol: str) -> bool:
-    """Return whether a symbol is a function that runs: no stub of overloads or of a Protocol."""
-    (one,) = chosen(module, symbol)
-    decorators = [ast.unparse(each).rpartition(".")[2] for each in getattr(one.node, "decorator_list", [])]
-    protocol = _closed_kind(module, one) == "Protocol"
-    return one.kind == "function" and "overload" not in decorators and not (protocol and is_stub(one.node))
 
 
 def _closed_kind(module: Module, member: Definition) -> str:
@@ -155,9 +147,12 @@ def _function(node: ast.stmt) -> FunctionNode:
 
 def _wrappers(path: str, module: Module) -> Iterator[Operation]:
     for symbol, definition in functions(module):
-        kind = _closed_kind(module, definition)
-        closed = kind == "TypedDict" or (kind == "Protocol" and is_stub(definition.node))
-        if not closed and not calling_decorator(module, definition) and not callers_seen(module, definition):
+        closed = _closed_kind(module, definition) == "TypedDict"
+        if (
+            not closed
+            and not calling_decorator(module, definition)
+            and not callers_seen(classes_of(module), path, definition)
+        ):
             yield _operation(path, symbol, pass_through(_function(definition.node)), "wrapped")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from npu_overlays.authoring.refresh.attempt import DerivedModule, EditedModule
 from npu_overlays.authoring.refresh.equivalence import same_program
 from npu_overlays.authoring.refresh.module_derivation import derive
-from npu_overlays.authoring.writer.merge_module_text import Written, blank, rewritten
+from npu_overlays.authoring.writer.merge_module_text import blank, rewritten
 from npu_overlays.merge.module_deletion import each_deletion
 from npu_overlays.merge.module_merge import merge
 from npu_overlays.model.module import Module
@@ -65,11 +65,9 @@ def written(
     content: bytes | None, derived: DerivedModule, order: list[str]
 ) -> tuple[bytes | None, tuple[Operation, ...]]:
     """Return the overlay file with changes written into it, and the operations that are read of it."""
-    known = [Written(known=one.known, wanted=one.wanted) for one in derived.changes if one.known]
-    new = [one.wanted for one in derived.changes if one.wanted and not one.known]
-    if not known and not new:
+    if not derived.changes:
         return content, operations(content)
-    result = rewritten(FILE, content or blank(FILE), known, new, order)
+    result = rewritten(FILE, content or blank(FILE), derived.changes, order)
     return result, operations(result)
 
 

@@ -40,7 +40,7 @@ def test_extras_are_requirements_that_a_wheel_may_have(stack: Stack) -> None:
 @pytest.mark.parametrize("stack", STACKS, ids=names)
 def test_every_other_extra_holds_the_base(stack: Stack) -> None:
     extras = installs.extras(stack, KNOWLEDGE)
-    assert len(extras) > 1
+    assert extras.keys() == {one.group for one in stack.components if one.group}
     assert all(set(extras["npu"]) <= set(requirements) for requirements in extras.values())
 
 
@@ -245,8 +245,7 @@ def test_the_wheels_of_a_consistent_stack_resolve_on_aarch64_with_its_numpy(stac
     assert done.returncode == 0, done.stderr
     resolved = {Requirement(line).name: line for line in done.stdout.splitlines()}
     numpy = stack.component("numpy")
-    assert numpy is not None
-    assert resolved["numpy"].removeprefix("numpy==") in SpecifierSet(numpy.allow)
+    assert resolved["numpy"].removeprefix("numpy==") in SpecifierSet(numpy.allow if numpy else "")
     for pin in stack.components:
         name = installs.distribution(pin, KNOWLEDGE)
         if name in resolved and pin.version:

@@ -13,6 +13,7 @@ import pytest
 from npu_overlays.errors import SourceError
 from npu_overlays.sources.download import download
 from npu_overlays.sources.pin import Archive
+from npu_overlays.sources.releases import find_release
 from support.marks import rarely
 
 from .conftest import Said, make_wheel, serve
@@ -74,6 +75,22 @@ def test_any_file_is_had_by_its_name(tmp_path: Path, configured: Callable[..., N
             }[kind]
         )
         assert download(wanted, Said()) == b"anything"
+
+
+def test_a_release_whose_digest_the_index_lists_is_taken_from_the_cache(
+    tmp_path: Path, cache: Path, configured: Callable[..., None]
+) -> None:
+    wanted = put(tmp_path, "demo-1.0-py3-none-any.whl")
+    page = tmp_path / "simple/demo/index.html"
+    page.write_text(f'<a href="{wanted.file}#sha256={wanted.sha256}">{wanted.file}</a>')
+    configured(index_url=(tmp_path / "simple").as_uri())
+    found = find_release("demo", "1.0", cache=cache, progress=Said())
+    assert found.archive == wanted
+    (page.parent / wanted.file).unlink()
+    assert find_release("demo", "1.0", cache=cache, progress=Said()) == found
+    page.write_text(f'<a href="{wanted.file}#sha256={"0" * 64}">{wanted.file}</a>')
+    with pytest.raises(SourceError, match="demo"):
+        find_release("demo", "1.0", cache=cache, progress=Said())
 
 
 def test_nothing_of_an_sdist_is_run(tmp_path: Path, configured: Callable[..., None]) -> None:

@@ -72,7 +72,7 @@ def main(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _requirers(places: Iterable[Place], found: Iterable[Dist]) -> dict[str, str]:
-    """Return, by the name of each distribution that ours require whatever the extras, which of ours does."""
+    """Return, for each distribution that ours require without an extra, which of ours requires it."""
     ours = {installed.normal_name(place.distribution) for place in places}
     required: dict[str, str] = {}
     for dist in found:
@@ -95,7 +95,7 @@ def _script_failures(file: str, arguments: list[str]) -> Iterator[dict[str, Any]
     except SystemExit as error:
         if error.code not in {None, 0}:
             yield {"module": file, "error": f"it left with exit code {error.code}", "absent": "", "explicit": True}
-    except BaseException as error:  # noqa: BLE001, RUF100  # whatever the user's program raises
+    except BaseException as error:  # noqa: BLE001, RUF100  # the user's program may raise anything
         yield {"module": file, "error": _first_line(error), "absent": "", "explicit": True}
 
 

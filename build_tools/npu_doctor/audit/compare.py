@@ -82,7 +82,7 @@ class Comparison:
                 yield next(filter(None, found))
             for binding in bindings:
                 if binding.scope is not None and None in found:
-                    # `Model = register(Model)` below the class: whatever this file can reach may have made it.
+                    # `Model = register(Model)` below the class: any code that this file can reach may have made it.
                     rebound = self.makers.reachable if any(one.kind == "value" for one in bindings) else frozenset()
                     makers = rebound | self.makers.packages(binding.decorators)
                     yield from self._class(value, binding.scope, f"{symbol}.", makers)
@@ -148,7 +148,7 @@ class Comparison:
         return Mismatch(symbol=symbol, how=self._how(value, held), by=self.makers.homes.of(value))
 
     def _value(self, symbol: str, value: object) -> Mismatch | None:
-        """Compare what an expression gave: all that can be said is whether the file imports its package."""
+        """Compare the value of an expression: only whether the file imports its package can be checked."""
         if not isinstance(value, (type, FunctionType)):
             return None
         home = self.makers.homes.of(value)
@@ -176,7 +176,7 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Makers:
-    """Says of one module who may make its functions and classes."""
+    """Knows which code may make the functions and classes of one module."""
 
     module: ModuleType  # the module as imported
     scope: Scope  # what its file defines

@@ -33,14 +33,14 @@ class Home:
 
 @dataclass(frozen=True, kw_only=True)
 class Homes:
-    """Finds the module a piece of code was written in, whatever ``functools.wraps`` copied onto it."""
+    """Finds the module in which code was written, not the one that ``functools.wraps`` copied onto it."""
 
     modules: Mapping[str, str]  # module name by the real path of its file
     script: str = ""  # the program that was run as ``__main__``; empty where none was
 
     @classmethod
     def now(cls, script: str = "") -> Homes:
-        """Return the origins of all that is imported at this moment."""
+        """Return the origins of the modules that are imported now."""
         found = {os.path.realpath(script): "__main__"} if script else {}
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else None

@@ -118,7 +118,7 @@ def _failure_lines(failures: tuple[Failure, ...]) -> Iterator[str]:
     """Yield one line for each reason why modules could not be audited, and what to do about it."""
     modules: dict[Failure, list[str]] = {}
     for failure in failures:
-        # What was asked for by name is told by name.
+        # A module that the user named is reported by its name.
         reason = failure
         if not failure.explicit:
             reason = replace(failure, module="", error="" if failure.absent else failure.error)

@@ -57,7 +57,7 @@ def _is_mounted(context: Context, path: str) -> bool:
 
 
 def smi(context: Context) -> Iterator[Row]:
-    """Yield what ``npu-smi`` says of the chips, and who holds them where it cannot say anything."""
+    """Yield the chips that ``npu-smi`` reports, or the processes that hold the devices if it reports none."""
     if not (context.has("torch_npu") or context.ascend.home or context.ascend.driver):
         return
     answer, chips = context.ascend.smi, context.ascend.devices

@@ -1,4 +1,4 @@
-"""Driver and firmware against the toolkit, by what their own files say of each other."""
+"""Driver and firmware against the toolkit, by the versions that their files require of each other."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def repatch(context: Context) -> Iterator[Row]:
     label, version = "repatch of MindSpeed", (context.version("mindspeed") or "of an unknown version")[:24]
     expected = "all patches in force afterwards"
     if "repatch" not in names:
-        why = "verl goes on without it, and MindSpeed never learns of the arguments of the run"
+        why = "verl continues without it, and MindSpeed never gets the arguments of the run"
         yield context.judge(34, label, "compatible", f"{version}, has no repatch", expected, why=why)
     elif kept is None:
         yield context.judge(34, label, "unknown", f"{version}, its patch_utils.py could not be tried", expected)

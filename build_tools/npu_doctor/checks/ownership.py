@@ -121,7 +121,7 @@ def outside(context: Context) -> Iterator[Row]:
 
 
 def lost(context: Context) -> Iterator[Row]:
-    """Yield packages of which nothing is there but the companion's module, which says so when it is imported."""
+    """Yield packages whose only file is the companion's module, which reports that when it is imported."""
     for package, distribution in context.settings["packages"].items():
         located, companion = context.packages.locate(package), context.packages.get(distribution)
         suffix = suffix_of(companion.version) if companion else ""

@@ -117,7 +117,7 @@ def _unmet_rows(context: Context, distribution: Distribution, names: set[str]) -
         found = context.packages.version(wanted.name)
         if not found or not specifier or versions.allows(specifier, found) is not False:
             continue
-        # torch has to be torch_npu's, whatever an engine asks for.
+        # torch has to be the version that torch_npu needs, even if an engine requires another one.
         torch = name in TORCH and distribution.name in _INFERENCE
         level: Level = "compatible" if torch else "broken"
         label = f"{wanted.name} for {distribution.name}"
@@ -162,7 +162,7 @@ def _compared_rows(
     for (project, refuses), places in _by_project(find_bounds(context.packages, paths, releases)).items():
         release, operator = releases[project], places[0].operator
         holds = "holds" if operator in ("!=", ">", "not in") else "does not hold"
-        otherwise = "refuses to go on" if refuses else "takes another branch"
+        otherwise = "stops" if refuses else "takes another branch"
         lines = [f"{one.path}:{one.line}" for one in places]
         yield Row(
             component=f"version of {project} in {distribution.name}",

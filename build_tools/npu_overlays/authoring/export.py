@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from npu_overlays.authoring.checkout.commit_series import CommitSeries, OverlayCommit
-from npu_overlays.authoring.checkout.folder import refuse_present
+from npu_overlays.authoring.checkout.commit_series import OverlayCommit
 from npu_overlays.authoring.checkout.repository import Repository
-from npu_overlays.authoring.new_folder import new_folder
+from npu_overlays.authoring.new_folder import new_folder, refuse_present
 from npu_overlays.overlay.operations import joined_reasons
 from npu_overlays.pipeline.preparation import AppliedInput
+from npu_overlays.progress import step
+from npu_summary.plurals import plural
 
 Style = Literal["git-am", "patch-dir"]
 # With these a patch does not depend on the machine, and any file can be in it.
@@ -22,7 +23,7 @@ _MAIL = ("--no-signature", "--zero-commit", "--no-stat", "--no-attach", "--no-ba
 _NAME = 60
 
 
-def export(subject: AppliedInput, made: CommitSeries, folder: Path, style: Style) -> list[Path]:
+def export(subject: AppliedInput, made: Sequence[OverlayCommit], folder: Path, style: Style) -> list[Path]:
     """Write one patch for each commit.
 
     Args:
@@ -39,10 +40,11 @@ def export(subject: AppliedInput, made: CommitSeries, folder: Path, style: Style
         OutputError: they cannot be written.
     """
     refuse_present(folder)
+    step(f"writing {plural(len(made), 'patch', 'patches')}")
     with tempfile.TemporaryDirectory(prefix="npu-overlays-export-") as place:
         repository = Repository(Path(place))
         base = repository.start(subject)
-        head = repository.commit(subject, base, made.commits)
+        head = repository.commit(subject, base, made)
         made_as = _mails if style == "git-am" else _plain
         patches = dict(made_as(repository, base, head, made))
     with new_folder(folder, option="--out", fix="name another folder with --out") as stage:
@@ -51,17 +53,17 @@ def export(subject: AppliedInput, made: CommitSeries, folder: Path, style: Style
     return [folder / name for name in patches]
 
 
-def _mails(repository: Repository, base: str, head: str, made: CommitSeries) -> Iterator[tuple[str, bytes]]:
-    if not made.commits:
+def _mails(repository: Repository, base: str, head: str, made: Sequence[OverlayCommit]) -> Iterator[tuple[str, bytes]]:
+    if not made:
         return
     repository.git("format-patch", "--quiet", *_DIFF, *_MAIL, "--output-directory=.git/mails", f"{base}..{head}")
     for file in sorted((repository.folder / ".git" / "mails").iterdir()):
         yield file.name, file.read_bytes()
 
 
-def _plain(repository: Repository, base: str, head: str, made: CommitSeries) -> Iterator[tuple[str, bytes]]:
+def _plain(repository: Repository, base: str, head: str, made: Sequence[OverlayCommit]) -> Iterator[tuple[str, bytes]]:
     ids = repository.line("rev-list", "--reverse", f"{base}..{head}").split()
-    for number, (commit, one) in enumerate(zip(ids, made.commits, strict=True), start=1):
+    for number, (commit, one) in enumerate(zip(ids, made, strict=True), start=1):
         diff = repository.git("diff", *_DIFF, f"{commit}^", commit)
         title = one.message.partition("\n")[0]
         slug = re.sub(r"[^A-Za-z0-9._]+", "-", title)[:_NAME].strip("-.")
@@ -70,12 +72,5 @@ def _plain(repository: Repository, base: str, head: str, made: CommitSeries) -> 
 
 def _header(commit: OverlayCommit) -> str:
     """Return what stands above the diff: the reasons in the fields that a patch of an overlay has."""
-    first = commit.units[0]
-    fields = {
-        "Why": joined_reasons(unit.reason.why for unit in commit.units),
-        "Forwarded": first.reason.forwarded,
-        "Drop-when": first.reason.drop_when,
-        "Since": first.bounds.since,
-        "Until": first.bounds.until,
-    }
-    return "".join(f"{name}: {' '.join(value.split())}\n" for name, value in fields.items() if value)
+    fields = {"Why": joined_reasons(unit.reason.why for unit in commit.units), **commit.units[0].fields}
+    return "".join(f"{name}: {value}\n" for name, value in fields.items())

@@ -18,10 +18,10 @@ from typing import Any
 
 from packaging.version import Version
 
-from npu_overlays.authoring.port.carry_out import carry_out
+from npu_overlays.authoring.port.carry_out import decide
 from npu_overlays.authoring.port.causes import causes
 from npu_overlays.authoring.port.decisions import Decisions
-from npu_overlays.authoring.port.port import Port, evaluate
+from npu_overlays.authoring.port.port import Port
 from npu_overlays.authoring.port.start import start
 from npu_overlays.contracts.lock_head import load_metadata
 from npu_overlays.errors import OutputError, OverlayError, Problem, UsageError
@@ -95,7 +95,7 @@ class FollowedRelease:
             "outcome": self.outcome,
             "left": self.left,
             "seconds": round(self.seconds, 1),
-            "problems": [{"where": one.where, "what": one.what, "fix": one.fix} for one in self.problems],
+            "problems": [one.as_json() for one in self.problems],
             "proof": self.proof,
             "port": self.port.as_json() if self.port else None,
         }
@@ -197,7 +197,8 @@ def _followed(old: Overlay, version: str, choice: Choice, folder: Path, proof: S
     release = FollowedRelease(origin=old.name, name=f"{old.pin.project}@{version}", version=version, folder=folder)
     began = time.perf_counter()
     try:
-        port = _ported(old, version, choice)
+        started = start(old, version, choice)
+        port = decide(started.overlay.folder, choice, _ACCEPTED, started)
         seconds = time.perf_counter() - began
         release = replace(release, name=port.new.name, port=port, problems=port.problems, seconds=seconds)
         if port.is_finished:
@@ -206,14 +207,6 @@ def _followed(old: Overlay, version: str, choice: Choice, folder: Path, proof: S
     except OverlayError as error:
         release = replace(release, problems=tuple(error.problems))
     return release
-
-
-def _ported(old: Overlay, version: str, choice: Choice) -> Port:
-    started = start(old, version, choice)
-    port = evaluate(started.overlay.folder, choice, started)
-    if carry_out(port, _ACCEPTED) is None:
-        return port
-    return evaluate(started.overlay.folder, choice, started, port)
 
 
 def _proven(release: FollowedRelease, command: Sequence[str]) -> int | None:

@@ -1,17 +1,40 @@
-"""New folder: a folder that a command writes → the same, in its place as a whole or not at all."""
+"""New folder: a folder that a command writes → the same, in its place as a whole or not at all; or what is there."""
 
 from __future__ import annotations
 
 import errno
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from npu_overlays.errors import OutputError, Problem
+from npu_overlays.errors import OutputError, Problem, UsageError
 from npu_overlays.files import scratch, writing
 from npu_overlays.interrupts import held
 
 _PRESENT = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+
+
+def presence(folder: Path, fix: str, options: tuple[tuple[str, str], ...] = ()) -> Iterator[Problem]:
+    """Yield a problem where something is there already: a folder that is not empty, or no folder."""
+    if folder.is_dir() and not folder.is_symlink():
+        if any(folder.iterdir()):
+            yield Problem(where=str(folder), what="is there already, and not empty", fix=fix, options=options)
+    elif folder.exists() or folder.is_symlink():
+        yield Problem(where=str(folder), what="is there already", fix=fix, options=options)
+
+
+def refuse_present(folder: Path) -> None:
+    """Raise `UsageError` where something is there already, with a folder to name instead."""
+    options = ((str(folder), str(another(folder))),)
+    if problems := list(presence(folder, "name a folder that is not there yet", options)):
+        raise UsageError(problems)
+
+
+def another(folder: Path) -> Path:
+    """Return a folder beside one that is there, which is not there yet."""
+    names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(itertools.filterfalse(Path.exists, names))
 
 
 @contextmanager

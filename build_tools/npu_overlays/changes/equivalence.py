@@ -59,9 +59,13 @@ def statements(module: Module, scope: str) -> list[tuple[str, int, str]]:
         for node in owner.body:
             skeleton = "" if _is_text(node) else _skeleton(node)
             if skeleton:
-                first = " ".join(module.lines(node.lineno, node.lineno).split())
-                found.append((skeleton, node.lineno, first[:60]))
+                found.append((skeleton, node.lineno, statement_name(module.lines(node.lineno, node.lineno))))
     return found
+
+
+def statement_name(line: str) -> str:
+    """Return the name that a change gives a statement without one: its first line, shortened if it is long."""
+    return " ".join(line.split())[:60]
 
 
 def _skeleton(node: ast.stmt) -> str:

@@ -9,10 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from npu_overlays.changes.module_comparison import SymbolChange, parsed
+from npu_overlays.changes.module_comparison import SymbolChange
 from npu_overlays.changes.patch_series import Remaining, SymbolPlace
 from npu_overlays.errors import Problem
 from npu_overlays.merge.results import Applied, Declared, PatchedFile
+from npu_overlays.model.module import parsed_module
 from npu_overlays.model.selectors import chosen
 
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -100,7 +101,7 @@ def _words(content: bytes | None, path: str, change: SymbolChange) -> Counter[st
         return Counter(content.decode(errors="replace").splitlines())
     if change.symbol == path.rpartition("/")[2]:
         return Counter(_WORD.findall(content.decode(errors="replace")))
-    module = parsed(path, content)
+    module = parsed_module(path, content)
     if module is None:
         return None
     words: Counter[str] = Counter()

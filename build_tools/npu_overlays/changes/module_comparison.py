@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import partial
 from typing import Literal, NamedTuple
 
 from npu_overlays.changes.equivalence import bases, decorators, meaning, order, owners, statements
-from npu_overlays.errors import MergeError
 from npu_overlays.model.definitions import Definition, SymbolKind
 from npu_overlays.model.module import Module
-from npu_overlays.model.selectors import symbols_of
+from npu_overlays.model.selectors import owner_of, symbols_of
 
 ChangeAction = Literal["added", "replaced", "updated", "deleted"]
 ChangeKind = Literal["class", "method", "attribute", "import", "statement", "order", "text", "file"]
@@ -59,16 +59,6 @@ class ChangedClass:
         return SymbolChange(action=self.action, kind="class", symbol=self.name, line=self.line)
 
 
-def parsed(path: str, content: bytes | None) -> Module | None:
-    """Return a Python module; None for no file, for another file, and for one that Python cannot parse."""
-    if content is None or not path.endswith(".py"):
-        return None
-    try:
-        return Module(path, content)
-    except MergeError:
-        return None
-
-
 def compare_modules(
     before: Module, after: Module, *, code: bool = True
 ) -> tuple[tuple[ChangedClass, ...], tuple[SymbolChange, ...]]:
@@ -98,6 +88,9 @@ class _Comparison:
         self._before = before
         self._after = after
         self._classes: dict[str, list[SymbolChange]] = {}
+        self._inner_classes: dict[str, list[str]] = {}
+        for name in filter(partial(_classes, after), after.definitions):
+            self._inner_classes.setdefault(owner_of(name), []).append(name)
         self.module: list[SymbolChange] = []
 
     def _note(self, parent: str, change: SymbolChange) -> None:
@@ -164,9 +157,9 @@ class _Comparison:
 
     def _moved_classes(self, scope: str) -> Iterator[int]:
         """Yield the lines of the classes of a scope that moved to another branch."""
-        for name, definitions in self._after.definitions.items():
-            old, new = _classes_in(scope, self._before.definitions.get(name, [])), _classes_in(scope, definitions)
-            if old and new and [one.branch for one in old] != [one.branch for one in new]:
+        for name in self._inner_classes.get(scope, ()):
+            old, new = _classes(self._before, name), _classes(self._after, name)
+            if old and [one.branch for one in old] != [one.branch for one in new]:
                 yield new[0].node.lineno
 
     def changed_classes(self) -> Iterator[ChangedClass]:
@@ -235,15 +228,14 @@ def _surplus(mine: list[tuple[str, int, str]], other: list[tuple[str, int, str]]
             yield statement
 
 
-def _classes_in(scope: str, definitions: Iterable[Definition]) -> list[Definition]:
-    return [one for one in definitions if one.kind == "class" and one.parent == scope]
+def _classes(module: Module, name: str) -> list[Definition]:
+    return [one for one in module.definitions.get(name, []) if one.kind == "class"]
 
 
 def _class_names(*modules: Module) -> list[str]:
     names: set[str] = set()
     for module in modules:
-        for known in module.definitions.values():
-            names.update(one.name for one in known if one.kind == "class")
+        names.update(filter(partial(_classes, module), module.definitions))
     return sorted(names)
 
 

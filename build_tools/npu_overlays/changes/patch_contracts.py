@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from npu_overlays.changes.module_comparison import SymbolChange, parsed
+from npu_overlays.changes.module_comparison import SymbolChange
 from npu_overlays.changes.tree_comparison import compare_file
 from npu_overlays.contracts.contracts import Contract, ContractPlace
 from npu_overlays.contracts.substitution_context import content_fingerprint
 from npu_overlays.merge.results import PatchedFile
 from npu_overlays.model.fingerprint import fingerprint_of_all
+from npu_overlays.model.module import parsed_module
 from npu_overlays.model.selectors import chosen
 
 
@@ -57,5 +58,5 @@ def _fingerprint(path: str, content: bytes | None, change: SymbolChange) -> str:
         return ""
     if change.kind in ("file", "text"):
         return content_fingerprint(content)
-    module = parsed(path, content)
+    module = parsed_module(path, content)
     return fingerprint_of_all(one.node for one in chosen(module, change.symbol)) if module else ""

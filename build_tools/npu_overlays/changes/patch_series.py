@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
-from npu_overlays.changes.module_comparison import SymbolChange, parsed
+from npu_overlays.changes.module_comparison import SymbolChange
 from npu_overlays.changes.tree_comparison import ChangedFile, compare_file
 from npu_overlays.merge.results import Declared, PatchedFile
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.likeness import ENOUGH, TokenPairs, likeness, token_pairs
-from npu_overlays.model.module import Module
+from npu_overlays.model.module import Module, parsed_module
 from npu_overlays.overlay.layer_content import OverlayFile
 
 # Kinds of changes that are about a file, and named after it.
@@ -301,7 +301,7 @@ class _Texts:
         """Return a module and the definitions at a place of it; None if it is no module, or cannot be parsed."""
         key = (place.path, content)
         if key not in self._modules:
-            self._modules[key] = parsed(place.path, content)
+            self._modules[key] = parsed_module(place.path, content)
         module = self._modules[key]
         return module, module.definitions.get(place.symbol, []) if module else []
 

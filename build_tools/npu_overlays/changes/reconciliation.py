@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from npu_overlays.changes.equivalence import statement_name
 from npu_overlays.changes.lost_changes import lost_changes
 from npu_overlays.changes.module_comparison import ChangedClass, SymbolChange
 from npu_overlays.changes.patch_series import remaining
@@ -208,7 +209,7 @@ def _explain_file(ledger: _Ledger, file: ChangedFile) -> ExplainedFile:
 def _kept(entry: Declared) -> tuple[str, ...]:
     """Return the names under which a change shows the original of a wrapped symbol; a class may declare it global."""
     owner, _, leaf = entry.private.rpartition(".")
-    return (entry.private, f"{owner}.global {leaf}") if entry.private else ()
+    return (entry.private, f"{owner}.{statement_name(f'global {leaf}')}") if entry.private else ()
 
 
 def _lost_originals(tree: PatchedTree, declared: tuple[Declared, ...], overlay: str) -> Iterator[Problem]:

@@ -135,13 +135,7 @@ def _class(entry: ExplainedClass) -> ClassChange:
     changes = [_change(one, one.change.symbol.removeprefix(prefix)) for one in entry.changes]
     made: ClassChange = {"action": entry.entry.action, "name": entry.entry.name, "changes": changes}
     if entry.whole:
-        made["line"] = entry.entry.line
-        reason = _reason(entry.whole.declared)
-        made["operation"] = reason["operation"]
-        made["why"] = reason["why"]
-        made["forwarded"] = reason["forwarded"]
-        made["drop_when"] = reason["drop_when"]
-        made["overlay"] = reason["overlay"]
+        made = {**made, "line": entry.entry.line, **_reason(entry.whole.declared)}
         if entry.whole.also:
             made["also"] = list(map(_reason, entry.whole.also))
     return made

@@ -15,8 +15,8 @@ from npu_overlays.changes.module_comparison import (
     ChangeKind,
     SymbolChange,
     compare_modules,
-    parsed,
 )
+from npu_overlays.model.module import parsed_module
 from npu_overlays.sources.tree import PatchedTree
 
 
@@ -54,7 +54,7 @@ def compare_file(path: str, before: bytes | None, after: bytes | None) -> Change
     action: ChangeAction = "added" if before is None else "deleted" if after is None else "updated"
     classes: tuple[ChangedClass, ...] = ()
     module: tuple[SymbolChange, ...] = ()
-    old, new = parsed(path, before or b""), parsed(path, after or b"")
+    old, new = parsed_module(path, before or b""), parsed_module(path, after or b"")
     if old and new:
         classes, module = compare_modules(old, new, code=action == "updated")
     if not classes and not module:

@@ -12,13 +12,10 @@ from npu_overlays.merge.authorship import Authorship, kept
 from npu_overlays.merge.results import Applied
 from npu_overlays.model import Model, Symbol
 from npu_overlays.model.exports import may_import_all
-from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.shipped_modules import module_name
 from npu_overlays.overlay.content import Content
 from npu_overlays.sources.pin import Pin
 from npu_overlays.sources.tree import PatchedTree
-
-_STRUCTS = b"msgspec"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,21 +29,12 @@ class PatchedModule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextPrescan:
-    """Facts about modules that need no parsing."""
-
-    stars: frozenset[str]  # paths of upstream's that look as if they had a star import
-    structs: bool  # whether any module, upstream's or patched, may have a ``msgspec.Struct``
-
-
-@dataclass(frozen=True, kw_only=True)
 class CheckContext:
     """A patched tree and its models."""
 
     tree: PatchedTree  # the tree
     content: Content  # the overlay it was made with
     modules: tuple[PatchedModule, ...]  # its Python modules that are not upstream's
-    parsed: ParsedModules  # parses modules
     before: Model  # the model of upstream's tree
     after: Model  # the model of the patched one
     attribution: Attribution  # who wrote what
@@ -57,21 +45,22 @@ class CheckContext:
         return self.content.overlay.pin
 
     @cached_property
-    def prescan(self) -> TextPrescan:
-        """The prescan of all modules, computed once."""
-        stars, structs = set(), False
-        for path, content in self.before.modules.texts.items():
-            structs = structs or _STRUCTS in content
-            stars |= {path} if may_import_all(content) else set()
-        return TextPrescan(
-            stars=frozenset(stars), structs=structs or any(_STRUCTS in one.after for one in self.modules)
-        )
+    def starred(self) -> frozenset[str]:
+        """The paths of upstream's modules that look as if they had a star import."""
+        texts = self.before.modules.texts.items()
+        return frozenset(path for path, content in texts if may_import_all(content))
+
+    @property
+    def changed_modules(self) -> Iterator[str]:
+        """The paths of upstream's modules that have other text in the patched tree."""
+        for one in self.modules:
+            if one.before is not None:
+                yield one.path
 
     def changed_classes(self) -> Iterator[Symbol]:
         """Yield the classes of changed upstream modules, as they are in the patched tree."""
-        for path in sorted(self.tree.changed):
-            if self.tree.before(path) is not None and path.endswith(".py"):
-                yield from self.after.classes.classes(path)
+        for path in self.changed_modules:
+            yield from self.after.classes.classes(path)
 
     def sets_elsewhere(self, name: str) -> bool:
         """Return whether a shipped module sets an attribute of this name on something other than ``self``."""
@@ -99,7 +88,6 @@ def check_context(content: Content, applied: Applied) -> CheckContext:
         tree=tree,
         content=content,
         modules=tuple(modules),
-        parsed=applied.before.modules.parsed,
         before=applied.before,
         after=applied.after,
         attribution=Attribution(content, applied.authorship),

@@ -13,11 +13,11 @@ from itertools import permutations
 
 from npu_overlays.checks.attribution import Attribution, Culprit, ProblemReport, culprit_of
 from npu_overlays.checks.package_needs import PackageNeed, package_needs
-from npu_overlays.checks.references import nearest
+from npu_overlays.checks.references import nearest_name
 from npu_overlays.errors import Problem, by_cause
 from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of_files
-from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content
 from npu_overlays.sources.pin import Pin
@@ -52,26 +52,14 @@ class StackMember:
         return self.applied.tree
 
     @cached_property
-    def homes(self) -> tuple[str, ...]:
-        """The dotted names of its packages."""
-        return tuple(home.removesuffix(".py").replace("/", ".") for _, home in self.pin.homes)
-
-    @cached_property
     def attribution(self) -> Attribution:
         """The authors of its tree."""
         return Attribution(self.content, self.applied.authorship)
 
-    def owns(self, module: str) -> bool:
-        """Return whether a dotted name is one of its modules, or would be."""
-        return any(module == home or module.startswith(f"{home}.") for home in self.homes)
-
-    def path_of(self, place: str) -> str:
-        """Return the upstream repository path of an installed place; empty if upstream has none."""
-        return next((path for path in self.tree.upstream.entries if self.pin.place(path) == place), "")
-
-    def places(self) -> dict[str, str]:
-        """Return, by installed place, the repository path of each of its files."""
-        return {place: path for path in self.tree.paths() if (place := self.pin.place(path))}
+    @property
+    def modules(self) -> ShippedModules:
+        """The modules of its patched tree."""
+        return self.applied.after.modules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +72,7 @@ class StackMismatches:
 
 def stack_mismatches(members: Sequence[StackMember]) -> StackMismatches:
     """Return what the overlays of a stack need of one another and lack."""
-    parsed = ParsedModules()
-    before = _environment(members, patched=False, parsed=parsed)
-    after = _environment(members, patched=True, parsed=parsed)
+    before, after = _environment(members, patched=False), _environment(members, patched=True)
     problems: list[Problem] = []
     notices: list[str] = []
     for user, provider in permutations(members, 2):
@@ -96,13 +82,12 @@ def stack_mismatches(members: Sequence[StackMember]) -> StackMismatches:
     return StackMismatches(problems=tuple(by_cause(problems)), notices=tuple(dict.fromkeys(notices)))
 
 
-def _environment(members: Iterable[StackMember], *, patched: bool, parsed: ParsedModules) -> SymbolLookup:
+def _environment(members: Iterable[StackMember], *, patched: bool) -> SymbolLookup:
     """Return what can be imported where a stack is installed; its paths are those below ``site-packages``.
 
     Args:
         members: the overlays.
         patched: whether with the overlays applied, or as upstream has it.
-        parsed: parses the modules; most are the same in both.
     """
     files: dict[str, bytes] = {}
     homes: list[str] = []
@@ -116,7 +101,7 @@ def _environment(members: Iterable[StackMember], *, patched: bool, parsed: Parse
             place, text = pin.place(path), tree.after(path) if patched else tree.before(path)
             if place and text is not None:
                 files[place] = text
-    return model_of_files(files, homes, absent=frozenset(absent), parsed=parsed).symbols
+    return model_of_files(files, homes, absent=frozenset(absent)).symbols
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +115,9 @@ class _Pair:
 
     def examine(self, report: ProblemReport) -> Iterator[str]:
         """Report mismatches that the two overlays cause; yield those of upstream's own."""
-        for place, path in sorted(self.user.places().items()):
+        for place, path in sorted(self.user.modules.places.items()):
             missing = list(self._missing(place, path))
-            known = set(package_needs(self.before, place, self.provider.owns)) if missing else set()
+            known = set(package_needs(self.before, place, self.provider.modules.owns)) if missing else set()
             for need in missing:
                 line = getattr(need.node, "lineno", 1)
                 if need not in known:
@@ -147,13 +132,13 @@ class _Pair:
         """Yield what a module needs and lacks; modules that mention nothing are not parsed."""
         content = self.user.tree.after(path) if path.endswith(".py") else None
         if content is not None and self._mention.search(content):
-            found = package_needs(self.after, place, self.provider.owns)
+            found = package_needs(self.after, place, self.provider.modules.owns)
             yield from dict.fromkeys(need for need in found if self._is_missing(path, need))
 
     @cached_property
     def _mention(self) -> re.Pattern[bytes]:
         """Finds an import of the other distribution, or a text that begins with its name."""
-        tops = "|".join(sorted({re.escape(home.partition(".")[0]) for home in self.provider.homes})).encode()
+        tops = "|".join(sorted({re.escape(home.partition(".")[0]) for home in self.provider.modules.homes})).encode()
         return re.compile(rb"(?:\bfrom\s|\bimport\s|,)\s*(?:%s)\b|[\"'](?:%s)[.\"']" % (tops, tops))
 
     def _is_missing(self, path: str, need: PackageNeed) -> bool:
@@ -178,11 +163,11 @@ class _Pair:
     def _is_written(self, need: PackageNeed) -> bool:
         """Return whether a name occurs anywhere in the other distribution, as even one made at run time must."""
         name = (need.names or (need.module.rpartition(".")[2],))[-1].encode()
-        texts = map(self.provider.tree.after, self.provider.places().values())
+        texts = map(self.provider.tree.after, self.provider.modules.places.values())
         return bool(self.provider.absent) or any(name in (text or b"") for text in texts)
 
     def _offset(self, path: str, need: PackageNeed) -> int:
-        return self.after.modules.parsed.offset(self.user.tree.after(path) or b"", need.node)
+        return self.after.modules.offset(self.user.pin.place(path), need.node)
 
     def _author(self, path: str, need: PackageNeed) -> Culprit:
         """Return the author of the code that needs something, or of the removal of its guard."""
@@ -199,7 +184,7 @@ class _Pair:
             if symbol and operation.name in (symbol, f"{symbol}.__init__", *need.names[:1]):
                 return culprit_of(operation)
         place = self.before.modules.paths.get(need.module, "")
-        return self.provider.attribution.taker(self.provider.path_of(place), symbol)
+        return self.provider.attribution.taker(self.provider.applied.before.modules.places.get(place, ""), symbol)
 
     def _lack(self, need: PackageNeed) -> str:
         """Return what is missing, in words."""
@@ -213,5 +198,5 @@ class _Pair:
         modules = self.after.modules
         known = modules.surface(need.module).bound if need.names else modules.paths
         wanted = need.names[-1] if need.names else need.module
-        hint = "" if need.keyword else nearest(wanted, known)
+        hint = "" if need.keyword else nearest_name(wanted, known)
         return hint or "correct it, or have it there"

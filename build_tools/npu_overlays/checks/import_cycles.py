@@ -6,13 +6,16 @@ Each module is imported first once, as Python would do it; only unconditional im
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import TypeAlias
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
+from npu_overlays.model.scopes import Scopes
 from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.model.symbols import Imported
 
 _FIX = "import it inside the function that needs it"
 _Import: TypeAlias = ast.Import | ast.ImportFrom
@@ -33,28 +36,30 @@ class _Interpreter:
     """One interpreter that imports modules of a tree."""
 
     modules: ShippedModules
+    imports: Callable[[str], list[tuple[_Import, list[Imported]]]]  # of a repository path, with the names they bind
     # How far each module has come: the line of the import it waits for, 0 once it is through; the first imported first
     lines: dict[str, int] = field(default_factory=dict)
 
     def failures(self, module: str) -> Iterator[ImportFailure]:
         """Import a module and yield the failures on the way; Python would stop after the first."""
+        if module in self.lines:
+            return
         parts = module.split(".")
         for number in range(1, len(parts) + 1):
             name = ".".join(parts[:number])
             path = self.modules.paths.get(name, "")
             if name in self.lines or not path.endswith(".py"):
                 continue
-            for node in _imports(self.modules, path):
+            for node, names in self.imports(path):
                 self.lines[name] = node.lineno
-                yield from self._statement(name, path, node)
+                yield from self._statement(path, node, names)
             self.lines[name] = 0
 
-    def _statement(self, name: str, path: str, node: _Import) -> Iterator[ImportFailure]:
+    def _statement(self, path: str, node: _Import, names: list[Imported]) -> Iterator[ImportFailure]:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from self.failures(alias.name)
             return
-        names = list(self.modules.imported(name, node))
         yield from self.failures(names[0].module)
         for one in names:
             if self.lines.get(one.module) and self._lacks(one.module, one.name):
@@ -65,8 +70,8 @@ class _Interpreter:
 
     def _lacks(self, module: str, name: str) -> bool:
         """Return whether a module that waits for an import has certainly not bound a name yet."""
-        content = self.modules.read(self.modules.paths[module])
-        scopes, line = self.modules.parsed.scopes(content), self.lines[module]
+        text, line = self.modules.text(self.modules.paths[module]), self.lines[module]
+        scopes = text.scopes if text else Scopes()
         bound = any(one.line < line for one in scopes.bound(name)) or any(star.line < line for star in scopes.stars)
         return name != "*" and not bound and not self.modules.surface(module).dynamic
 
@@ -74,19 +79,21 @@ class _Interpreter:
 def report_import_cycles(context: CheckContext, report: ProblemReport) -> None:
     """Report imports of the overlay's that break importing some module first."""
     reported: set[tuple[str, _Import]] = set()
+    before, after = context.before.modules, context.after.modules
+    imports_before, imports_after = cache(partial(_bound, before)), cache(partial(_bound, after))
     for entry in _entries(context):
-        interpreter = _Interpreter(modules=context.after.modules)
+        interpreter = _Interpreter(modules=after, imports=imports_after)
         failure = next(interpreter.failures(entry), None)
         own = _own_import(context, interpreter) if failure else None
         if failure is None or own is None or own in reported:
             continue
-        if next(_Interpreter(modules=context.before.modules).failures(entry), None):
+        if next(_Interpreter(modules=before, imports=imports_before).failures(entry), None):
             continue
         reported.add(own)
         path, node = own
         place = f"{failure.path}:{failure.node.lineno} needs `{failure.name}` of {failure.module} before it is there"
         what = f"`{ast.unparse(node)}` in {path} leads in a circle where {entry} is imported first: {place}"
-        offset = context.parsed.offset(context.after.modules.read(path), node)
+        offset = context.after.modules.offset(path, node)
         names = [f"import {alias.name}" for alias in node.names]
         report.add(context.attribution.author(path, offset, node.lineno, names), what, _FIX)
 
@@ -98,8 +105,8 @@ def _entries(context: CheckContext) -> list[str]:
         name = context.name(module.path)
         if not name:
             continue
-        for node in _imports(context.after.modules, module.path):
-            if context.attribution.wrote(module.path, context.parsed.offset(module.after, node)):
+        for node in context.after.modules.imports(module.path):
+            if context.attribution.wrote(module.path, context.after.modules.offset(module.path, node)):
                 targets = _targets(context.after.modules, name, node)
                 found |= dict.fromkeys([name, *targets] if targets else [])
     return list(found)
@@ -119,12 +126,13 @@ def _own_import(context: CheckContext, interpreter: _Interpreter) -> tuple[str, 
     waiting = {name: line for name, line in interpreter.lines.items() if line}
     for name, line in waiting.items():
         path = context.after.modules.paths[name]
-        for node in _imports(context.after.modules, path):
-            offset = context.parsed.offset(context.after.modules.read(path), node)
+        for node in context.after.modules.imports(path):
+            offset = context.after.modules.offset(path, node)
             if node.lineno == line and context.attribution.wrote(path, offset):
                 return path, node
     return None
 
 
-def _imports(modules: ShippedModules, path: str) -> list[_Import]:
-    return modules.parsed.imports(modules.read(path))
+def _bound(modules: ShippedModules, path: str) -> list[tuple[_Import, list[Imported]]]:
+    """Return a module's unconditional imports, each with the names that it binds."""
+    return [(node, list(modules.imported(modules.name(path), node))) for node in modules.imports(path)]

@@ -50,10 +50,7 @@ def report_lost_members(context: CheckContext, report: ProblemReport) -> None:
     The class of a variable is known for ``self``, ``cls``, annotated parameters, and objects made in the same function.
     """
     before, after = context.before.classes, context.after.classes
-    for path in sorted(context.tree.changed):
-        old, new = context.tree.before(path), context.tree.after(path)
-        if old is None or new is None or not context.name(path) or not path.endswith(".py"):
-            continue
+    for path in filter(context.name, context.changed_modules):
         for symbol in before.classes(path):
             losses = _losses(before, after, symbol) if after.node(symbol) else []
             for loss in losses:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
-from npu_overlays.checks.references import Reference, any_word, nearest, references
+from npu_overlays.checks.references import Reference, any_word, nearest_name, references
 from npu_overlays.errors import listing
 from npu_overlays.merge.authorship import line_at
 from npu_overlays.model.lazy_exports import entries, has, looks_lazy, may_hand_on
@@ -23,8 +23,8 @@ _DOTS_ONLY = re.compile(rb"\bfrom\s*\.[.\s]*import\b")
 def report_missing_names(context: CheckContext, report: ProblemReport) -> None:
     """Report missing names that the overlay's own text needs of the shipped modules, or lists in ``__all__``."""
     for module in context.modules:
-        for reference in _needs(context, module.path, module.after):
-            offset = context.parsed.offset(module.after, reference.node)
+        for reference in _needs(context, module.path):
+            offset = context.after.modules.offset(module.path, reference.node)
             own = context.attribution.wrote(module.path, offset)
             missing = own and reference.holds(context.after.modules) is False
             if missing and not context.sets_elsewhere(reference.name):
@@ -33,18 +33,18 @@ def report_missing_names(context: CheckContext, report: ProblemReport) -> None:
                 report.add(culprit, *_complaint(context.after.modules, reference))
 
 
-def _needs(context: CheckContext, path: str, content: bytes) -> Iterator[Reference]:
+def _needs(context: CheckContext, path: str) -> Iterator[Reference]:
     """Yield what a module needs of the shipped ones, names in ``__all__`` and lazy exports included."""
-    nodes, name = context.parsed.nodes(content), context.name(path)
-    modules = context.after.modules
-    if not nodes or not name:
+    modules, name = context.after.modules, context.name(path)
+    text = modules.text(path)
+    if not text or not name:
         return
-    yield from references(nodes, name, modules)
-    if b"__all__" in content:
-        listed = context.parsed.surface(content).listed or {}
+    yield from references(text, name, modules)
+    if b"__all__" in text.content:
+        listed = text.surface.listed or {}
         for one, node in listed.items():
             yield Reference(module=name, name=one, node=node, text="__all__")
-    if looks_lazy(content):
+    if looks_lazy(text.content):
         for home, entry in entries(modules, name):
             if modules.owns(home):
                 yield Reference(module=home, name=entry.taken, node=entry.node, text=entry.text)
@@ -67,12 +67,12 @@ def _complaint(modules: ShippedModules, reference: Reference) -> tuple[str, str]
         return f"`{reference.text}` leads out of the package", "count its dots"
     if not modules.exists(module):
         what = f"`{reference.text}`: no module {module} is shipped"
-        return what, nearest(module, modules.paths) or "correct the import, or add the module under tree/"
+        return what, nearest_name(module, modules.paths) or "correct the import, or add the module under tree/"
     surface = modules.surface(module)
     what = f"`{reference.text}`: {module} has no `{name}`"
     if name in surface.typing_only:
         return f"{what} at run time, only under `if TYPE_CHECKING:`", "import it from where it is defined"
-    return what, nearest(name, surface.bound) or "correct the name, or define it there"
+    return what, nearest_name(name, surface.bound) or "correct the name, or define it there"
 
 
 def report_lost_names(context: CheckContext, report: ProblemReport) -> None:
@@ -81,14 +81,14 @@ def report_lost_names(context: CheckContext, report: ProblemReport) -> None:
     if not lost:
         return
     found: dict[str, list[str]] = {}
-    for path, content in _affected_modules(context, lost):
-        for reference in _needs(context, path, content):
+    for path in _affected_modules(context, lost):
+        for reference in _needs(context, path):
             word = reference.name or reference.module.rpartition(".")[2]
-            offset = context.parsed.offset(content, reference.node)
+            offset = context.after.modules.offset(path, reference.node)
             if word in lost and not context.attribution.wrote(path, offset) and _is_lost(context, reference):
                 place = f"{path}:{getattr(reference.node, 'lineno', 1)} ({reference.text})"
                 found.setdefault(word, []).append(place)
-        for word, line in _lost_by_star(context, path, content, lost):
+        for word, line in _lost_by_star(context, path, lost):
             found.setdefault(word, []).append(f"{path}:{line} (import *)")
     for word, place in _named_in_settings(context, lost):
         found.setdefault(word, []).append(place)
@@ -96,7 +96,7 @@ def report_lost_names(context: CheckContext, report: ProblemReport) -> None:
         path = lost[word]
         after = context.tree.after(path)
         # What is still bound there is only listed no more.
-        bound = after is not None and word in context.parsed.surface(after).bound
+        bound = after is not None and word in context.after.modules.exports(path).bound
         what = f"`{word}` is taken away from {path}, but needed in {listing(places)}"
         report.add(context.attribution.taker(path, "__all__" if bound else word), what, _KEEP)
 
@@ -110,12 +110,12 @@ def _lost_names(context: CheckContext) -> dict[str, str]:
         name = context.name(path)
         if not name or not path.endswith(".py") or before is None or path in keeping:
             continue
-        old = context.parsed.surface(before)
+        old = context.before.modules.exports(path)
         gone, starred = old.bound, frozenset[str]()
         if after is None:
             lost[name.rpartition(".")[2]] = path
         else:
-            new = context.parsed.surface(after)
+            new = context.after.modules.exports(path)
             gone, starred = old.bound - new.bound, old.starred - new.starred
         # Attributes are bound as ``Class.name``.
         lost |= dict.fromkeys([*(one for one in gone if "." not in one), *starred], path)
@@ -135,8 +135,8 @@ def _only_adding(context: CheckContext) -> set[str]:
     return found
 
 
-def _affected_modules(context: CheckContext, lost: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the shipped modules that may need something lost, with their content; the others are not parsed.
+def _affected_modules(context: CheckContext, lost: Mapping[str, str]) -> Iterator[str]:
+    """Yield the paths of the shipped modules that may need something lost; the others are not parsed.
 
     They mention it, and also the module that had it, or one that re-exports it by ``import *`` or lazily.
     """
@@ -154,7 +154,7 @@ def _affected_modules(context: CheckContext, lost: Mapping[str, str]) -> Iterato
         pending = {path: text for path, text in pending.items() if path not in found}
     for path, text in sorted(modules.texts.items()):
         if word.search(text) and (path in homes or _mentions_one_of(context, homes, text)):
-            yield path, text
+            yield path
 
 
 def _mentions_one_of(context: CheckContext, paths: set[str], content: bytes) -> bool:
@@ -179,13 +179,13 @@ def _holds(modules: ShippedModules, reference: Reference) -> bool | None:
     return has(modules, reference.module, reference.name) if known is None and reference.name else known
 
 
-def _lost_by_star(context: CheckContext, path: str, content: bytes, lost: Iterable[str]) -> Iterator[tuple[str, int]]:
+def _lost_by_star(context: CheckContext, path: str, lost: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield the lost names that an unchanged module gets by a star import, with the lines that read them."""
-    name, surface = context.name(path), context.parsed.surface(content)
-    if path in context.tree.changed or not surface.stars:
+    name, text = context.name(path), context.after.modules.text(path)
+    if path in context.tree.changed or text is None or not text.surface.stars:
         return
-    for node in context.parsed.nodes(content):
-        if isinstance(node, ast.Name) and node.id in lost and node.id not in surface.bound:
+    for node in text.nodes:
+        if isinstance(node, ast.Name) and node.id in lost and node.id not in text.surface.bound:
             before = context.before.modules.offers(name, node.id)
             if before and context.after.modules.offers(name, node.id) is False:
                 yield node.id, node.lineno

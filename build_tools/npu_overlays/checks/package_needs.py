@@ -85,7 +85,7 @@ def package_needs(there: SymbolLookup, path: str, is_foreign: Callable[[str], bo
     module, modules = there.module(path), there.modules
     if module is None:
         return
-    found = [one for one in references(module.nodes, modules.name(path), modules) if is_foreign(one.module)]
+    found = [one for one in references(module.parsed, modules.name(path), modules) if is_foreign(one.module)]
     if not found and _BY_NAME.encode() not in module.content:
         return
     reader = _Reader(modules, path, module, is_foreign)
@@ -106,7 +106,7 @@ class _Reader:
         self.nodes = module.nodes
         self.unsure = _unsure_nodes(module.nodes)
         name = modules.name(path)
-        self._imported = modules.sole_imports(name, self.nodes, self.unsure, lambda one: is_foreign(one.module))
+        self._imported = modules.sole_imports(name, module.parsed, self.unsure, lambda one: is_foreign(one.module))
         self._texts = _texts(module.tree)
         stored = (node for node in self.nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
         # A function that the module exchanges takes what its own does.

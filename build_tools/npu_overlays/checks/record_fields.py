@@ -13,8 +13,8 @@ from npu_overlays.model.record_classes import RecordClasses
 def report_record_fields(context: CheckContext, report: ProblemReport) -> None:
     """Report fields of a record that move its heirs' arguments, and fields that lengthen a named tuple."""
     graph = context.after.classes
-    before = RecordClasses(context.before.classes, lambda: context.prescan.structs)
-    after = RecordClasses(graph, lambda: context.prescan.structs)
+    before = RecordClasses(context.before.classes)
+    after = RecordClasses(graph)
     for symbol in context.changed_classes():
         gained = _gained(before, after, symbol)
         if gained and after.is_named_tuple(symbol):

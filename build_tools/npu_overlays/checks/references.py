@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from npu_overlays.errors import nearest
 from npu_overlays.model.exports import typing_block, unevaluated
+from npu_overlays.model.parsed_text import ParsedText
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbols import Imported
 from npu_overlays.model.syntax import last_name, nodes_of
 
 # Code that catches one of these expects that the module or the name may be missing.
 _EXPECTED = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"})
+# What can guard: to ask all the other nodes of a module is slow.
+_GUARDS = (ast.Try, ast.With, ast.AsyncWith, ast.If, ast.IfExp, ast.BoolOp)
 _SUPPRESSING = frozenset({"suppress", "raises"})
 _ASKING = frozenset({"hasattr", "getattr", "find_spec"})
 
@@ -37,38 +40,39 @@ class Reference:
         return modules.offers(self.module, self.name) if self.name and self.module else modules.exists(self.module)
 
 
-def references(nodes: Sequence[ast.AST], module: str, modules: ShippedModules) -> Iterator[Reference]:
+def references(text: ParsedText, module: str, modules: ShippedModules) -> Iterator[Reference]:
     """Yield what a module needs of the shipped packages, except in code that expects its absence.
 
     Args:
-        nodes: its whole syntax.
+        text: it, parsed.
         module: its dotted name.
         modules: those of the tree it is part of.
     """
-    imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    nodes = text.nodes
     needed: list[Reference] = []
-    for node in imports:
+    for node in text.imports:
         named = [_needed(one, node) for one in modules.imported(module, node)]
         needed += [one for one in named if modules.owns(one.module) or not one.module]
     if not needed:
         return
     guarded: set[ast.AST] = set()
     for outer in nodes:
-        guarded.update(*map(nodes_of, guarded_parts(outer)))
+        if isinstance(outer, _GUARDS):
+            guarded.update(*map(nodes_of, guarded_parts(outer)))
     for one in needed:
         if one.node not in guarded:
             yield one
-    known = modules.sole_imports(module, nodes, guarded, lambda one: _is_module(one, modules))
+    known = modules.sole_imports(module, text, guarded, lambda one: _is_module(one, modules))
     found = list(_attributes(nodes, guarded, {name: one.full for name, one in known.items()}, modules))
     never = unevaluated(nodes) if found else set()
     for one in found:
         yield dataclasses.replace(one, runs=one.node not in never)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the name that is most similar to a missing one, for a hint, or an empty text."""
-    close = difflib.get_close_matches(name, [*known], n=1)
-    return f"nearest: `{close[0]}`" if close else ""
+def nearest_name(name: str, known: Iterable[str]) -> str:
+    """Return the name that is most similar to a missing one, as a fix, or an empty text."""
+    close = nearest(name, known)
+    return f"nearest: `{close}`" if close else ""
 
 
 def any_word(words: Iterable[str]) -> re.Pattern[bytes]:

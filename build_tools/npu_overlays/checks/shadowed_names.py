@@ -19,11 +19,8 @@ def report_shadowed_names(context: CheckContext, report: ProblemReport) -> None:
     another module's name.
     """
     starred: dict[str, frozenset[str]] = {}
-    for path in sorted(context.tree.changed):
-        before, after = context.tree.before(path), context.tree.after(path)
-        if not context.name(path) or not path.endswith(".py") or before is None or after is None:
-            continue
-        old, new = context.parsed.surface(before), context.parsed.surface(after)
+    for path in filter(context.name, context.changed_modules):
+        old, new = context.before.modules.exports(path), context.after.modules.exports(path)
         for name in sorted(new.bound - old.bound):
             for what in _hidden_by(context, path, name):
                 report.add(_culprit(context, path, name), what, _RENAME)
@@ -66,13 +63,14 @@ def _report_starred(context: CheckContext, report: ProblemReport, gains: Mapping
         gains: by path of a module the names that a star import of it brings only in the patched tree.
     """
     words = {name.encode() for name in set[str]().union(*gains.values())}
-    for other in sorted(context.prescan.stars & {*context.after.modules.paths.values()}):
+    for other in sorted(context.starred & {*context.after.modules.paths.values()}):
         content = context.tree.before(other) or b""
         # Few of the modules with a star import mention a gained name; the others need not be parsed.
         mentioned = any(word in content for word in words)
-        if not mentioned or context.parsed.tree(content) is None or not context.parsed.surface(content).stars:
+        text = context.before.modules.text(other) if mentioned else None
+        if text is None or not text.surface.stars:
             continue
-        loads = context.parsed.scopes(content).global_loads
+        loads = text.scopes.global_loads
         for path, names in gains.items():
             for name in sorted(names):
                 lines = sorted({load.at.lineno for load in loads.get(name, [])})
@@ -101,7 +99,8 @@ def _report_hiding_modules(context: CheckContext, report: ProblemReport) -> None
         home = before.paths.get(package, "") if new else ""
         if not home.endswith(".py") or before.offers(package, leaf) is not True:
             continue
-        bindings = context.parsed.scopes(context.tree.before(home) or b"").bound(leaf)
+        text = before.text(home)
+        bindings = text.scopes.bound(leaf) if text else []
         if not bindings or not all(_imports_it(context, one.node, package, leaf) for one in bindings):
             file = files.get(path, f"{context.content.overlay.name}: {path}")
             what = f"importing it would hide what upstream calls `{leaf}` in {package}"

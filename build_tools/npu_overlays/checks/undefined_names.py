@@ -20,7 +20,6 @@ from npu_overlays.checks.ruff import LOWEST_PYTHON, FindingKind, RuffFinding, fi
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.exports import local_annotations, unevaluated
 from npu_overlays.model.module import Module
-from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.scopes import Scopes
 from npu_overlays.model.selectors import chosen
 from npu_overlays.model.signatures import is_upstreams, parameters
@@ -51,7 +50,7 @@ class UndefinedName:
 def report_undefined_names(context: CheckContext, report: ProblemReport) -> None:
     """Report undefined names of patched modules, and text that the lowest supported Python cannot parse."""
     counts: Counter[tuple[str, str]] = Counter()
-    for one in _undefined_names(context.modules, context.parsed):
+    for one in _undefined_names(context):
         path, stars = one.module.path, list[str]()
         if one.kind == "star":
             stars = list(context.after.modules.stars(context.name(path)))
@@ -85,20 +84,19 @@ def _complaint(one: UndefinedName, culprit: Culprit, stars: list[str]) -> tuple[
     return f"`{one.name}` is not defined{place}", fix
 
 
-def _undefined_names(modules: Iterable[PatchedModule], parsed: ParsedModules) -> list[UndefinedName]:
+def _undefined_names(context: CheckContext) -> list[UndefinedName]:
     """Return every undefined name and syntax error of patched modules that upstream's text does not have there."""
-    listed = list(modules)
     texts: list[tuple[str, bytes]] = []
-    for module in listed:
+    for module in context.modules:
         leaf = module.path.rpartition("/")[2]
         texts += [(leaf, module.before or b""), (leaf, module.after)]
     ruffs = findings(texts)
     found: list[UndefinedName] = []
-    for module, before, after in zip(listed, ruffs[::2], ruffs[1::2], strict=True):
+    for module, before, after in zip(context.modules, ruffs[::2], ruffs[1::2], strict=True):
         named = _named_by_ruff(module, before, after)
-        found += [one for one in named if one.kind != "undefined" or not _is_excused(one, parsed)]
-    for module in listed:
-        found += _conditionally_bound(module, parsed)
+        found += [one for one in named if one.kind != "undefined" or not _is_excused(one, context)]
+    for module in context.modules:
+        found += _conditionally_bound(module, context)
     return sorted(found, key=lambda one: (one.module.path, one.offset))
 
 
@@ -121,20 +119,22 @@ def _named_by_ruff(
             )
 
 
-def _is_excused(one: UndefinedName, parsed: ParsedModules) -> bool:
+def _is_excused(one: UndefinedName, context: CheckContext) -> bool:
     """Return whether a name is in a local variable's annotation, which nothing evaluates, or is closed over."""
-    if module := parsed.module(one.module.after):
-        for node in local_annotations(module.nodes):
-            if one.offset in range(*module.span(node.annotation)):
-                return True
-    return _is_closed_over(one, parsed)
+    module = context.after.modules.module(one.module.path)
+    if module is None:
+        return False
+    for node in local_annotations(module.nodes):
+        if one.offset in range(*module.span(node.annotation)):
+            return True
+    return _is_closed_over(one, module)
 
 
-def _is_closed_over(one: UndefinedName, parsed: ParsedModules) -> bool:
+def _is_closed_over(one: UndefinedName, module: Module) -> bool:
     """Return whether an enclosing function binds a name: ruff takes a `del` there for its end."""
-    for scope in parsed.scopes(one.module.after).all:
+    for scope in module.scopes.all:
         for load in scope.loads:
-            if load.name == one.name and parsed.offset(one.module.after, load.at) == one.offset:
+            if load.name == one.name and module.span(load.at)[0] == one.offset:
                 owner = scope.owner(one.name)
                 if owner is scope or owner.kind != "function":
                     return False
@@ -142,23 +142,23 @@ def _is_closed_over(one: UndefinedName, parsed: ParsedModules) -> bool:
     return False
 
 
-def _conditionally_bound(module: PatchedModule, parsed: ParsedModules) -> Iterator[UndefinedName]:
+def _conditionally_bound(module: PatchedModule, context: CheckContext) -> Iterator[UndefinedName]:
     """Yield names that are bound for type checkers only, or declared ``global`` and bound nowhere."""
-    before = _conditional_reads(module.before, parsed) if module.before is not None else {}
-    for (kind, name), places in _conditional_reads(module.after, parsed).items():
-        was_bound = module.before is not None and name in parsed.surface(module.before).bound
+    theirs = context.before.modules.module(module.path) if module.before is not None else None
+    before = _conditional_reads(theirs)
+    for (kind, name), places in _conditional_reads(context.after.modules.module(module.path)).items():
+        was_bound = theirs is not None and name in theirs.parsed.surface.bound
         upstreams = tuple(offset for offset, _ in before.get((kind, name), []))
         for offset, line in places:
             if was_bound or module.authorship.at(offset).origin is None:
                 yield UndefinedName(module=module, kind=kind, name=name, offset=offset, line=line, upstreams=upstreams)
 
 
-def _conditional_reads(content: bytes, parsed: ParsedModules) -> dict[tuple[ConditionalKind, str], list[_Place]]:
+def _conditional_reads(module: Module | None) -> dict[tuple[ConditionalKind, str], list[_Place]]:
     """Return the reads, in code that runs, of names that the module only seems to bind, by reason and name."""
-    nodes = parsed.nodes(content) if _CONDITIONAL.search(content) else []
-    if not nodes:
+    if module is None or not _CONDITIONAL.search(module.content):
         return {}
-    scopes, typing = parsed.scopes(content), parsed.surface(content).typing_only
+    nodes, scopes, typing = module.nodes, module.scopes, module.parsed.surface.typing_only
     names: list[tuple[ConditionalKind, str]] = [("typing", name) for name in sorted(typing)]
     names += [("global", name) for name in sorted(_global_only(nodes, scopes) - typing)]
     never = unevaluated(nodes) if names else set()
@@ -167,7 +167,7 @@ def _conditional_reads(content: bytes, parsed: ParsedModules) -> dict[tuple[Cond
         places = found.setdefault((kind, name), [])
         for load in scopes.global_loads.get(name, []):
             if load.at not in never and not isinstance(load.at, ast.Constant):
-                places.append((parsed.offset(content, load.at), load.at.lineno))
+                places.append((module.span(load.at)[0], load.at.lineno))
     return found
 
 
@@ -205,11 +205,11 @@ def _is_left_by_upstream(context: CheckContext, one: UndefinedName, counts: Coun
         return False
     for operation in context.attribution.operations_at(path, one.offset):
         if operation.action == "wrapped":
-            spans = _taken_over(context.parsed.module(one.module.after), operation)
+            spans = _taken_over(context.after.modules.module(path), operation)
             allowed = any(start <= one.offset < end for start, end in spans)
         else:
             places = 0
-            for start, end in _changed_spans(context.parsed.module(before), operation):
+            for start, end in _changed_spans(context.before.modules.module(path), operation):
                 places += sum(start <= offset < end for offset in one.upstreams)
             counts[operation.where, one.name] += 1
             allowed = bool(places) and (one.kind != "undefined" or counts[operation.where, one.name] <= places)

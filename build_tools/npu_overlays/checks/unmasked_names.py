@@ -20,7 +20,7 @@ def report_unmasked_names(context: CheckContext, report: ProblemReport) -> None:
     for one in context.modules:
         if one.before is None or not context.attribution.is_patched(one.path):
             continue
-        before, after = context.parsed.module(one.before), context.parsed.module(one.after)
+        before, after = context.before.modules.module(one.path), context.after.modules.module(one.path)
         if before is None or after is None:  # which is reported as a syntax error
             continue
         found: dict[str, set[int]] = {}

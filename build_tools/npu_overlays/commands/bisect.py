@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from npu_overlays.authoring.bisect.bisect import bisect
-from npu_overlays.commands.command import Command, OneOverlay, json_option, option
+from npu_overlays.commands.command import OneOverlay, json_option, option
 from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline.preparation import subject
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from npu_overlays.authoring.bisect.bisect import BisectResult
     from npu_overlays.commands.console import Console
 
-_DESCRIPTION = """\
+SUMMARY = "find the fewest operations of an overlay that make a command fail"
+DESCRIPTION = """\
 Find the fewest operations, patches and added files of an overlay that make a
 command fail, by running it with parts of the overlay. It runs in a folder that
 holds upstream with one part applied, as a checkout does: the folder is its
@@ -51,7 +52,8 @@ class Options(OneOverlay):
     )
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     (overlay,) = select(options)
     with about(overlay.name):
         found = bisect(subject(overlay, options.choice), options.words)
@@ -85,12 +87,3 @@ def _as_json(name: str, found: BisectResult, options: Options) -> dict[str, obje
         "otherwise": {"code": found.whole.code, "output": found.whole.shown} if found.is_other else None,
         "units": units_as_json(found.units),
     }
-
-
-COMMAND = Command(
-    name="bisect",
-    summary="find the fewest operations of an overlay that make a command fail",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

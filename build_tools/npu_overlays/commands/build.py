@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 
-from npu_overlays.commands.command import REPLACE, Command, Selection, flag, json_option, option, whole_path
+from npu_overlays.commands.command import REPLACE, Selection, flag, json_option, option, path_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.selection import select, select_readable
@@ -18,7 +18,8 @@ from npu_overlays.wheels.results import BuildOutcome, BuiltWheels, FailedBuild
 from npu_overlays.worker_pool import cores
 from npu_summary.changes import Changes
 
-_DESCRIPTION = """\
+SUMMARY = "build wheels"
+DESCRIPTION = """\
 Build the wheels of overlays: for each the patched distribution, such as
 verl-npu, and its companion, a wheel without code under upstream's name, which
 satisfies other packages that require verl.
@@ -35,7 +36,7 @@ one that has the same version and other bytes.
 
 examples:
   npu-overlays build                        the default stack, into wheels/
-  npu-overlays build verl@d62da49 --out /tmp/w
+  npu-overlays build verl@d62da49 --out dist
   npu-overlays build verl@796871d --upstream verl=~/src/verl
   npu-overlays build --all --jobs 4         every overlay, and a table at the end
 """
@@ -56,9 +57,7 @@ def _jobs(text: str) -> int:
 class Options(Selection):
     """The overlays, and how to build them."""
 
-    out: Path = option(
-        "--out", type=whole_path, default="wheels", metavar="DIR", help="where wheels go (default: wheels)"
-    )
+    out: Path = path_option("--out", "DIR", "where wheels go (default: wheels)", default="wheels")
     force: bool = flag("--force", "build and merge again although nothing changed")
     jobs: int | None = option(
         "--jobs",
@@ -71,7 +70,8 @@ class Options(Selection):
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     from npu_overlays.wheels.batch_build import BuildPolicy, build_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     policy = BuildPolicy(
@@ -141,12 +141,3 @@ def as_json(one: BuildOutcome) -> dict[str, object]:
         "source": one.record["upstream"]["source"],
         "notes": _notes(one),
     }
-
-
-COMMAND = Command(
-    name="build",
-    summary="build wheels",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, flag, json_option
+from npu_overlays.commands.command import flag, json_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.overlay.overlay_folders import load_all
@@ -14,7 +14,9 @@ from npu_overlays.sources.cache import cache_root
 from npu_overlays.sources.cache_contents import Holding, give_back, holdings, places
 from npu_summary.plurals import plural
 
-_DESCRIPTION = """\
+SUMMARY = "list the upstream sources that are kept, or remove them"
+TIDY = False
+DESCRIPTION = """\
 List the upstream sources that are kept, their sizes, and the overlays that are
 pinned to each. A source that is missing is fetched when it is needed, so all of
 them can be removed at any time.
@@ -37,7 +39,8 @@ class Options:
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     folder = cache_root()
     # Without a folder of overlays nothing is known to be needed: no reason to remove all of it.
     overlays = load_all(checked_root(options.root)) if options.prune or options.root.is_dir() else []
@@ -67,13 +70,3 @@ def _as_json(one: Holding, users: list[str]) -> dict[str, object]:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
-
-
-COMMAND = Command(
-    name="cache",
-    summary="list the upstream sources that are kept, or remove them",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-    tidy=False,
-)

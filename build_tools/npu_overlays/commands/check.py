@@ -9,7 +9,7 @@ from itertools import chain
 from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.checks.cross_package import StackMember, StackMismatches, stack_mismatches
 from npu_overlays.checks.risk_lint.risks import OverlayRisks, overlay_risks, risk_problems
-from npu_overlays.commands.command import Command, Selection, flag, json_option
+from npu_overlays.commands.command import Selection, flag, json_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.selection import select
@@ -27,7 +27,8 @@ from npu_overlays.sources.cache import cache_root
 from npu_overlays.sources.histories import kept
 from npu_summary.plurals import plural
 
-_DESCRIPTION = """\
+SUMMARY = "do everything a build does, except writing a wheel"
+DESCRIPTION = """\
 Do everything a build does except writing a wheel: read the overlay, compare it
 with its lock and the pinned upstream, merge, and compare the changes with what
 was declared.
@@ -65,7 +66,8 @@ class Options(Selection):
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     found = check(select(options), options.choice)
     if options.json:
         console.json(as_json(found))
@@ -225,12 +227,3 @@ def _report(console: Console, checked: _Checked, *, due: bool) -> None:
     console.line(f"{prepared.loaded.name}: {count_of(prepared.record)}, as declared", style="green")
     if due:
         console.warnings(checked.due)
-
-
-COMMAND = Command(
-    name="check",
-    summary="do everything a build does, except writing a wheel",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

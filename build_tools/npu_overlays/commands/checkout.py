@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.authoring.checkout.folder import check_out, refuse_present
+from npu_overlays.authoring.checkout.folder import check_out
 from npu_overlays.authoring.checkout.repository import BRANCH, UPSTREAM
-from npu_overlays.commands.command import Command, OneOverlay, json_option, option, whole_path
+from npu_overlays.authoring.new_folder import refuse_present
+from npu_overlays.commands.command import OneOverlay, json_option, option, whole_path
 from npu_overlays.commands.notes import units_as_json
 from npu_overlays.commands.selection import select
 from npu_overlays.pipeline.preparation import subject
@@ -17,11 +19,12 @@ from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
-    from npu_overlays.authoring.checkout.commit_series import CommitSeries
+    from npu_overlays.authoring.checkout.commit_series import OverlayCommit
     from npu_overlays.authoring.checkout.folder import Checkout
     from npu_overlays.commands.console import Console
 
-_DESCRIPTION = """\
+SUMMARY = "make a git work tree of an overlay, with one commit for each change, to edit there"
+DESCRIPTION = """\
 Make a git work tree of an overlay: upstream's own commit (or the files of a
 release), and on top of it one commit for each operation, patch and added file,
 with its reason as the message. A wheel is made from exactly the files of the
@@ -49,7 +52,8 @@ class Options(OneOverlay):
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     refuse_present(options.folder)
     (overlay,) = select(options)
     with about(overlay.name):
@@ -57,7 +61,7 @@ def _run(options: Options, console: Console) -> int:
     if options.json:
         console.json(_as_json(found, made))
         return 0
-    number = plural(len(made.commits), "commit")
+    number = plural(len(made), "commit")
     console.line(f"{found.folder}: {number} on top of {found.base[:12]}, on branch {BRANCH}", style="green")
     place = shlex.quote(str(found.folder))
     console.line(f"  every change and its reason:    git -C {place} log {UPSTREAM}..")
@@ -65,8 +69,8 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _as_json(found: Checkout, made: CommitSeries) -> dict[str, object]:
-    commits = [{"units": units_as_json(one.units), "paths": sorted(one.changes)} for one in made.commits]
+def _as_json(found: Checkout, made: Iterable[OverlayCommit]) -> dict[str, object]:
+    commits = [{"units": units_as_json(one.units), "paths": sorted(one.changes)} for one in made]
     return {
         "overlay": found.overlay,
         "folder": str(found.folder),
@@ -74,12 +78,3 @@ def _as_json(found: Checkout, made: CommitSeries) -> dict[str, object]:
         "head": found.head,
         "commits": commits,
     }
-
-
-COMMAND = Command(
-    name="checkout",
-    summary="make a git work tree of an overlay, with one commit for each change, to edit there",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

@@ -1,4 +1,4 @@
-"""Commands: what a sub-command is made of, and the arguments that several share."""
+"""Commands: the parts of a sub-command, and the arguments that several share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from packaging.utils import canonicalize_name
 
@@ -21,27 +21,30 @@ from npu_overlays.paths import at_home
 from npu_overlays.sources.pin import clone_variable
 from npu_overlays.sources.tree import Mode
 
-OptionsT = TypeVar("OptionsT")
 REPLACE = "take the place of files of the same version with other bytes, which nobody has installed"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Command(Generic[OptionsT]):
-    """One sub-command."""
+class Command:
+    """One sub-command, whose module has everything else.
+
+    The module has a `SUMMARY`, one line without full stop for the list of commands; a `DESCRIPTION`, its help in lines
+    of at most 80 characters; `Options`, a dataclass whose fields are its arguments in the order of the help; and `run`,
+    which does the work, reports, and returns the exit code.
+    """
 
     name: str  # as it is typed
-    summary: str  # what it does, in one line without a full stop, for the list of commands
-    description: str  # what its own help teaches, in lines of at most 80 characters
-    options: Callable[..., OptionsT]  # a dataclass, whose fields are its arguments in the order of the help
-    run: Callable[[OptionsT, Console], int]  # does the work, reports, and returns the exit code; raises `OverlayError`
-    untried: int | None = None  # the exit code of every failure, where the codes of its own say what it found
-    tidy: bool = True  # whether its temporary files lie in one folder, which is gone afterwards
+    module: Any
+
+    @property
+    def untried(self) -> int | None:
+        """The exit code of every failure, where the codes of its own say what it found."""
+        return getattr(self.module, "UNTRIED", None)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its arguments to a parser."""
-        options: Any = self.options
         alternatives = None
-        for one in fields(options):
+        for one in fields(self.module.Options):
             add, alternative = one.metadata.get("add"), one.metadata.get("alternative")
             if alternative:
                 alternatives = alternatives or parser.add_mutually_exclusive_group(required=alternative == "required")
@@ -49,14 +52,18 @@ class Command(Generic[OptionsT]):
                 add(alternatives if alternative else parser, one.name)
 
     def __call__(self, parsed: argparse.Namespace, console: Console) -> int:
-        """Run the command with what was parsed and return the exit code; raises `OverlayError`."""
-        with temporaries() if self.tidy else nullcontext():
-            return self.run(self.read(parsed), console)
+        """Run the command with what was parsed and return the exit code; raises `OverlayError`.
 
-    def read(self, parsed: argparse.Namespace) -> OptionsT:
-        """Return what was parsed as options."""
-        options: Any = self.options
-        return self.options(**{one.name: getattr(parsed, one.name) for one in fields(options) if one.name in parsed})
+        Its temporary files lie in one folder, which is gone afterwards, unless the module makes none.
+        """
+        with temporaries() if getattr(self.module, "TIDY", True) else nullcontext():
+            code: int = self.module.run(self.read(parsed), console)
+            return code
+
+    def read(self, parsed: argparse.Namespace) -> Any:
+        """Return what was parsed as the module's `Options`."""
+        given = {one.name: getattr(parsed, one.name) for one in fields(self.module.Options) if one.name in parsed}
+        return self.module.Options(**given)
 
 
 def option(
@@ -87,7 +94,22 @@ def option(
     return field(metadata={"add": add, "alternative": alternative})
 
 
-def flag(name: str, help: str, **more: Any) -> Any:  # noqa: A002  # as argparse calls it
+def text_option(name: str, metavar: str, help: str, **more: Any) -> Any:  # noqa: A002  # as argparse calls it
+    """Return a field for a text, empty where the option is not given."""
+    return option(name, default="", metavar=metavar, help=help, **more)
+
+
+def list_option(name: str, metavar: str, help: str, **more: Any) -> Any:  # noqa: A002  # likewise
+    """Return a field for the values of an option that may be given several times."""
+    return option(name, action="append", default=[], metavar=metavar, help=help, **more)
+
+
+def path_option(name: str, metavar: str, help: str, **more: Any) -> Any:  # noqa: A002  # likewise
+    """Return a field for a file or folder, as `whole_path` gives it."""
+    return option(name, type=whole_path, metavar=metavar, help=help, **more)
+
+
+def flag(name: str, help: str, **more: Any) -> Any:  # noqa: A002  # likewise
     """Return a field that is true where an option is given."""
     return option(name, action="store_true", help=help, **more)
 
@@ -110,18 +132,17 @@ def overlay_option(**settings: Any) -> Any:
 
 def packages_option(text: str) -> Any:
     """Return a field for the paths that are shipped, each with its import name where one is given."""
-    return option("--package", action="append", default=[], type=_package, metavar="PATH[=NAME]", help=text)
+    return list_option("--package", "PATH[=NAME]", text, type=_package)
 
 
 def not_built_option(text: str) -> Any:
     """Return a field for what upstream builds and a wheel may lack."""
-    return option("--not-built", action="append", default=[], metavar="GLOB", help=text)
+    return list_option("--not-built", "GLOB", text)
 
 
 def clones_option() -> Any:
     """Return a field for the clones to take commits from, by project."""
-    text = "a local clone that holds the commit"
-    return option("--upstream", action="append", default=[], type=_clone, metavar="NAME=PATH", help=text)
+    return list_option("--upstream", "NAME=PATH", "a local clone that holds the commit", type=_clone)
 
 
 def whole_path(text: str) -> Path:
@@ -166,11 +187,10 @@ class Selection:
 
     root: Path  # the folder of overlays
     overlay: list[str] = overlay_option(nargs="*")
-    stack: str = option(
+    stack: str = text_option(
         "--stack",
-        default="",
-        metavar="NAME",
-        help="the overlays of a stack (default: the default stack)",
+        "NAME",
+        "the overlays of a stack (default: the default stack)",
         offered=lambda root: [one.name for one in load_stacks(root).stacks],
     )
     all: bool = flag("--all", "every overlay, even if others are named")

@@ -1,10 +1,17 @@
-"""Console: how results, progress and problems reach a person or a machine."""
+"""Console: how results, progress and problems reach a person or a machine.
+
+A step that ends at once shows nothing; a longer one is never silent: a spinner shows it on a terminal, a line now and
+then elsewhere.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import textwrap
+import threading
+import time
 import unicodedata
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -13,10 +20,105 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console as RichConsole
+from rich.status import Status
 from rich.text import Text
 
-from npu_overlays.commands.progress_display import Lines, Spinner
 from npu_overlays.errors import OutputError, Problem
+
+SPINNER_AFTER = 0.5
+LINE_AFTER = 1.0
+_AGAIN_AFTER = 10.0
+
+
+class Spinner:
+    """On a terminal: one line with the current step, from when a command has run for half a second."""
+
+    def __init__(self, console: RichConsole) -> None:
+        self._console = console
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._status: Status | None = None
+        self._message = ""
+
+    def step(self, message: str) -> None:
+        """Show what is done now."""
+        with self._lock:
+            self._message = message
+            if self._status is not None:
+                self._status.update(Text(message))
+            elif self._timer is None:
+                self._timer = threading.Timer(SPINNER_AFTER, self._start)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._timer is not None:
+                self._status = self._console.status(Text(self._message))
+                self._status.start()
+
+    def stop(self) -> None:
+        """Leave the line to others, until the next step."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._status is not None:
+                self._status.stop()
+            self._timer = self._status = None
+
+
+class Lines:
+    """In a pipe or a log: the current step in one line, at most one a second; a long step is repeated.
+
+    Args:
+        say: prints a line.
+        after: seconds without a line before one is printed.
+        again: seconds after which a step still in progress is repeated.
+    """
+
+    def __init__(self, say: Callable[[str], None], *, after: float = LINE_AFTER, again: float = _AGAIN_AFTER) -> None:
+        self._say, self._after, self._again = say, after, again
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._message = ""
+        self._since = self._last = 0.0
+        self._told = False
+
+    def step(self, message: str) -> None:
+        """Take note of what is done now."""
+        with self._changed:
+            self._message, self._since, self._told = message, time.monotonic(), False
+            if self._thread is None:
+                self._last = self._since
+                thread = threading.Thread(target=self._run, daemon=True)
+                # Started first: an interrupt may come before it runs, and such a thread cannot be waited for.
+                thread.start()
+                self._thread = thread
+            self._changed.notify()
+
+    def stop(self) -> None:
+        """Say no more until the next step."""
+        with self._changed:
+            thread, self._thread = self._thread, None
+            self._changed.notify()
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        with self._changed:
+            while self._thread is threading.current_thread():
+                now = time.monotonic()
+                due = self._last + (self._again if self._told else self._after)
+                if now >= due:
+                    self._say(f"{self._message} ({now - self._since:.0f} s so far)" if self._told else self._message)
+                    self._told, self._last = True, now
+                else:
+                    self._changed.wait(due - now)
+
+
+# Columns of a screen, and the fewest that text is broken to.
+_WIDTH = 100
+_NARROWEST = 30
 
 
 class _Plain(RichConsole):
@@ -100,23 +202,32 @@ class Console:
         """Print a result as JSON."""
         self.raw(_json(value))
 
+    def paragraph(self, text: str, *, indent: int, style: str = "") -> None:
+        """Print a sentence of a result on lines that fit a screen; words stay whole."""
+        margin = " " * indent
+        for line in _wrapped(" ".join(text.split()), _WIDTH - indent):
+            self.line(f"{margin}{line}", style=style)
+
     def table(self, headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-        """Print a table without borders, as wide as its content: a name cut short could not be copied."""
+        """Print a table without borders; names stay whole, and a long last column takes several lines."""
         lines = [tuple(headings), *(tuple(map(readable, row)) for row in rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        for number, cells in enumerate(lines):
-            text = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-            self.line(text.rstrip(), style="" if number else "bold")
+        *widths, _ = (max(map(len, column)) for column in zip(*lines, strict=True))
+        left = sum(widths) + 2 * len(widths)
+        for number, (*cells, last) in enumerate(lines):
+            start = "".join(f"{cell.ljust(width)}  " for cell, width in zip(cells, widths, strict=True))
+            first, *more = _wrapped(last, _WIDTH - left) or [""]
+            self.line(f"{start}{first}".rstrip(), style="" if number else "bold")
+            for rest in more:
+                self.line(" " * left + rest)
 
     def problems(self, problems: Iterable[Problem]) -> None:
         """Print what went wrong, on standard error."""
         self._quiet()
         listed = list(problems)
         if self._json:
-            values = []
+            values: list[dict[str, Any]] = []
             for one in listed:
-                targets = {"targets": one.targets} if one.targets else {}
-                values.append({"where": one.where, "what": one.what, "fix": one.fix, **targets})
+                values.append(one.as_json() | ({"targets": one.targets} if one.targets else {}))
             self._tell(Text(_json({"problems": values}).rstrip("\n")))
             return
         for problem in listed:
@@ -162,6 +273,10 @@ def readable(text: str, *, keep: str = "") -> str:
 
 def _visible(char: str) -> bool:
     return char.isprintable() or unicodedata.category(char) == "Zs"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, _NARROWEST), break_long_words=False, break_on_hyphens=False)
 
 
 def _as_text(problem: Problem) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from npu_overlays.changes.record import unified_diff
-from npu_overlays.commands.command import Command, Selection
+from npu_overlays.commands.command import Selection
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
 from npu_overlays.overlay.inputs import LOCK_FILE
@@ -15,7 +15,8 @@ from npu_overlays.pipeline.loader import Loader
 from npu_overlays.pipeline.preparation import each, joined, prepare, preview
 from npu_overlays.sources.tree import PatchedTree
 
-_DESCRIPTION = """\
+SUMMARY = "print the unified diff between upstream and the content of the wheel"
+DESCRIPTION = """\
 Print the unified diff between upstream and the content of the wheel, in the
 format of `git diff`: `git apply` takes it in a clone of upstream.
 
@@ -24,7 +25,7 @@ at an operation while you write it.
 
 examples:
   npu-overlays diff verl@d62da49 | less
-  npu-overlays diff verl@d62da49 > /tmp/verl.diff && git -C ~/src/verl apply /tmp/verl.diff
+  npu-overlays diff verl@d62da49 > verl.diff && git -C ~/src/verl apply /tmp/verl.diff
 """
 
 
@@ -33,10 +34,11 @@ class Options(Selection):
     """The overlays."""
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     overlays, choice = select(options), options.choice
-    work = _Patching(loader=Loader(overlays, choice), choice=choice, console=console)
-    diffs, errors = each(overlays, lambda overlay: unified_diff(work.patched(overlay)))
+    loader = Loader(overlays, choice)
+    diffs, errors = each(overlays, lambda overlay: unified_diff(_patched(overlay, loader, choice, console)))
     if errors:
         raise joined(errors)
     for text in diffs:
@@ -44,26 +46,10 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Patching:
-    """What applying an overlay needs, locked or not."""
-
-    loader: Loader
-    choice: Choice
-    console: Console
-
-    def patched(self, overlay: Overlay) -> PatchedTree:
-        if (overlay.folder / LOCK_FILE).is_file():
-            return prepare(self.loader.load(overlay)).tree
-        unchecked = "there is no overlay.lock yet, so what the operations depend on was not checked"
-        self.console.notice(f"{overlay.name}: {unchecked}; `npu-overlays lock {overlay.argument}` records it")
-        return preview(overlay, self.choice)
-
-
-COMMAND = Command(
-    name="diff",
-    summary="print the unified diff between upstream and the content of the wheel",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)
+def _patched(overlay: Overlay, loader: Loader, choice: Choice, console: Console) -> PatchedTree:
+    """Return the tree that an overlay gives, locked or not; a notice says if its contracts were not checked."""
+    if (overlay.folder / LOCK_FILE).is_file():
+        return prepare(loader.load(overlay)).tree
+    unchecked = "there is no overlay.lock yet, so what the operations depend on was not checked"
+    console.notice(f"{overlay.name}: {unchecked}; `npu-overlays lock {overlay.argument}` records it")
+    return preview(overlay, choice)

@@ -9,7 +9,7 @@ from npu_overlays.authoring.port.drift import Drift, WalkSegment, drift
 from npu_overlays.authoring.port.drift_report import Curve, as_json, change_rows, curve_rows, curves, page
 from npu_overlays.authoring.port.history import BlobCache, UpstreamHistory
 from npu_overlays.authoring.port.line_patches import LinePatches, try_patches
-from npu_overlays.commands.command import Command, OneOverlay, json_option, option, whole_path
+from npu_overlays.commands.command import OneOverlay, json_option, option, path_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import find_named
 from npu_overlays.errors import Problem, UsageError
@@ -26,7 +26,8 @@ from npu_overlays.sources.histories import history
 from npu_overlays.sources.tree import SourceTree
 from npu_summary.plurals import plural
 
-_DESCRIPTION = """\
+SUMMARY = "report on how many upstream commits an overlay still applies, and what breaks it"
+DESCRIPTION = """\
 Walk a range of upstream's commits, without checking any of them out, and report
 for each operation the share of them on which it still applies, the first commit
 that breaks it, and how much of that `npu-overlays port` can answer. For
@@ -53,7 +54,7 @@ class Options(OneOverlay):
 
     range: str = option("--range", required=True, metavar="A..B", help="the commits to walk; ..B begins at the pin")
     step: int = option("--step", type=int, default=1, metavar="N", help="try every Nth commit only")
-    html: Path | None = option("--html", type=whole_path, metavar="FILE", help="also write a page with the curves")
+    html: Path | None = path_option("--html", "FILE", "also write a page with the curves")
     patches: bool = option("--no-patches", action="store_false", help="do not try the same changes as line patches")
     json: bool = json_option()
 
@@ -70,7 +71,8 @@ def _range(options: Options) -> tuple[str, str]:
     return first, last
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     ends = _range(options)
     overlay = find_named(options.root, options.name)
     with about(overlay.name):
@@ -143,12 +145,3 @@ def _report(console: Console, found: Drift, listed: list[Curve]) -> None:
     if rows:
         console.line("")
         console.table(_CHANGES, rows)
-
-
-COMMAND = Command(
-    name="drift",
-    summary="report on how many upstream commits an overlay still applies, and what breaks it",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.authoring.checkout.commit_series import CommitSeries, series
-from npu_overlays.authoring.checkout.folder import refuse_present
+from npu_overlays.authoring.checkout.commit_series import OverlayCommit, series
 from npu_overlays.authoring.checkout.units import Unit, choose, only, units_of
 from npu_overlays.authoring.export import Style, export
+from npu_overlays.authoring.new_folder import refuse_present
 from npu_overlays.checks.patched_tree import apply_overlay
-from npu_overlays.commands.command import Command, OneOverlay, json_option, option, whole_path
+from npu_overlays.commands.command import OneOverlay, json_option, option, path_option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
 from npu_overlays.errors import MergeError, Problem
@@ -18,7 +18,8 @@ from npu_overlays.pipeline.preparation import AppliedInput, subject
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
-_DESCRIPTION = """\
+SUMMARY = "write the changes of an overlay as patches of upstream, as mails or as a folder of patches"
+DESCRIPTION = """\
 Write the changes of an overlay as patches of upstream, one for each operation,
 in order, with the reasons as messages. Applied to the pinned commit they give
 exactly the tree that a wheel is made from.
@@ -31,9 +32,9 @@ by `path:Symbol`, symbol, path (everything done there) or the name of a patch.
              `git apply DIR/0001-….patch`, one after the other
 
 examples:
-  npu-overlays export verl@d62da49 --out /tmp/mails
+  npu-overlays export verl@d62da49 --out mails
   npu-overlays export verl@d62da49 DataProto.to --without-notices
-  npu-overlays export verl@d62da49 --format patch-dir --out /tmp/patches
+  npu-overlays export verl@d62da49 --format patch-dir --out patches
 """
 
 
@@ -45,9 +46,7 @@ class Options(OneOverlay):
         nargs="*", metavar="OPERATION", help="export only this: path:Symbol, Symbol, path, or the name of a patch"
     )
     style: Style = option("--format", choices=["git-am", "patch-dir"], default="git-am", help="default: git-am")
-    out: Path | None = option(
-        "--out", type=whole_path, metavar="DIR", help="a new or empty folder (default: OVERLAY.patches)"
-    )
+    out: Path | None = path_option("--out", "DIR", "a new or empty folder (default: OVERLAY.patches)")
     notices: bool = option(
         "--without-notices",
         action="store_false",
@@ -56,7 +55,8 @@ class Options(OneOverlay):
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     (overlay,) = select(options)
     out = options.out or whole_path(f"{overlay.name}.patches")
     with about(overlay.name):
@@ -78,7 +78,7 @@ def _run(options: Options, console: Console) -> int:
     return 0
 
 
-def _series(found: AppliedInput, chosen: tuple[Unit, ...], options: Options) -> CommitSeries:
+def _series(found: AppliedInput, chosen: tuple[Unit, ...], options: Options) -> tuple[OverlayCommit, ...]:
     try:
         return series(found, chosen, notices=options.notices)
     except MergeError as error:
@@ -96,12 +96,3 @@ def _alone(found: AppliedInput, chosen: tuple[Unit, ...]) -> tuple[Problem, ...]
     except MergeError as error:
         return error.problems
     return ()
-
-
-COMMAND = Command(
-    name="export",
-    summary="write the changes of an overlay as patches of upstream, as mails or as a folder of patches",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import Command, json_option, option, whole_path
+from npu_overlays.commands.command import json_option, option, path_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.errors import ConfigError, Problem, UsageError
@@ -19,7 +19,8 @@ from npu_summary.plurals import plural
 if TYPE_CHECKING:
     from npu_overlays.authoring.follow import FollowedRelease
 
-_DESCRIPTION = """\
+SUMMARY = "port the newest pins to every newer release of the package index, each in a folder for review"
+DESCRIPTION = """\
 Look in the package index for releases that are newer than the newest pin of a
 project, and port that to each, oldest first. Your overlays stay as they are:
 each port lies in a folder of its own, DIR/PROJECT@VERSION, with a copy of the
@@ -33,7 +34,7 @@ prints is in proof.log. An interrupt leaves the ports that are finished.
 
 examples:
   npu-overlays follow
-  npu-overlays follow transformers --out /tmp/follow
+  npu-overlays follow transformers --out ports
   npu-overlays follow verl --prove "make prove"
 
 exit codes: 0 done, also if parts are left to decide; 2 to 6 as for every command
@@ -47,14 +48,13 @@ class Options:
 
     root: Path
     projects: list[str] = option(nargs="*", metavar="PROJECT", help="upstream's name (default: every project)")
-    out: Path = option(
-        "--out", type=whole_path, default="follow", metavar="DIR", help="where the ports go (default: follow)"
-    )
+    out: Path = path_option("--out", "DIR", "where the ports go (default: follow)", default="follow")
     words: list[str] = option("--prove", type=shlex.split, default=[], metavar="COMMAND", help="proves a port")
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     from npu_overlays.authoring.follow import follow, newest, refuse_among  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     # Before anything is ported.
@@ -94,12 +94,3 @@ def _refuse_unknown(projects: list[str], known: set[str]) -> None:
             problems.append(Problem(where=project, what="no overlay is for a project of that name", fix=fix))
     if problems:
         raise ConfigError(problems)
-
-
-COMMAND = Command(
-    name="follow",
-    summary="port the newest pins to every newer release of the package index, each in a folder for review",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

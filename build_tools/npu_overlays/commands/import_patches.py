@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,15 +11,17 @@ from npu_overlays.authoring.import_patches.import_patches import ImportedPatchSe
 from npu_overlays.authoring.import_patches.ledger_comparison import LedgerComparison
 from npu_overlays.authoring.init.request import InitRequest
 from npu_overlays.commands.command import (
-    Command,
     choice_of,
     clones_option,
     flag,
     json_option,
+    list_option,
     not_built_option,
     one_line,
     option,
     packages_option,
+    path_option,
+    text_option,
     whole_path,
 )
 from npu_overlays.commands.console import Console
@@ -28,7 +30,8 @@ from npu_overlays.commands.reasons import reasons
 from npu_overlays.errors import MergeError, OverlayError, Problem
 from npu_summary.plurals import plural
 
-_DESCRIPTION = """\
+SUMMARY = "make overlays of a folder of patches, and check its hand-written summary"
+DESCRIPTION = """\
 Make overlays of a folder of patches, DIR/REPO/REV/NAME.patch (or DIR/patch/…):
 one for each REPO/REV, pinned to that commit, tag or release. Each needs no
 other overlay and gives exactly the tree that `git apply` gives, in the order of
@@ -56,13 +59,13 @@ or a version on your package index. Repository, packages and suffix are taken
 from overlays of the same project unless they are given here.
 
 examples:
-  npu-overlays import-patches ../verl_npu --summary ../verl_npu/patch_summary.yaml --dry-run
+  npu-overlays import-patches ../verl_npu --label imported --dry-run
+  npu-overlays import-patches ../verl_npu --label imported --summary ../verl_npu/patch_summary.yaml
   npu-overlays import-patches ../verl_npu --label imported --why "As the plugin patched it."
   npu-overlays import-patches ../verl_npu --only verl/796871d --as operations --label imported
   npu-overlays import-patches patches --only jinja2/3.1.2 --only-shipped --suffix acme
-  npu-overlays import-patches patches --only attrs --suffix acme --repository https://github.com/python-attrs/attrs
-"""
-_EPILOG = """
+  npu-overlays import-patches patches --only attrs --suffix acme --repository ~/src/attrs
+
 exit codes: 0 imported, even if the summary is wrong; 5 a patch cannot be
 imported, and nothing is written; or the overlays are written, and a build
 would refuse what the patches do
@@ -77,32 +80,26 @@ class Options:
 
     root: Path
     folder: Path = option(type=whole_path, metavar="DIR", help="holds REPO/REV/NAME.patch, itself or in patch/")
-    summary: Path | None = option(
-        "--summary", type=whole_path, metavar="FILE", help="a hand-written patch_summary.yaml to compare"
-    )
+    summary: Path | None = path_option("--summary", "FILE", "a hand-written patch_summary.yaml to compare")
     kind: FormKind = option("--as", choices=["patches", "operations"], default="patches", help="default: patches")
-    only: list[str] = option(
-        "--only", action="append", default=[], metavar="REPO[/REV]", help="import only this; may be given several times"
-    )
+    only: list[str] = list_option("--only", "REPO[/REV]", "import only this; may be given several times")
     only_shipped: bool = flag("--only-shipped", "omit hunks for files that no wheel has, and list them")
-    why: str = option("--why", type=one_line, default="", metavar="TEXT", help="the reason for patches that give none")
-    suffix: str = option("--suffix", default="", metavar="WORD", help="name the wheels PROJECT-WORD")
-    label: str = option("--label", default="", metavar="WORD", help="distinguish them from others of the same pin")
-    repository: str = option("--repository", default="", metavar="URL", help="the git repository that has the commit")
+    why: str = text_option("--why", "TEXT", "the reason for patches that give none", type=one_line)
+    suffix: str = text_option("--suffix", "WORD", "name the wheels PROJECT-WORD")
+    label: str = text_option("--label", "WORD", "distinguish them from others of the same pin")
+    repository: str = text_option("--repository", "URL", "the git repository that has the commit")
     packages: list[tuple[str, str]] = packages_option("ship this folder or module, as NAME")
     not_built: list[str] = not_built_option("files that upstream builds and the wheel may lack")
-    out: Path | None = option(
-        "--out",
-        type=whole_path,
-        metavar="DIR",
-        help="where the overlays are written (default: the folder of overlays, else here)",
+    out: Path | None = path_option(
+        "--out", "DIR", "where the overlays are written (default: the folder of overlays, else here)"
     )
     dry_run: bool = flag("--dry-run", "prove and report, and write nothing")
     upstream: list[tuple[str, Path]] = clones_option()
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     outcome = migrate(
         ImportOptions(
             folder=options.folder,
@@ -248,29 +245,16 @@ def _migrated_as_json(one: ImportedPatchSet, kind: FormKind) -> dict[str, object
         "widened": _widened(one),
         "left_out": list(map(vars, one.applied.left_out)),
         "empty": [Path(file).name for file in one.applied.empty],
-        "problems": _problems_as_json(_unsound(one, kind)),
+        "problems": [problem.as_json() for problem in _unsound(one, kind)],
     }
 
 
 def _form_as_json(proven: ProvenForm | OverlayError) -> dict[str, object]:
     if isinstance(proven, OverlayError):
-        return {"same": False, "problems": _problems_as_json(proven.problems)}
+        return {"same": False, "problems": [one.as_json() for one in proven.problems]}
     return {
         "same": True,
         "otherwise": list(proven.otherwise),
-        "problems": _problems_as_json(proven.unsound),
+        "problems": [one.as_json() for one in proven.unsound],
         "notices": list(proven.notices),
     }
-
-
-def _problems_as_json(problems: Iterable[Problem]) -> list[dict[str, str]]:
-    return [{"where": one.where, "what": one.what, "fix": one.fix} for one in problems]
-
-
-COMMAND = Command(
-    name="import-patches",
-    summary="make overlays of a folder of patches, and check its hand-written summary",
-    description=_DESCRIPTION + _EPILOG,
-    options=Options,
-    run=_run,
-)

@@ -11,7 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from npu_overlays.commands.command import Command, flag, json_option, option, whole_path
+from npu_overlays.commands.command import flag, json_option, list_option, option, path_option, text_option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import index_notes
 from npu_overlays.errors import Problem, UsageError
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from npu_overlays.publish.index_constraints import ConstraintsUpdate
     from npu_overlays.publish.index_update import IndexRequest, UpdatedIndex
 
-_DESCRIPTION = """\
+SUMMARY = "write an index of wheels that pip and uv install from"
+DESCRIPTION = """\
 Put wheels and source distributions on a package index: a folder of files that
 any web server can serve, for pip and uv to install from. What is there stays
 there, including files that others wrote; a file that has not changed is not
@@ -47,22 +48,12 @@ class Options:
     """What is to change on the index."""
 
     folders: list[Path] = option(type=whole_path, nargs="*", metavar="FOLDER", help="wheels and source distributions")
-    out: Path = option("--out", type=whole_path, default="index", metavar="DIR", help="the index (default: index)")
-    yank: list[str] = option(
-        "--yank",
-        action="append",
-        default=[],
-        metavar="NAME==VERSION",
-        help="a version that installers should not choose any more; may be given several times",
+    out: Path = path_option("--out", "DIR", "the index (default: index)", default="index")
+    yank: list[str] = list_option(
+        "--yank", "NAME==VERSION", "a version that installers should not choose any more; may be given several times"
     )
-    reason: str = option("--reason", default="", metavar="TEXT", help="why; installers show it")
-    unyank: list[str] = option(
-        "--unyank",
-        action="append",
-        default=[],
-        metavar="NAME==VERSION",
-        help="a version that they may choose again",
-    )
+    reason: str = text_option("--reason", "TEXT", "why; installers show it")
+    unyank: list[str] = list_option("--unyank", "NAME==VERSION", "a version that they may choose again")
     replace: bool = flag("--replace", "accept other bytes under the name of a file on the index, and older pins")
     json: bool = json_option()
 
@@ -107,7 +98,8 @@ def _pinned(name: str, text: str, problems: list[Problem]) -> tuple[str, Version
     return None
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     from npu_overlays.publish.index_update import update_index  # noqa: PLC0415  # as above
 
     request = _request(options)
@@ -156,12 +148,3 @@ def _as_json(request: IndexRequest, updated: UpdatedIndex) -> dict[str, object]:
         "yanked": {yank.name: yank.reason for yank in request.yanks if yank.reason is not None},
         "unyanked": [yank.name for yank in request.yanks if yank.reason is None],
     }
-
-
-COMMAND = Command(
-    name="index",
-    summary="write an index of wheels that pip and uv install from",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

@@ -11,7 +11,15 @@ from npu_overlays.authoring.init.alternatives import sentences
 from npu_overlays.authoring.init.base_layers import BaseLayers, missing, read_base_layers
 from npu_overlays.authoring.init.init import CreatedOverlay, write_overlay
 from npu_overlays.authoring.init.request import InitRequest, faults
-from npu_overlays.commands.command import Command, json_option, not_built_option, option, packages_option, whole_path
+from npu_overlays.commands.command import (
+    json_option,
+    list_option,
+    not_built_option,
+    option,
+    packages_option,
+    text_option,
+    whole_path,
+)
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.errors import ConfigError, Problem, UsageError
@@ -20,7 +28,8 @@ from npu_overlays.overlay.source_choice import choice_from
 from npu_overlays.paths import as_typed
 from npu_overlays.progress import about
 
-_DESCRIPTION = """\
+SUMMARY = "start an overlay of any project, in a folder of its own"
+DESCRIPTION = """\
 Start an overlay of any project: a folder that is an ordinary Python project.
 Once it is locked it builds a wheel, which is upstream's under another name
 until you write a change. Its pyproject.toml ends with an example, in a comment:
@@ -42,7 +51,7 @@ yours alone; --label distinguishes its wheels from theirs.
 examples:
   npu-overlays init attrs --suffix acme
   npu-overlays init attrs --suffix acme --release 25.3.0 my-attrs
-  npu-overlays init verl --suffix acme --repository https://github.com/volcengine/verl --commit v0.6.1
+  npu-overlays init verl --suffix acme --repository https://example.com/verl --commit v0.6.1
   npu-overlays init verl --layer ../npu-overlays/overlays/verl@d62da49 --label acme
 """
 
@@ -56,33 +65,15 @@ class Options:
     folder: Path | None = option(
         nargs="?", type=whole_path, metavar="DIR", help="where to write (default: PROJECT@PIN)"
     )
-    suffix: str = option(
-        "--suffix", default="", metavar="WORD", help="name the wheel PROJECT-WORD; on a terminal you are asked"
+    suffix: str = text_option("--suffix", "WORD", "name the wheel PROJECT-WORD; on a terminal you are asked")
+    release: str = text_option("--release", "VERSION", "the release to pin (default: the newest)")
+    archive: str = text_option("--archive", "FILE", "the release's wheel or sdist to pin, by its file name")
+    commit: str = text_option("--commit", "ID|TAG", "the commit to pin instead: all 40 digits of its id, or a tag")
+    repository: str = text_option("--repository", "URL", "the git repository that has the commit")
+    layers: list[str] = list_option(
+        "--layer", "LAYER", "build on this: the folder of a layer or of an overlay, or the name of an installed layer"
     )
-    release: str = option("--release", default="", metavar="VERSION", help="the release to pin (default: the newest)")
-    archive: str = option(
-        "--archive", default="", metavar="FILE", help="the release's wheel or sdist to pin, by its file name"
-    )
-    commit: str = option(
-        "--commit",
-        default="",
-        metavar="ID|TAG",
-        help="the commit to pin instead: all 40 digits of its id, or a tag",
-    )
-    repository: str = option("--repository", default="", metavar="URL", help="the git repository that has the commit")
-    layers: list[str] = option(
-        "--layer",
-        action="append",
-        default=[],
-        metavar="LAYER",
-        help="build on this: the folder of a layer or of an overlay, or the name of an installed layer",
-    )
-    label: str = option(
-        "--label",
-        default="",
-        metavar="WORD",
-        help="distinguish it from others of the same pin; part of the version",
-    )
+    label: str = text_option("--label", "WORD", "distinguish it from others of the same pin; part of the version")
     packages: list[tuple[str, str]] = packages_option(
         "ship this folder or module, imported as NAME (default: what upstream installs)"
     )
@@ -109,7 +100,8 @@ def _request(options: Options) -> InitRequest:
     )
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     request, layered = _request(options), BaseLayers()
     problems: list[Problem] = []
     try:
@@ -175,12 +167,3 @@ def _as_json(started: CreatedOverlay) -> dict[str, object]:
         "license-files": list(overlay.license_files),
         "files": list(started.files),
     }
-
-
-COMMAND = Command(
-    name="init",
-    summary="start an overlay of any project, in a folder of its own",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

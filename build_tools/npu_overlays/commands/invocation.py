@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import Any
 
 from npu_overlays.commands.command import Command
 from npu_overlays.commands.console import Console
@@ -43,7 +42,7 @@ def run(arguments: Sequence[str] | None) -> int:
     console = Console(json_output=getattr(options, "json", False))
     try:
         with undisguised(), told_to(console.step), console:
-            command: Command[Any] = options.command
+            command: Command = options.command
             return command(options, console)
     except OverlayError as error:
         return _failure(options, console, error, given)
@@ -73,7 +72,7 @@ def _failure(options: argparse.Namespace, console: Console, error: OverlayError,
     console.problems(corrected(error.problems, given))
     if options.verbose:
         traceback.print_exc()
-    command: Command[Any] = options.command
+    command: Command = options.command
     return error.exit_code if command.untried is None else command.untried
 
 

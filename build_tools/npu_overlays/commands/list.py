@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from npu_overlays.commands.command import Command, json_option
+from npu_overlays.commands.command import json_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.contracts.lockfile import upstream_version
@@ -14,9 +14,15 @@ from npu_overlays.overlay.overlay_folders import load_all
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.stacks import Stacks, load_stacks
 
-_DESCRIPTION = """\
+SUMMARY = "list the overlays and stacks"
+TIDY = False
+DESCRIPTION = """\
 List the overlays, their pins, and the stacks they belong to. Every other
 command takes the names in the first column.
+
+examples:
+  npu-overlays list
+  npu-overlays list --json
 """
 _HEADINGS = ("overlay", "upstream", "tag", "revision", "layers", "stack")
 
@@ -41,7 +47,8 @@ class _Row(TypedDict):
     stacks: list[str]
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     root = checked_root(options.root)
     overlays, stacks = load_all(root), load_stacks(root)
     rows = [_row(overlay, stacks) for overlay in overlays]
@@ -69,13 +76,3 @@ def _row(overlay: Overlay, stacks: Stacks) -> _Row:
 def _cells(row: _Row) -> tuple[str, ...]:
     layers, stacks = ", ".join(row["layers"]), ", ".join(row["stacks"])
     return row["name"], row["upstream"] or "not locked", row["tag"], str(row["revision"]), layers, stacks
-
-
-COMMAND = Command(
-    name="list",
-    summary="list the overlays and stacks",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-    tidy=False,
-)

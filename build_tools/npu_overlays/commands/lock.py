@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from npu_overlays.commands.command import Command, Selection, flag
+from npu_overlays.commands.command import Selection, flag
 from npu_overlays.commands.console import Console
+from npu_overlays.commands.notes import folded
 from npu_overlays.commands.selection import select
 from npu_overlays.contracts.lockfile import render_lock, write_lock
 from npu_overlays.errors import ConfigError, Problem
@@ -15,7 +16,8 @@ from npu_overlays.pipeline.lock_derivation import DerivedLock, derive_lock
 from npu_overlays.pipeline.preparation import each, joined
 from npu_summary.plurals import plural
 
-_DESCRIPTION = """\
+SUMMARY = "write overlay.lock: what each operation depends on in the pinned upstream"
+DESCRIPTION = """\
 Write overlay.lock: what each operation depends on in the pinned upstream, and
 what a wheel adopts from upstream's metadata. Builds compare upstream with it.
 
@@ -23,7 +25,8 @@ Run it after you write an operation or change the pin, and review the change of
 the lock like code: it shows what your operations depend on, what can conflict
 with them, and, on another pin, what upstream changed under the operations of
 its layers. It prints that too; builds and checks print only what the lock
-lacks.
+lacks. Of notices with the same cause you see one, with the number of the
+others; --verbose prints each.
 
 examples:
   npu-overlays lock verl@d62da49
@@ -36,19 +39,23 @@ class Options(Selection):
     """The overlays, and whether to write."""
 
     check: bool = flag("--check", "write nothing; fail if a lock would change")
+    verbose: bool = False  # whether notices with the same cause are printed each
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     handle = _check if options.check else _write
     choice = options.choice
-    _, errors = each(select(options), lambda overlay: handle(derive_lock(overlay, choice), console))
+    _, errors = each(
+        select(options), lambda overlay: handle(derive_lock(overlay, choice), console, whole=options.verbose)
+    )
     if errors:
         raise joined(errors)
     return 0
 
 
-def _write(derived: DerivedLock, console: Console) -> None:
-    report(console, derived, changed=write(derived))
+def _write(derived: DerivedLock, console: Console, *, whole: bool) -> None:
+    report(console, derived, changed=write(derived), whole=whole)
 
 
 def write(derived: DerivedLock) -> bool:
@@ -58,17 +65,17 @@ def write(derived: DerivedLock) -> bool:
         return write_lock(overlay.folder, derived.lock)
 
 
-def report(console: Console, derived: DerivedLock, *, changed: bool) -> None:
-    """Print what the user has to know of a lock that was written."""
-    console.notices(derived.notices)
+def report(console: Console, derived: DerivedLock, *, changed: bool, whole: bool = False) -> None:
+    """Print the notices of a lock that was written, and its state; `whole` prints notices of one cause each."""
+    console.notices(derived.notices if whole else folded(derived.notices))
     console.line(_state(derived, "written" if changed else "up to date"))
 
 
-def _check(derived: DerivedLock, console: Console) -> None:
+def _check(derived: DerivedLock, console: Console, *, whole: bool) -> None:
     overlay = derived.content.overlay
     file = overlay.folder / LOCK_FILE
     if not file.is_file() or file.read_bytes() != render_lock(derived.lock).encode():
-        console.notices(derived.notices)
+        console.notices(derived.notices if whole else folded(derived.notices))
         fix = f"run `npu-overlays lock {overlay.argument}`"
         raise ConfigError(Problem(where=str(file), what="is missing or out of date", fix=fix))
     console.line(_state(derived, "up to date"))  # its reviewer has read the notices
@@ -76,12 +83,3 @@ def _check(derived: DerivedLock, console: Console) -> None:
 
 def _state(derived: DerivedLock, state: str) -> str:
     return f"{derived.content.overlay.name}: {state}, {plural(len(derived.lock.contracts), 'contract')}"
-
-
-COMMAND = Command(
-    name="lock",
-    summary="write overlay.lock: what each operation depends on in the pinned upstream",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

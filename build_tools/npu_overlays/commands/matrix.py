@@ -9,14 +9,16 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, option
+from npu_overlays.commands.command import option, text_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root
 from npu_overlays.publish.affected_overlays import affected_overlays
 from npu_overlays.publish.ci_matrix import Cell, OverlayFolder, as_github, as_gitlab, cells_of, load_overlay_folder
 from npu_overlays.publish.work_tree_changes import change_since
 
-_DESCRIPTION = """\
+SUMMARY = "print CI's matrix, one cell for each overlay and Python"
+TIDY = False
+DESCRIPTION = """\
 Print CI's matrix, one cell for each overlay and each Python that its upstream
 supports. It is made from what is on disk: a new overlay is in it at once.
 
@@ -44,15 +46,13 @@ class Options:
 
     root: Path
     format: str = option("--format", choices=["table", "json", "github", "gitlab"], default="", help=_FORMATS)
-    since: str = option(
-        "--changed-since",
-        default="",
-        metavar="REV",
-        help="only the cells affected by the changes since then: a branch, a tag or a commit",
+    since: str = text_option(
+        "--changed-since", "REV", "only the cells affected by the changes since then: a branch, a tag or a commit"
     )
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     folder = load_overlay_folder(checked_root(options.root))
     cells = cells_of(folder, _touched(folder, options.since, console) if options.since else None)
     form = options.format or ("table" if sys.stdout.isatty() else "json")
@@ -71,24 +71,9 @@ def _rows(cells: Iterable[Cell]) -> Iterator[tuple[str, str, str, str]]:
         yield overlay, ", ".join(cell["python"] for cell in alike), stack, sources
 
 
-def matrix(root: Path) -> list[Cell]:
-    """Return the cells of all overlays; raises `ConfigError` with every mistake in them and their stacks."""
-    return cells_of(load_overlay_folder(root))
-
-
 def _touched(folder: OverlayFolder, since: str, console: Console) -> set[str]:
     """Return the names of the overlays that a change touches."""
     change = change_since(since, folder.root)
     if change.note:
         console.notice(change.note)
     return affected_overlays(folder, change)
-
-
-COMMAND = Command(
-    name="matrix",
-    summary="print CI's matrix, one cell for each overlay and Python",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-    tidy=False,
-)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,10 @@ from npu_summary.changes import Changes
 from npu_summary.outline import count
 from npu_summary.plurals import plural
 
+_SUBJECT = re.compile(r"`[^`]+`")
+_OWNER = re.compile(r"(?<=:)\w+(?=\.)")
+# Names of one cause.
+_SHOWN = 2
 if TYPE_CHECKING:
     from npu_overlays.authoring.checkout.units import Unit
     from npu_overlays.publish.index_update import UpdatedIndex
@@ -70,6 +75,25 @@ def _lacks(record: Changes, argument: str) -> str:
         text += f", so {plural(len(left_out), 'operation')} on them {verb} left out"
     again = f"npu-overlays build --source git {argument}"
     return f"{text}; the rest is whole. To have those too, where the repository can be reached: {again}"
+
+
+def folded(notices: Iterable[str]) -> Iterator[str]:
+    """Yield notices in their order; those that differ in a name alone become one, which lists the names."""
+    groups: dict[tuple[str, ...], tuple[str, str, list[str]]] = {}
+    for notice in dict.fromkeys(notices):
+        found = _SUBJECT.search(notice)
+        subject = found[0] if found else notice
+        before, _, after = notice.partition(subject)
+        owner = _OWNER.search(subject)  # its name may stand in the cause, too
+        same = before, after.replace(owner[0], "") if owner else after, *([] if found else [notice])
+        groups.setdefault(same, (before, after, []))[-1].append(subject)
+    for before, after, subjects in groups.values():
+        yield f"{before}{_listed(subjects)}{after}"
+
+
+def _listed(names: list[str]) -> str:
+    shown = names if len(names) <= _SHOWN + 1 else [*names[:_SHOWN], f"{len(names) - _SHOWN} more"]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
 def index_notes(updated: UpdatedIndex) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
 import sys
@@ -17,6 +16,7 @@ from typing import Any, NoReturn
 from npu_overlays import version
 from npu_overlays.commands.command import Command, whole_path
 from npu_overlays.overlay.overlay_folders import overlay_folders
+from npu_summary.suggestions import SuggestingParser
 
 _DESCRIPTION = """\
 Build wheels from overlays: a pinned upstream commit or release, into which the
@@ -63,8 +63,8 @@ _WIDTH, _INDENT = 80, 18  # columns of the help, and those before what a command
 _COMMANDS = [*chain.from_iterable(_GROUPS.values())]
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that suggests the nearest word it knows."""
+class _Parser(SuggestingParser):
+    """A parser that checks the arguments of a command itself."""
 
     def parse_known_args(self, *given: Any, **named: Any) -> tuple[Any, list[str]]:
         """Refuse unknown arguments here, not in the parser above, which could not suggest this command's options."""
@@ -90,16 +90,12 @@ class _Parser(argparse.ArgumentParser):
         return True
 
     def error(self, message: str) -> NoReturn:
-        """Print usage, what is wrong and what was probably meant; leave with 2."""
-        wrong, known = "", ""
-        if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-            wrong, known = choice[1], choice[2].replace("'", "")
-        elif unknown := re.search(r"unrecognized arguments: (--[\w-]+)", message):
-            wrong, known = unknown[1], ", ".join(self._option_string_actions)
-        nearest = difflib.get_close_matches(wrong, known.split(", "), n=1) if wrong else []
-        if choice and message.startswith("argument COMMAND:"):
-            message = f"there is no command {wrong!r}; npu-overlays --help lists all"
-        super().error(f"did you mean {nearest[0]}? {message}" if nearest else message)
+        """Print usage, what is wrong and the nearest known word; exit with 2."""
+        if command := re.match(r"argument COMMAND: invalid choice: ('.*?')", message):
+            nearest = self.nearest(message)
+            meant = f"did you mean {nearest}? " if nearest else ""
+            message = f"{meant}there is no command {command[1]}; npu-overlays --help lists all"
+        super().error(message)
 
 
 class _Version(argparse.Action):
@@ -132,7 +128,7 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         own = subparsers.add_parser(
             command.name,
             parents=[common],
-            description=command.description,
+            description=command.module.DESCRIPTION,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.add_arguments(own)
@@ -144,9 +140,9 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     return root
 
 
-def _listed(commands: Iterable[Command[Any]]) -> str:
+def _listed(commands: Iterable[Command]) -> str:
     """Return the commands with what each does, in their groups."""
-    summaries = {command.name: command.summary for command in commands}
+    summaries = {command.name: command.module.SUMMARY for command in commands}
     text = ""
     for group, names in _GROUPS.items():
         text += f"{group}:\n"
@@ -158,10 +154,12 @@ def _listed(commands: Iterable[Command[Any]]) -> str:
     return text
 
 
-def _commands(arguments: Sequence[str]) -> list[Command[Any]]:
-    wanted = [name for name in arguments[:1] if name in _COMMANDS]
-    modules = [name.replace("-", "_") for name in wanted or _COMMANDS]
-    return [import_module(f"npu_overlays.commands.{module}").COMMAND for module in modules]
+def _commands(arguments: Sequence[str]) -> list[Command]:
+    commands: list[Command] = []
+    for name in [name for name in arguments[:1] if name in _COMMANDS] or _COMMANDS:
+        module = import_module(f"npu_overlays.commands.{name.replace('-', '_')}")
+        commands.append(Command(name=name, module=module))
+    return commands
 
 
 def _common() -> _Parser:

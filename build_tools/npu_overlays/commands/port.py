@@ -1,4 +1,4 @@
-"""`port`: an overlay and another commit or release of its upstream → the overlay for that, and what is left to do."""
+"""`port`: an overlay and another commit or release of its upstream → the overlay for it, and the open parts."""
 
 from __future__ import annotations
 
@@ -7,28 +7,39 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
-from npu_overlays.authoring.port.carry_out import carry_out
+from npu_overlays.authoring.port.carry_out import decide
 from npu_overlays.authoring.port.causes import Cause, causes
 from npu_overlays.authoring.port.decisions import Decisions
 from npu_overlays.authoring.port.folder import abort, origin_of, read_state
-from npu_overlays.authoring.port.port import Port, evaluate, examine
+from npu_overlays.authoring.port.port import Port, examine
+from npu_overlays.authoring.port.port_page import port_page
 from npu_overlays.authoring.port.start import start
 from npu_overlays.authoring.port.verdicts import KINDS, MEANINGS
-from npu_overlays.commands.command import Command, OneOverlay, flag, json_option, option
+from npu_overlays.commands.command import (
+    OneOverlay,
+    flag,
+    json_option,
+    list_option,
+    path_option,
+    text_option,
+)
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.errors import MergeError, Problem, UsageError
+from npu_overlays.files import write_atomically
 from npu_overlays.overlay.inputs import PORT_FILE
 from npu_overlays.paths import at_home
 from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
-# The selector of one of several definitions stands in brackets, and may contain a `=`.
+# The selector of one of several definitions is in brackets, and may contain a `=`.
 _DROPPED = re.compile(r"([^=[]*(?:\[.*?\])?)=(.*)", re.DOTALL)
-_DESCRIPTION = """\
+SUMMARY = "make an overlay for another commit or release, and report on each of its parts"
+_INTRODUCTION = """\
 Make an overlay for another commit or release: its folder, pin, archive and
 sha256, and what upstream did to the parts of the old overlay: what changed, was
 renamed or moved, is gone, or is done by upstream itself now. The report names
@@ -48,7 +59,8 @@ examples:
   npu-overlays port transformers@91393fe --to 4.57.6 --accept all
   npu-overlays port verl@f9c855f --continue --accept renamed --accept already-gone
   npu-overlays port transformers@5.24.0 --continue --accept past_key_values-is-cache-now
-  npu-overlays port verl@f9c855f --continue --drop 'vLLMRollout.__init__=Upstream has no such rollout.'
+  npu-overlays port verl@f9c855f --continue --drop 'vLLMRollout.__init__=Upstream has none.'
+  npu-overlays port verl@f9c855f --continue --html port.html
   npu-overlays port verl@f9c855f --show vLLMRollout.__init__
   npu-overlays port verl@f9c855f --abort
 
@@ -57,15 +69,12 @@ kinds:
 _EPILOG = """
 exit codes: 0 it is finished and locked; 5 parts are left to decide or to correct
 """
+DESCRIPTION = _INTRODUCTION + "".join(f"  {kind:<18} {MEANINGS[kind]}\n" for kind in KINDS) + _EPILOG
 _WIDTH = 100
-# Commits of one cause.
+# The most commits of a cause.
 _SHOWN = 3
-_PROPOSALS = {
-    "drop": "proposed: drop it, for that reason",
-    "retarget": "proposed: the same where upstream has it now",
-    "follow": "proposed: the same as upstream is called now",
-    "keep": "proposed: it stays as it is",
-}
+# Of a line of either side.
+_COLUMN = 76
 
 
 def _dropped(text: str) -> tuple[str, str]:
@@ -78,39 +87,27 @@ def _dropped(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(OneOverlay):
-    """The overlay, and what to do with it."""
+    """The overlay, and the step to take."""
 
-    to: str = option(
-        "--to",
-        alternative="required",
-        default="",
-        metavar="REV",
-        help="a tag, branch, commit or version of upstream to port it to",
+    to: str = text_option(
+        "--to", "REV", "a tag, branch, commit or version of upstream to port it to", alternative="required"
     )
     going_on: bool = flag("--continue", "continue the port in OVERLAY", alternative="required")
-    show: str = option(
-        "--show",
-        alternative="required",
-        default="",
-        metavar="NAME",
-        help="print upstream's old and new definition side by side",
+    show: str = text_option(
+        "--show", "NAME", "print upstream's old and new definition side by side", alternative="required"
     )
     abort: bool = flag("--abort", "remove OVERLAY, whose port is not finished", alternative="required")
-    accept: list[str] = option(
-        "--accept",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="carry out what is proposed for a cause, a kind or a part",
-    )
-    drop: list[tuple[str, str]] = option(
-        "--drop", action="append", default=[], type=_dropped, metavar="NAME=WHY", help="omit it"
-    )
+    accept: list[str] = list_option("--accept", "NAME", "carry out what is proposed for a cause, a kind or a part")
+    drop: list[tuple[str, str]] = list_option("--drop", "NAME=WHY", "omit it", type=_dropped)
+    html: Path | None = path_option("--html", "FILE", "also write a page with old and new side by side")
     json: bool = json_option()
 
 
 def _decisions(options: Options) -> Decisions:
-    """Return what is decided; raises `UsageError` where a decision stands beside what takes none."""
+    """Return the decisions; raises `UsageError` if options do not go together."""
+    if (options.abort or options.show) and options.html:
+        what, more = "writes the page of a port, and there is none with --abort or --show", (("--continue", ""),)
+        raise UsageError(Problem(where="--html", what=what, fix="use it with --to or --continue", options=more))
     if (options.abort or options.show) and (options.accept or options.drop):
         what = "decide something, and nothing is decided with --abort or --show"
         fix, more = "use them with --to or --continue", (("--continue", ""),)
@@ -118,7 +115,8 @@ def _decisions(options: Options) -> Decisions:
     return Decisions(accept=tuple(options.accept), drop=dict(options.drop))
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     decisions = _decisions(options)
     if options.abort:
         folder = _unfinished(options)
@@ -134,11 +132,9 @@ def _run(options: Options, console: Console) -> int:
             return _show(examine(folder, state, options.choice), options.show, console)
         started = start(find_named(options.root, options.name), options.to, options.choice) if options.to else None
         folder = started.overlay.folder if started else _unfinished(options)
-        port = evaluate(folder, options.choice, started)
-        done = carry_out(port, decisions)
-        if done is not None:
-            port = evaluate(folder, options.choice, started, port)
-            port = replace(port, notes=(*port.notes, *done))
+        port = decide(folder, options.choice, decisions, started)
+    if options.html:
+        write_atomically(options.html, port_page(port).encode())
     if options.json:
         console.json(port.as_json())
     else:
@@ -186,14 +182,14 @@ def _report(console: Console, port: Port) -> None:
 
 
 def _lines(cause: Cause, port: Port) -> Iterator[str]:
-    """Yield what is said of a cause, no line wider than `_WIDTH` but where a name is."""
+    """Yield the lines of the report on a cause, none wider than `_WIDTH` except for long names."""
     yield from _wrapped(cause.said, "", "    ")
     for commit in cause.commits[:_SHOWN]:
         pull = f" #{commit.pull}" if commit.pull and f"#{commit.pull})" not in commit.subject else ""
         yield from _wrapped(f"by {commit}{pull}", "  ", "    ")
     if cause.is_open:
-        yield from _wrapped(_PROPOSALS.get(cause.proposal, cause.proposal or "for you to decide"), "  ", "    ")
-        yield f"  --accept {cause.name}" if cause.proposal else f"  --drop '{cause.name}=WHY'"
+        yield from _wrapped(cause.decision, "  ", "    ")
+        yield f"  {cause.option}"
     for text in cause.unknown:
         yield from _wrapped(f"to look at: {text}", "  ", "    ")
     for part in cause.parts:
@@ -220,7 +216,7 @@ def _wrapped(text: str, first: str, rest: str) -> list[str]:
 
 
 def _accepting(port: Port) -> str:
-    """Return the option that accepts the next proposals: what is absorbed comes last, and by its name."""
+    """Return the option that accepts the next proposals; absorbed parts come last, by the name of their kind."""
     proposed = {part.verdict.kind for part in port.open if part.verdict.proposal}
     return "" if not proposed else f" --accept {'absorbed' if proposed == {'absorbed'} else 'all'}"
 
@@ -233,15 +229,7 @@ def _show(port: Port, name: str, console: Console) -> int:
     console.line(f"{port.old.name} | {port.new.name}")
     for part in named:
         console.line(f"{part.name}: {part.verdict.kind}", style="bold")
-        for line in port.side_by_side(part):
-            console.line(line)
+        for left, right in zip_longest(*port.definitions(part), fillvalue=""):
+            mark = " " if left == right else "|"
+            console.line(f"{left[:_COLUMN]:<{_COLUMN}} {mark} {right[:_COLUMN]}".rstrip())
     return 0
-
-
-COMMAND = Command(
-    name="port",
-    summary="make an overlay for another commit or release, and report on each of its parts",
-    description=_DESCRIPTION + "".join(f"  {kind:<18} {MEANINGS[kind]}\n" for kind in KINDS) + _EPILOG,
-    options=Options,
-    run=_run,
-)

@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING
 from npu_overlays.authoring.refresh.placement import LayerFile, undone_on_failure
 from npu_overlays.authoring.refresh.refresh import (
     EDITED,
-    RefreshOptions,
     RefreshResult,
     bring_up_to_date,
     refresh,
     write_result,
 )
-from npu_overlays.commands.command import Command, OneOverlay, flag, json_option, one_line, option, whole_path
+from npu_overlays.commands.command import (
+    OneOverlay,
+    flag,
+    json_option,
+    one_line,
+    option,
+    path_option,
+    text_option,
+    whole_path,
+)
 from npu_overlays.commands.reasons import reasons
 from npu_overlays.commands.refresh_steps import UNDONE, StepResult, Steps, take
 from npu_overlays.commands.selection import select
@@ -34,7 +42,8 @@ from npu_summary.plurals import plural
 if TYPE_CHECKING:
     from npu_overlays.commands.console import Console
 
-_DESCRIPTION = """\
+SUMMARY = "bring what you edited in a checkout back into its overlay"
+DESCRIPTION = """\
 Bring what you edited in a checkout back into its overlay. In a Python file,
 each symbol becomes the operation that depends on least: edited if little
 changed, wrapped if upstream's function still stands beside it as
@@ -69,19 +78,15 @@ class Options(OneOverlay):
     """The overlay, its checkout, and how to bring that back."""
 
     folder: Path = option(type=whole_path, metavar="DIR", help="a work tree made by `npu-overlays checkout`")
-    why: str = option(
-        "--why", type=one_line, default="", metavar="TEXT", help="the reason for everything new, and for the revision"
-    )
-    into: str = option(
-        "--into", default="", metavar="LAYER", help="the layer that takes what is new (default: the pin)"
-    )
+    why: str = text_option("--why", "TEXT", "the reason for everything new, and for the revision", type=one_line)
+    into: str = text_option("--into", "LAYER", "the layer that takes what is new (default: the pin)")
     as_patch: bool = flag("--as-patch", "if operations of the pin cannot stay, write a patch in their place")
     dry_run: bool = flag("--dry-run", "prove and report, and write nothing")
     lock: bool = flag("--lock", "then write overlay.lock")
     check: bool = flag("--check", "then do what a build does, except writing a wheel")
     revise: bool = flag("--revise", "then raise the revision, with --why as its reason, if anything changed since it")
     build: bool = flag("--build", "then build the wheels")
-    out: Path | None = option("--out", type=whole_path, metavar="DIR", help="where wheels go (default: wheels)")
+    out: Path | None = path_option("--out", "DIR", "where wheels go (default: wheels)")
     json: bool = json_option()
 
     @property
@@ -109,7 +114,8 @@ def _refuse_contradictions(options: Options) -> None:
         raise UsageError(problems)
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     _refuse_contradictions(options)
     (overlay,) = select(options)
     choice = options.choice
@@ -118,7 +124,8 @@ def _run(options: Options, console: Console) -> int:
             subject(overlay, choice),
             options.folder,
             lambda new: reasons(new, options.why, ask=not options.json),
-            RefreshOptions(into=options.into, as_patch=options.as_patch),
+            into=options.into,
+            as_patch=options.as_patch,
         )
         results = [] if options.dry_run else _written(done, options.steps, overlay)
     if options.json:
@@ -218,12 +225,3 @@ def _as_json(done: RefreshResult, options: Options, results: Sequence[StepResult
     if results:
         answer["steps"] = {one.name: one.json for one in results}
     return answer
-
-
-COMMAND = Command(
-    name="refresh",
-    summary="bring what you edited in a checkout back into its overlay",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

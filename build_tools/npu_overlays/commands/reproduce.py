@@ -7,7 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import Command, choice_of, clones_option, json_option, option, whole_path
+from npu_overlays.commands.command import (
+    choice_of,
+    clones_option,
+    json_option,
+    option,
+    path_option,
+    text_option,
+)
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.files import write_atomically
@@ -16,7 +23,9 @@ from npu_summary.plurals import plural
 if TYPE_CHECKING:
     from npu_overlays.wheels.reproduction import Reproduction
 
-_DESCRIPTION = """\
+SUMMARY = "build a wheel again and compare the bytes"
+UNTRIED = 2
+DESCRIPTION = """\
 Build a wheel again, from the overlay and the upstream that it names, and
 compare the bytes. It needs only the wheel, patched or companion, from any
 machine, and a checkout with its overlay. If the statement lies beside the wheel
@@ -40,13 +49,14 @@ class Options:
 
     root: Path
     wheel: Path = option(type=Path, metavar="WHEEL", help="a patched wheel or a companion")
-    overlay: str = option("--overlay", default="", metavar="DIR", help="build it from this, not from the one it names")
-    out: Path | None = option("--out", type=whole_path, metavar="DIR", help="keep the wheel that is built here")
+    overlay: str = text_option("--overlay", "DIR", "build it from this, not from the one it names")
+    out: Path | None = path_option("--out", "DIR", "keep the wheel that is built here")
     upstream: list[tuple[str, Path]] = clones_option()
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     from npu_overlays.wheels.reproduction import reproduce  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     overlay = find_named(options.root, options.overlay) if options.overlay else None
@@ -87,13 +97,3 @@ def _as_json(found: Reproduction) -> dict[str, object]:
         "inputs": list(map(asdict, found.inputs)),
         "differences": list(map(asdict, found.differences)),
     }
-
-
-COMMAND = Command(
-    name="reproduce",
-    summary="build a wheel again and compare the bytes",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-    untried=2,
-)

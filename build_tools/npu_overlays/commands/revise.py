@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.commands.command import Command, flag, json_option, option, overlays
+from npu_overlays.commands.command import flag, json_option, option, overlays
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import checked_root, find_named
 from npu_overlays.errors import OverlayError, Problem, UsageError
@@ -21,7 +21,9 @@ from npu_overlays.pipeline.build_version import is_revision, revision_digest
 from npu_overlays.pipeline.loader import Loaded, Loader
 from npu_overlays.pipeline.preparation import each, joined
 
-_DESCRIPTION = """\
+SUMMARY = "give out the next revision of overlays, with the reason"
+TIDY = False
+DESCRIPTION = """\
 Give out the next revision of overlays: raise `revision` in their
 pyproject.toml, and record in their revisions.toml the reason and a digest of
 all inputs. A build of exactly these inputs is the revision, such as
@@ -68,7 +70,8 @@ def _check(options: Options) -> None:
         raise UsageError(problems)
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     _check(options)
     wanted = changed(load_all(checked_root(options.root))) if options.all else _named(options)
     planned = planned_revisions(wanted)
@@ -195,13 +198,3 @@ def revise(planned: Sequence[PlannedRevision], why: str) -> None:
         for revised in _loaded([load_overlay(one.overlay.folder) for one in planned]):
             digest = revision_digest(revised, inputs_digest(input_files(revised.overlay)))
             record_revision(revised.overlay.folder, Revision(number=revised.overlay.revision, why=why, sha256=digest))
-
-
-COMMAND = Command(
-    name="revise",
-    summary="give out the next revision of overlays, with the reason",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-    tidy=False,
-)

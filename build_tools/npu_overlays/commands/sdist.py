@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import REPLACE, Command, Selection, flag, json_option, option, whole_path
+from npu_overlays.commands.command import REPLACE, Selection, flag, json_option, path_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.selection import select
 from npu_overlays.interrupts import undisguised
@@ -14,7 +14,8 @@ from npu_overlays.interrupts import undisguised
 if TYPE_CHECKING:
     from npu_overlays.wheels.fork import Fork
 
-_DESCRIPTION = """\
+SUMMARY = "write source distributions that need only hatchling"
+DESCRIPTION = """\
 Write source distributions for users who build everything themselves: for each
 overlay the patched files with their summary, and the companion. Building from
 them needs hatchling, but neither git, nor upstream, nor npu-overlays, nor an
@@ -23,8 +24,8 @@ build`, byte for byte. Each is built once before it is written.
 
 examples:
   npu-overlays sdist                          the default stack, into sdists/
-  npu-overlays sdist verl@d62da49 --out /tmp/s
-  pip wheel --no-index --no-deps --no-build-isolation --check-build-dependencies sdists/verl_npu-*.tar.gz
+  npu-overlays sdist verl@d62da49 --out dist
+  pip wheel --no-index --no-deps --no-build-isolation sdists/verl_npu-*.tar.gz
 """
 
 
@@ -32,14 +33,13 @@ examples:
 class Options(Selection):
     """The overlays, and where their sources go."""
 
-    out: Path = option(
-        "--out", type=whole_path, default="sdists", metavar="DIR", help="where they go (default: sdists)"
-    )
+    out: Path = path_option("--out", "DIR", "where they go (default: sdists)", default="sdists")
     replace: bool = flag("--replace", REPLACE)
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     from npu_overlays.wheels.fork import fork_all  # noqa: PLC0415  # hatchling takes a fifth of a second
 
     with undisguised(f"nothing was written to {options.out}"):
@@ -55,12 +55,3 @@ def _run(options: Options, console: Console) -> int:
 
 def _as_json(one: Fork) -> dict[str, str]:
     return {"overlay": one.overlay, "sdist": str(one.sdist), "companion": str(one.companion), "sha256": one.sha256}
-
-
-COMMAND = Command(
-    name="sdist",
-    summary="write source distributions that need only hatchling",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from npu_overlays.authoring.checkout.units import Unit, target_of, units_of
-from npu_overlays.commands.command import Command, json_option, overlay_option
+from npu_overlays.commands.command import json_option, overlay_option
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import archives_as_json, pinned
 from npu_overlays.commands.selection import find_named
@@ -19,7 +19,9 @@ from npu_overlays.overlay.revisions import read_revisions
 
 # Behind operations, in their own order.
 _LATER = ("file", "edit", "patch")
-_DESCRIPTION = """\
+SUMMARY = "show the pin of an overlay, and every operation with its reason"
+TIDY = False
+DESCRIPTION = """\
 Show the pin of an overlay, its revisions, and every operation with its reason,
 file by file; the layer that has it stands in brackets. Upstream's source is not
 read: `npu-overlays check` tells whether everything still fits.
@@ -39,7 +41,8 @@ class Options:
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     overlay = find_named(options.root, options.overlay)
     content = load_content(overlay, stated_version(overlay), stated_forms(overlay))
     if options.json:
@@ -81,7 +84,7 @@ def _head(console: Console, content: Content) -> None:
     if content.layers:
         console.line(f"layers, lowest first: {', '.join(content.layers)}")
     for revision in read_revisions(overlay.folder):
-        console.line(f"revision {revision.number}: {' '.join(revision.why.split())}")
+        console.paragraph(f"revision {revision.number}: {revision.why}", indent=0)
 
 
 def _by_path(units: Iterable[Unit]) -> dict[str, list[tuple[str, Unit]]]:
@@ -102,7 +105,7 @@ def _pinned(overlay: Overlay) -> str:
 
 
 def _reason(console: Console, why: str) -> None:
-    console.line(f"            {' '.join(why.split())}", style="dim")
+    console.paragraph(why, indent=12, style="dim")
 
 
 def _as_json(content: Content) -> dict[str, object]:
@@ -147,13 +150,3 @@ def _operation(operation: Operation) -> dict[str, str]:
         "since": operation.bounds.since,
         "until": operation.bounds.until,
     }
-
-
-COMMAND = Command(
-    name="show",
-    summary="show the pin of an overlay, and every operation with its reason",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-    tidy=False,
-)

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from npu_overlays.commands.command import Command, json_option, option, whole_path
+from npu_overlays.commands.command import json_option, list_option, option, path_option, text_option, whole_path
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import index_notes
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.interrupts import undisguised
 from npu_summary.plurals import plural
 
-_DESCRIPTION = """\
+SUMMARY = "write a site: documents, what is patched, how to install it, the index"
+DESCRIPTION = """\
 Build a site that any web server can serve and that loads nothing from other
 hosts: the documents of a Sphinx project, here docs/, in both languages; for
 each wheel its changes with their reasons and the diff; one command for pip and
@@ -43,29 +44,19 @@ class Options:
         metavar="FOLDER",
         help="wheels and source distributions, for the pages and the index",
     )
-    out: Path = option("--out", type=whole_path, default="site", metavar="DIR", help="the site (default: site)")
-    documents: Path = option(
-        "--documents",
-        type=whole_path,
-        default="docs",
-        metavar="DIR",
-        help="a Sphinx project, such as docs/ of npu-overlays (default: docs)",
+    out: Path = path_option("--out", "DIR", "the site (default: site)", default="site")
+    documents: Path = path_option(
+        "--documents", "DIR", "a Sphinx project, such as docs/ of npu-overlays (default: docs)", default="docs"
     )
-    index_url: str = option(
-        "--index-url", default="", metavar="URL", help="the address of the index (default: that of the site)"
-    )
-    drift: list[Path] = option(
-        "--drift",
-        type=whole_path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a report of `npu-overlays drift --html`; may be given several times",
+    index_url: str = text_option("--index-url", "URL", "the address of the index (default: that of the site)")
+    drift: list[Path] = list_option(
+        "--drift", "FILE", "a report of `npu-overlays drift --html`; may be given several times", type=whole_path
     )
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     from npu_overlays.publish.site import SiteRequest, build_site  # noqa: PLC0415  # read for the help of all commands
 
     url = options.index_url
@@ -91,12 +82,3 @@ def _run(options: Options, console: Console) -> int:
     wheels = plural(len(built.wheels), "patched wheel")
     console.line(f"  {wheels}; stacks: {', '.join(built.stacks) or 'none'}")
     return 0
-
-
-COMMAND = Command(
-    name="site",
-    summary="write a site: documents, what is patched, how to install it, the index",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

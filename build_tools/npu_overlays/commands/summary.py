@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from npu_overlays.commands.command import Command, flag, option
+from npu_overlays.commands.command import flag, option
 from npu_overlays.commands.console import Console
 from npu_overlays.files import write_atomically
 
-_DESCRIPTION = """\
+SUMMARY = "print the summary of a wheel, without installing it"
+TIDY = False
+DESCRIPTION = """\
 Print the summary of a wheel without installing it. Once the wheel is installed,
 `python -I -m verl_npu_summary` prints the same and takes the same options.
 
@@ -41,7 +43,8 @@ class Options:
     )
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     from npu_overlays.wheels.inspection import wheel_page, wheel_summary  # noqa: PLC0415  # only needed here
 
     if options.html:
@@ -50,13 +53,3 @@ def _run(options: Options, console: Console) -> int:
     shown = wheel_summary(options.wheel, style=options.style, why=options.why, every=options.all, diff=options.diff)
     console.raw(shown)
     return 0
-
-
-COMMAND = Command(
-    name="summary",
-    summary="print the summary of a wheel, without installing it",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-    tidy=False,
-)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.commands.command import Command, json_option, option
+from npu_overlays.commands.command import json_option, option
 from npu_overlays.commands.console import Console
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.progress import step
@@ -16,7 +16,8 @@ from npu_summary.plurals import plural
 if TYPE_CHECKING:
     from npu_overlays.wheels.results import Verified
 
-_DESCRIPTION = """\
+SUMMARY = "check that wheels are whole and consistent, without installing them"
+DESCRIPTION = """\
 Check that wheels are whole and consistent, without installing them: that
 RECORD, manifest, summary and diff agree with the files, that the requirements
 fit the companion, and that the statement beside a wheel (*.intoto.json) names
@@ -48,7 +49,8 @@ class Options:
     json: bool = json_option()
 
 
-def _run(options: Options, console: Console) -> int:
+def run(options: Options, console: Console) -> int:
+    """Run the command and report; returns the exit code, raises `OverlayError`."""
     verified = _verified(options.files)
     if options.json:
         console.json(list(map(_as_json, verified)))
@@ -94,12 +96,3 @@ def _finding(one: Verified) -> str:
     if one.kind in _KINDS:
         return f"{_KINDS[one.kind]}{_RECORD_ALONE if one.kind in _WITHOUT_STATEMENT else ''}"
     return f"{plural(one.files, 'file')}, as its summary says; made of {one.made}"
-
-
-COMMAND = Command(
-    name="verify-wheel",
-    summary="check that wheels are whole and consistent, without installing them",
-    description=_DESCRIPTION,
-    options=Options,
-    run=_run,
-)

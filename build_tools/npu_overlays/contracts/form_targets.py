@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from npu_overlays.errors import MergeError, Problem
+from npu_overlays.errors import MergeError, Problem, nearest
 from npu_overlays.merge.steps import nearest_file
 from npu_overlays.merge.targets import find
 from npu_overlays.model import Model, Symbol, model_of
@@ -110,9 +109,9 @@ def _within_problems(operation: Operation, like: Like, model: Model) -> Iterator
 def _but_problems(operation: Operation, like: Like, found: tuple[str, ...]) -> Iterator[Problem]:
     for name in like.but:
         if name not in found:
-            close = difflib.get_close_matches(name, found, n=1, cutoff=0.4)
+            close = nearest(name, found, 0.4)
             what = f"`but` names `{name}`, which is not of the form of `{like.model}`"
-            yield Problem(where=operation.where, what=what, fix=f"nearest: {close[0]}" if close else "take it out")
+            yield Problem(where=operation.where, what=what, fix=f"nearest: {close}" if close else "take it out")
 
 
 def form_notices(before: FormTargets, now: FormTargets, model: Model) -> Iterator[str]:

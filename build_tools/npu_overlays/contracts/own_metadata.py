@@ -49,11 +49,14 @@ def own_metadata_notices(overlay: Overlay, model: Model) -> list[str]:
 
 def _reads_own_metadata(modules: ShippedModules, path: str, project: str) -> bool:
     content = modules.read(path)
-    mentioned = b"importlib" in content and b"metadata" in content and _MENTIONED.search(content)
-    nodes = modules.parsed.nodes(content) if mentioned else []
-    name = modules.name(path)
+    if b"importlib" not in content or b"metadata" not in content or not _MENTIONED.search(content):
+        return False
+    module = modules.module(path)
+    if module is None:
+        return False
+    name, nodes = modules.name(path), module.nodes
     imported: dict[str, str] = {}
-    for node in nodes:
+    for node in module.parsed.imports:
         for one in modules.imported(name, node):
             imported[one.local] = one.full
     texts = _texts(nodes, name, package=modules.is_package(name))

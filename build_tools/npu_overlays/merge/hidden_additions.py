@@ -31,7 +31,7 @@ def hidden_additions(
     listed = [change.operation for change in changes]
     added = [one for one in listed if one.action == "added" and one.owner]
     edits = {one.where for one in listed if one.action == "edited"}
-    classes = model.with_module(before.path, after.file).classes if added else model.classes
+    classes = model.classes.with_module(before.path, after.file) if added else model.classes
     for operation in added:
         owner, always = Symbol(operation.path, operation.owner), operation.kind != "attribute"
         for path, node in hiding_assignments(classes, owner, operation.leaf, always=always):

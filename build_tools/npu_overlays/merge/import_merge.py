@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Reversible, Sequence
+from collections.abc import Reversible, Sequence
 from itertools import chain
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.merge.targets import problem
-from npu_overlays.model.definitions import bound_name
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Binding
 from npu_overlays.model.splices import Splice
 from npu_overlays.model.syntax import targets
-from npu_overlays.overlay.operations import ImportedName, Operation
+from npu_overlays.overlay.operations import ImportedName, Operation, imported_names
 
 RENAME = "import it under another name"
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -81,15 +80,6 @@ def binds_the_same(binding: Binding, imported: ImportedName) -> bool:
         return False
     own = [one for one in imported_names(binding.node) if one.name == imported.name]
     return all(one == imported or (one.binds_package and imported.binds_package) for one in own)
-
-
-def imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[ImportedName]:
-    """Yield the names that an import statement binds, one import each."""
-    source = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-    for alias in node.names:
-        as_name = f" as {alias.asname}" if alias.asname else ""
-        statement = f"from {source} import {alias.name}{as_name}" if source else f"import {alias.name}{as_name}"
-        yield ImportedName(name=bound_name(node, alias), statement=statement)
 
 
 def _bound_otherwise(module: Module, imported: ImportedName) -> tuple[str, str] | None:

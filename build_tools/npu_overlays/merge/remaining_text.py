@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from npu_overlays.errors import Problem
 from npu_overlays.merge.authorship import Authorship, line_at
-from npu_overlays.merge.import_merge import RENAME, first_users, imported_names
+from npu_overlays.merge.import_merge import RENAME, first_users
 from npu_overlays.merge.results import AppliedOperation
 from npu_overlays.merge.targets import problem
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Binding, Load, Scope
 from npu_overlays.model.selectors import leaf_of, owner_of
-from npu_overlays.overlay.operations import ImportedName, Operation
+from npu_overlays.overlay.operations import ImportedName, Operation, imported_names
 
 _RENAME_ADDED = "add it under another name"
 # Lines a message names.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from npu_overlays.errors import MergeError, Problem, listing
+from npu_overlays.errors import MergeError, Problem, listing, nearest
 from npu_overlays.merge.authorship import Authorship, by_lines, written
 from npu_overlays.merge.module_merge import merged_module
 from npu_overlays.merge.patch_application import apply_patch
@@ -68,8 +67,8 @@ def nearest_file(paths: Iterable[str], path: str) -> str:
     """Return the tree's path that is most similar to a missing one, as a fix, or an empty text."""
     known, leaf = list(paths), path.rpartition("/")[2]
     same = [other for other in known if other.rpartition("/")[2] == leaf]
-    close = difflib.get_close_matches(path, same or known, n=1, cutoff=0.4)
-    return f"nearest: {close[0]}" if close else ""
+    close = nearest(path, same or known, 0.4)
+    return f"nearest: {close}" if close else ""
 
 
 def patch_step(ground: MergeContext, file: OverlayFile) -> Step:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import cached_property
 
 from npu_overlays.model.definitions import FUNCTIONS, Definition, methods
 from npu_overlays.model.external_classes import external_has
@@ -19,6 +20,7 @@ from npu_overlays.model.syntax import called, is_name, nodes_of
 _HEADER = rb"\bclass\s+\w+\s*(?:\[[^\]]*\]\s*)?\([^:]*\b(?:%s)\b"
 # What gives one of some names another: ``import … as``, or an assignment.
 _ALIAS = rb"\b(?:%s)\s+as\s+(\w+)|^(\w+)\s*=\s*(?:[\w.]+\.)?(?:%s)\s*$"
+_STRUCTS = b"msgspec"
 _ANSWERING = frozenset({"__getattr__", "__getattribute__"})
 
 
@@ -41,6 +43,11 @@ class ClassGraph:
     def texts(self) -> Mapping[str, bytes]:
         """The content of every Python module, by repository path."""
         return self.resolver.modules.texts
+
+    @cached_property
+    def may_have_structs(self) -> bool:
+        """Whether any module may have a ``msgspec.Struct``, by its text alone."""
+        return any(_STRUCTS in content for content in self.texts.values())
 
     def module(self, path: str) -> Module | None:
         """Return a module of the tree; None if it is absent or this Python cannot parse it."""

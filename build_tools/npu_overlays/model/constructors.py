@@ -47,7 +47,7 @@ def _metaclasses(graph: ClassGraph, line: Iterable[Symbol]) -> list[Symbol]:
 
 def _signature_of(graph: ClassGraph, line: Iterable[Symbol], name: str) -> str:
     """Return the signature of the first method of that name, or generated ``__init__``, in an MRO."""
-    records = RecordClasses(graph, lambda: True)
+    records = RecordClasses(graph)
     for symbol in line:
         shown: dict[str, None] = {}
         for definition in graph.definitions(symbol.member(name)):
@@ -158,5 +158,5 @@ def _keywords(graph: ClassGraph, line: Sequence[Symbol]) -> frozenset[str] | Non
     for symbol in line:
         if not _has_known_bases(graph, symbol):
             return None
-    taken = RecordClasses(graph, lambda: False).taken(line[0])
+    taken = RecordClasses(graph).taken(line[0])
     return None if taken is None else frozenset(one.name for one in taken)

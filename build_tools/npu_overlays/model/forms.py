@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from npu_overlays.model.attribute_chains import root_of
@@ -30,6 +31,7 @@ _CHANGING = frozenset(
     {"property", "cached_property", "staticmethod", "classmethod", "setter", "getter", "deleter"}
     | {"contextmanager", "asynccontextmanager"}
 )
+_ANNOTATIONS = {ast.arg: "annotation", ast.FunctionDef: "returns", ast.AsyncFunctionDef: "returns"}
 _OWN = "<own>"
 _SHOWN = 60
 
@@ -46,6 +48,8 @@ class Forms:
         self._resolver = symbols.classes.resolver
         # What is being compared: two definitions that lead back to themselves differ in nothing by that.
         self._open: set[tuple[Symbol, Symbol]] = set()
+        self._compared: dict[Symbol, _Compared | None] = {}
+        self._by_shape: dict[str, dict[tuple[object, ...], list[Symbol]]] = {}
 
     def alike(self, model: Symbol, paths: Iterable[str], attributes: Collection[str] = ()) -> Iterator[Symbol]:
         """Yield the definitions in files that share a model's form.
@@ -55,13 +59,11 @@ class Forms:
             paths: of the files.
             attributes: attributes of ``self`` whose values must come from the same calls or tables.
         """
-        wanted = self._shape(model)
+        wanted, text = self._shape(model), self._text(model)
         for path in paths:
-            module = self._symbols.module(path)
-            names = module.definitions if module else ()
-            for name in names:
-                other = Symbol(path, name)
-                if self._shape(other) == wanted and not self.difference(model, other, attributes):
+            for other in self._shapes(path).get(wanted, ()):
+                # To compare texts takes less time than to say how they differ.
+                if self._text(other) == text and not self.difference(model, other, attributes):
                     yield other
 
     def difference(self, model: Symbol, other: Symbol, attributes: Collection[str] = ()) -> str:
@@ -76,37 +78,49 @@ class Forms:
             self._open.discard(pair)
 
     def _differences(self, model: Symbol, other: Symbol, attributes: Collection[str]) -> Iterator[str]:
-        one, two = self._node(model), self._node(other)
+        one, two = self._definition(model), self._definition(other)
         if one is None or two is None:
             yield "it is gone" if two is None else "the model is gone"
             return
-        own = _own(model, one), _own(other, two)
-        yield from _differences(one, two, *own)
-        names = zip(_outer_names(one), _outer_names(two), strict=False)  # of equal syntax there are as many
+        if one.text != two.text:
+            yield from _syntactic_differences(one.node, two.node)
+        names = zip(one.outer_names, two.outer_names, strict=False)  # of equal syntax there are as many
+        own = one.own, two.own
         for here, there in dict.fromkeys(names):
             if (here, there) != own and not self._means_the_same(Symbol(model.path, here), Symbol(other.path, there)):
                 yield f"`{there}` means something else there"
-        for name in sorted({*attributes, *self._called_methods(model, other, one)}):
+        for name in sorted({*attributes, *self._called_methods(model, other, one.attributes)}):
             if not self._is_given_alike(model, other, name):
                 yield f"`self.{name}` gets its value otherwise"
 
-    def _called_methods(self, model: Symbol, other: Symbol, node: ast.stmt) -> Iterator[str]:
-        """Yield the attributes of the object that a method's text reads and one of two classes defines as a method."""
-        if not isinstance(node, FUNCTIONS) or not owner_of(model.name) or not parameters(node.args):
-            return
-        own = parameters(node.args)[0].name
-        for one in nodes_of(node):
-            if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == own:
-                members = (self._member(model, one.attr), self._member(other, one.attr))
-                if any(member and member.nodes for member in members):
-                    yield one.attr
+    def _called_methods(self, model: Symbol, other: Symbol, names: Iterable[str]) -> Iterator[str]:
+        """Yield the attributes that one of two classes defines as a method."""
+        for name in names:
+            members = (self._member(model, name), self._member(other, name))
+            if any(member and member.nodes for member in members):
+                yield name
 
-    def _node(self, symbol: Symbol) -> ast.stmt | None:
-        """Return the syntax of a function or class that forms compare, or None."""
-        module = self._symbols.module(symbol.path)
-        known = module.definitions.get(symbol.name, []) if module else []
-        nodes = [one.node for one in known if isinstance(one.node, (*FUNCTIONS, ast.ClassDef))]
-        return _bare(nodes[-1]) if nodes else None
+    def _text(self, symbol: Symbol) -> str | None:
+        found = self._definition(symbol)
+        return found.text if found else None
+
+    def _definition(self, symbol: Symbol) -> _Compared | None:
+        """Return a function or class as forms compare it, or None."""
+        if symbol not in self._compared:
+            module = self._symbols.module(symbol.path)
+            known = module.definitions.get(symbol.name, []) if module else []
+            nodes = [one.node for one in known if isinstance(one.node, (*FUNCTIONS, ast.ClassDef))]
+            self._compared[symbol] = _compared(symbol, nodes[-1]) if nodes else None
+        return self._compared[symbol]
+
+    def _shapes(self, path: str) -> Mapping[tuple[object, ...], list[Symbol]]:
+        """Return the definitions of a file by their shapes."""
+        if path not in self._by_shape:
+            found = self._by_shape.setdefault(path, {})
+            module = self._symbols.module(path)
+            for name in module.definitions if module else ():
+                found.setdefault(self._shape(Symbol(path, name)), []).append(Symbol(path, name))
+        return self._by_shape[path]
 
     def _shape(self, symbol: Symbol) -> tuple[object, ...]:
         """Return the cheap part of a form: its depth, and the names of its parameters or members."""
@@ -163,16 +177,50 @@ class Forms:
         return self._symbols.member(owner, name) if owner else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Compared:
+    """A definition without the parts that a form ignores.
+
+    Args:
+        node: its syntax, its class's own name replaced.
+        own: that name.
+        text: of the syntax; forms are equal if these are.
+        outer_names: names in it that refer to something outside it, in the order of its syntax.
+        attributes: of a method, the attributes of its object that its text names.
+    """
+
+    node: ast.stmt
+    own: str
+    text: str
+    outer_names: tuple[str, ...]
+    attributes: frozenset[str]
+
+
+def _compared(symbol: Symbol, node: ast.stmt) -> _Compared:
+    bare = _bare(node)
+    names, own = tuple(_outer_names(bare)), _own(symbol, bare)
+    attributes = frozenset(_own_attributes(bare) if owner_of(symbol.name) else ())
+    _rename(bare, own)
+    return _Compared(node=bare, own=own, text=dump(bare), outer_names=names, attributes=attributes)
+
+
+def _own_attributes(node: ast.stmt) -> Iterator[str]:
+    """Yield the attributes of a function's first parameter that it names."""
+    if not isinstance(node, FUNCTIONS) or not parameters(node.args):
+        return
+    first = parameters(node.args)[0].name
+    for one in nodes_of(node):
+        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == first:
+            yield one.attr
+
+
 def _own(symbol: Symbol, node: ast.stmt) -> str:
     """Return the class whose name is ignored: the one around a method, or the class itself."""
     return leaf_of(symbol.name) if isinstance(node, ast.ClassDef) else leaf_of(owner_of(symbol.name))
 
 
-def _differences(model: ast.stmt, other: ast.stmt, own: str, theirs: str) -> Iterator[str]:
-    """Yield the syntactic differences of two definitions, ignored parts removed."""
-    one, two = _renamed(model, own), _renamed(other, theirs)
-    if dump(one) == dump(two):
-        return
+def _syntactic_differences(one: ast.stmt, two: ast.stmt) -> Iterator[str]:
+    """Yield the differences of two definitions whose ignored parts are removed."""
     if isinstance(one, FUNCTIONS) and isinstance(two, FUNCTIONS):
         if dump(one.args) != dump(two.args):
             yield f"its parameters ({_exchanged(signature_text(one.args), signature_text(two.args))})"
@@ -201,8 +249,7 @@ def _givers(member: ResolvedSymbol, own: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for value in member.values:
         giver = _giver(value.node)
-        text = dump(_renamed(giver, leaf_of(own))) if giver else ""
-        found[f"{'sometimes ' * value.sometimes}{text}"] = _outer_root(value, giver)
+        found[f"{'sometimes ' * value.sometimes}{_giver_text(giver, leaf_of(own))}"] = _outer_root(value, giver)
     return dict(sorted(found.items()))
 
 
@@ -213,6 +260,14 @@ def _giver(value: ast.expr) -> ast.expr | None:
     return value.value if isinstance(value, ast.Subscript) else None
 
 
+def _giver_text(giver: ast.expr | None, own: str) -> str:
+    if giver is None:
+        return ""
+    renamed = copy.deepcopy(giver)
+    _rename(renamed, own)
+    return dump(renamed)
+
+
 def _outer_root(value: GivenValue, giver: ast.expr | None) -> str:
     root = root_of(giver) if giver else None
     if not isinstance(root, ast.Name):
@@ -220,43 +275,26 @@ def _outer_root(value: GivenValue, giver: ast.expr | None) -> str:
     return root.id if value.names is None or value.names.is_outer(root) else ""
 
 
-def _bare(node: ast.stmt) -> ast.stmt:
-    """Return a copy of a definition without the parts that a form ignores, its names kept."""
-    bare = _Bare().visit(copy.deepcopy(node))
-    assert isinstance(bare, ast.stmt)  # noqa: S101  # a definition stays one
-    return bare
+def _bare(node: ast.AST) -> Any:  # of the same type, but for assignments that lose their annotation
+    """Return a copy of syntax without annotations, docstrings and decorators that keep a function's behaviour."""
+    if isinstance(node, ast.AnnAssign):
+        plain = ast.Assign(targets=[node.target], value=node.value) if node.value else ast.Pass()
+        node = ast.copy_location(plain, node)
+    made: Any = ast.copy_location(type(node)(), node)  # its other fields are optional
+    for field, value in ast.iter_fields(node):
+        if field != _ANNOTATIONS.get(type(node)):
+            setattr(made, field, _bare_value(value))
+    if isinstance(node, FUNCTIONS):
+        made.decorator_list = [one for one in made.decorator_list if last_name(called(one)) in _CHANGING]
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        made.body = without_docstring(made, made.body) or [ast.copy_location(ast.Pass(), node)]
+    return made
 
 
-class _Bare(ast.NodeTransformer):
-    """Removes annotations, docstrings and decorators that keep a function's behaviour."""
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._function(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._function(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return self._without_docstring(node)
-
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        node.annotation = None
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        self.generic_visit(node)
-        if node.value is None:
-            return ast.copy_location(ast.Pass(), node)
-        return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
-
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        node.returns = None
-        node.decorator_list = [one for one in node.decorator_list if last_name(called(one)) in _CHANGING]
-        return self._without_docstring(node)
-
-    def _without_docstring(self, node: Any) -> ast.AST:
-        node.body = without_docstring(node, node.body) or [ast.copy_location(ast.Pass(), node)]
-        return self.generic_visit(node)
+def _bare_value(value: Any) -> Any:  # of a field: a node, several, or a name
+    if isinstance(value, list):
+        return list(map(_bare_value, value))
+    return _bare(value) if isinstance(value, ast.AST) else value
 
 
 def _outer_names(node: ast.stmt) -> list[str]:
@@ -266,16 +304,14 @@ def _outer_names(node: ast.stmt) -> list[str]:
     return [one.id for one in found if names.is_outer(one)]
 
 
-def _renamed(node: ast.AST, own: str) -> ast.AST:
-    """Return a copy of syntax with a class's own name, also inside other names, replaced by a fixed one."""
+def _rename(node: ast.AST, own: str) -> None:
+    """Replace a class's own name, also inside other names, by a fixed one."""
     if not own:
-        return node
+        return
     rename = re.compile(rf"(?<![A-Z0-9]){re.escape(own)}(?![a-z0-9])").sub
-    renamed = copy.deepcopy(node)
-    for one in nodes_of(renamed):
+    for one in nodes_of(node):
         if not isinstance(one, ast.Constant):
             _rename_fields(one, lambda text: rename(_OWN, text))
-    return renamed
 
 
 def _rename_fields(node: ast.AST, rename: Callable[[str], str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from math import inf
 from typing import cast
@@ -12,7 +12,6 @@ from typing import cast
 from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Binding, Load, Scope
-from npu_overlays.model.syntax import called, nodes_of
 
 
 class ImportOrder:
@@ -71,32 +70,25 @@ class ImportOrder:
     @cached_property
     def _calls(self) -> list[tuple[set[str], set[str]]]:
         """By statement, the names that it calls during the import, and those that its function calls."""
-        heads: set[int] = set()
-        for node in nodes_of(self._module.tree):
-            if isinstance(node, ast.Call):
-                heads.add(id(node.func))
-            heads.update(id(called(one)) for one in getattr(node, "decorator_list", []))
+        scopes = self._module.scopes
         found: list[tuple[set[str], set[str]]] = [(set(), set()) for _ in self._starts]
-        for scope in self._module.scopes.all:
+        for scope in scopes.all:
             own = self._is_functions_own(scope)
             for load in scope.loads:
-                if id(load.at) in heads and (load.eager or own) and scope.owner(load.name).parent is None:
+                if load.at in scopes.callees and (load.eager or own) and scope.owner(load.name).parent is None:
                     found[self._number(load.at)][0 if load.eager else 1].add(load.name)
         return found
 
     @cached_property
     def _first_calls(self) -> dict[int, int]:
         """By function, the first statement that calls it, directly or through functions above."""
+        by_functions: list[set[str]] = []
+        for node, (_, names) in zip(self._module.tree.body, self._calls, strict=True):
+            by_functions.append(names if isinstance(node, ast.FunctionDef) else set())
         found: dict[int, int] = {}
         for place, (names, _) in enumerate(self._calls):
-            pending, known = set(names), set[str]()
-            while pending:
-                name = pending.pop()
-                known.add(name)
-                for number in self._binders.get(name, set()):
-                    if number < place and isinstance(self._module.tree.body[number], ast.FunctionDef):
-                        found.setdefault(number, place)
-                        pending |= self._calls[number][1] - known
+            for number in self._reached(names, by_functions, above=place):
+                found.setdefault(number, place)
         return found
 
     def _number(self, node: ast.AST) -> int:
@@ -109,16 +101,17 @@ class ImportOrder:
 
         These are the names in calls that run on import above it, and the names in those definitions.
         """
+        return self._reached(set().union(*self._called[:number]), self._reads, above=number)
+
+    def _reached(self, names: set[str], leading_on: Sequence[set[str]], *, above: int) -> set[int]:
+        """Return the definitions above a statement that some names refer to, and the names that these lead on to."""
         found: set[int] = set()
-        pending: set[str] = set().union(*self._called[:number])
-        known: set[str] = set()
+        pending = [*names]
         while pending:
-            name = pending.pop()
-            known.add(name)
-            for definition in self._binders.get(name, set()) - found:
-                if definition < number:
+            for definition in self._binders.get(pending.pop(), set()) - found:
+                if definition < above:
                     found.add(definition)
-                    pending |= self._reads[definition] - known
+                    pending += leading_on[definition]
         return found
 
 

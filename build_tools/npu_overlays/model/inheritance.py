@@ -150,8 +150,8 @@ class Inheritance:
         module = self._names.modules.module(symbol.path)
         if module is None:
             return []
-        known, never = module.definitions.get(symbol.name, []), self._names.modules.parsed.never_run(module)
-        return [one for one in known if one.node not in never] or known
+        known = module.definitions.get(symbol.name, [])
+        return [one for one in known if one.node not in module.parsed.typing_only] or known
 
     def _each(self, symbol: Symbol) -> list[Bases]:
         """Return the bases in each definition of a class."""

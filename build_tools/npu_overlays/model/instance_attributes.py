@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode, methods
 from npu_overlays.model.symbols import Symbol
-from npu_overlays.model.syntax import called, is_name, last_name, nodes_of, targets
+from npu_overlays.model.syntax import decorator_names, is_name, last_name, nodes_of, targets
 
 # They run for every instance.
 _MAKING = ("__init__", "__post_init__", "__setstate__")
@@ -77,7 +77,7 @@ def overriding_methods(classes: ClassGraph, path: str, definition: Definition) -
             assignment = next(_assignments(method, leaf, method.body), None)
             if assignment is None:
                 continue
-            is_plain = isinstance(definition.node, FUNCTIONS) and _decorator_names(definition.node) <= _HIDDEN_UNDER
+            is_plain = isinstance(definition.node, FUNCTIONS) and decorator_names(definition.node) <= _HIDDEN_UNDER
             always = one == owner and is_plain and method.name in _MAKING and _sets_always(method, leaf)
             if always or isinstance(definition.node, FUNCTIONS) or method.name in _MAKING:
                 home = "" if one.path == path else f" of {one.path}"
@@ -126,13 +126,8 @@ def _may_name(classes: ClassGraph, owner: Symbol, method: FunctionNode, name: st
 
 def _takes_settings(node: ast.stmt) -> bool:
     """Return whether a member is a property, which handles assignments to its name itself."""
-    leaves = _decorator_names(node) - {"cached_property"}
+    leaves = decorator_names(node) - {"cached_property"}
     return any(leaf.endswith(("property", "setter")) for leaf in leaves)
-
-
-def _decorator_names(node: ast.stmt) -> set[str]:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return {ast.unparse(called(one)).rpartition(".")[2] for one in decorators}
 
 
 def _reads(method: FunctionNode, name: str) -> bool:

@@ -118,7 +118,7 @@ def _gives(modules: ShippedModules, module: str, name: str) -> bool | None:
     if name in (listed or surface.listed or ()):
         return True
     unsure = surface.listed is not None and surface.dynamic
-    return None if unsure else _is_listed_by_decorator(modules, content, name)
+    return None if unsure else _is_listed_by_decorator(modules, path, name)
 
 
 def _listed(content: bytes) -> frozenset[str] | None:
@@ -129,14 +129,14 @@ def _listed(content: bytes) -> frozenset[str] | None:
     return frozenset(text.decode() for text in _TEXT.findall(found[0])) if found else None
 
 
-def _is_listed_by_decorator(modules: ShippedModules, content: bytes, name: str) -> bool | None:
+def _is_listed_by_decorator(modules: ShippedModules, path: str, name: str) -> bool | None:
     """Return None if a decorator may list a definition that `__all__` does not, else False."""
-    if not re.search(rb"^(?:class|def|async\s+def)\s+%s\b" % name.encode(), content, re.MULTILINE):
+    if not re.search(rb"^(?:class|def|async\s+def)\s+%s\b" % name.encode(), modules.read(path), re.MULTILINE):
         return False
-    tree = modules.parsed.tree(content)
-    if tree is None:
+    module = modules.module(path)
+    if module is None:
         return None
-    for node in tree.body:
+    for node in module.tree.body:
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and node.name == name:
             for decorator in node.decorator_list:
                 if last_name(called(decorator)).startswith(_LISTING):

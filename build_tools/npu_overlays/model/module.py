@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
-from npu_overlays.errors import MergeError, Problem
-from npu_overlays.model.definitions import Definition, FunctionNode, branches_of, definitions_of, first_line
+from npu_overlays.errors import MergeError, Problem, nearest
+from npu_overlays.model.definitions import Definition, FunctionNode, branches_of, first_line
 from npu_overlays.model.encodings import as_declared, as_utf8, encoding_of
-from npu_overlays.model.scope_reader import read_scopes
+from npu_overlays.model.parsed_text import ParsedText, parsed_text
 from npu_overlays.model.scopes import Binding, Scopes
-from npu_overlays.model.syntax import line_starts, nodes_of, syntax_tree
+from npu_overlays.model.syntax import line_starts, statement_lists
 from npu_overlays.model.tokens import tokens
 
 _BY_PATCH = "change this file by a patch under patches/"
@@ -37,7 +36,8 @@ class Module:
         self.path = path
         self.file = content
         self.content = as_utf8(content)
-        self.tree = _parse(path, content, self.content)
+        self.parsed = _parse(path, content, self.content)
+        self.tree = self.parsed.tree
         self.newline = "\r\n" if b"\r\n" in self.content else "\n"
         self._lines = self.content.splitlines(keepends=True)
         self._starts = line_starts(self._lines)
@@ -110,23 +110,20 @@ class Module:
             line += 1
         return self.line_end(line)
 
-    @cached_property
+    @property
     def definitions(self) -> dict[str, list[Definition]]:
         """Every definition by qualified name, several if a name is bound several times."""
-        found: dict[str, list[Definition]] = {}
-        for definition in definitions_of(self.tree):
-            found.setdefault(definition.name, []).append(definition)
-        return found
+        return self.parsed.definitions
 
-    @cached_property
+    @property
     def nodes(self) -> list[ast.AST]:
         """Its whole syntax, as `nodes_of` lists it."""
-        return nodes_of(self.tree)
+        return self.parsed.nodes
 
-    @cached_property
+    @property
     def scopes(self) -> Scopes:
         """The bindings and reads of every name."""
-        return read_scopes(self.tree)
+        return self.parsed.scopes
 
     @cached_property
     def _names(self) -> dict[ast.stmt, set[str]]:
@@ -146,8 +143,8 @@ class Module:
                 return owner, statements, number
             # Of the lists that begin in front of it, the last.
             inner: list[tuple[tuple[int, int], ast.AST, list[ast.stmt]]] = []
-            for one, body in _bodies(statements[number]):
-                if body and _position(body[0]) <= _position(node):
+            for _, one, body in statement_lists(statements[number]):
+                if _position(body[0]) <= _position(node):
                     inner.append((_position(body[0]), one, body))
             _, owner, statements = max(inner, key=lambda place: place[0])
 
@@ -218,32 +215,33 @@ class Module:
 
     def nearest(self, name: str) -> str:
         """Return the defined name that is most similar to `name`, or an empty text."""
-        if close := difflib.get_close_matches(name, self.definitions, n=1, cutoff=0.6):
-            return close[0]
+        if close := nearest(name, self.definitions):
+            return close
         leaf = name.rpartition(".")[2]
         return next((known for known in self.definitions if known.rpartition(".")[2] == leaf), "")
+
+
+def parsed_module(path: str, content: bytes | None) -> Module | None:
+    """Return a Python module; None for no file, for another file, and for one that this Python cannot parse."""
+    if content is None or not path.endswith(".py"):
+        return None
+    try:
+        return Module(path, content)
+    except MergeError:
+        return None
 
 
 def _position(node: ast.stmt) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
-def _bodies(node: ast.stmt) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
-    """Yield every list of statements directly inside a statement, and its owner."""
-    for owner in (node, *getattr(node, "handlers", []), *getattr(node, "cases", [])):
-        for field in ("body", "orelse", "finalbody"):
-            statements = getattr(owner, field, None)
-            if isinstance(statements, list):
-                yield owner, statements
-
-
-def _parse(path: str, content: bytes, text: bytes) -> ast.Module:
+def _parse(path: str, content: bytes, text: bytes) -> ParsedText:
     encoding = "utf-8"
     try:
         encoding = encoding_of(content)
         content.decode(encoding)
         if as_declared(text, content) == content:
-            return syntax_tree(text)
+            return parsed_text(text)
         line, what, fix = 1, f"not the same bytes when its text is written in {encoding} again", _BY_PATCH
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
+from npu_overlays.model.syntax import statement_lists
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 
 # What makes an indented text a module, and puts any other one below the lines that can name an encoding.
@@ -17,7 +18,6 @@ _LISTS = (
     *(ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Call),
     *(ast.arguments, ast.ClassDef, ast.Delete, ast.Import, ast.ImportFrom),
 )
-_FIELDS = ("body", "orelse", "finalbody")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +133,7 @@ class Passage:
 
     def _blocks(self, node: ast.AST, elifs: dict[ast.AST, int]) -> Iterator[Block]:
         owner = elifs.get(node, self._starts[self._module.span(node)[0]] if isinstance(node, ast.stmt) else 0)
-        for field, holder, statements in _lists(node):
+        for field, holder, statements in statement_lists(node):
             starts = tuple(map(self._first, statements))
             ends = tuple(self._ends[self._module.span(one)[1]] for one in statements)
             head = self._head(starts[0])
@@ -157,16 +157,6 @@ class Passage:
             return self._starts[self._module.span(node)[0]]
         offset = self._module.offset(line)
         return min(number for start, number in self._starts.items() if start >= offset)
-
-
-def _lists(node: ast.AST) -> Iterator[tuple[str, ast.AST, list[ast.stmt]]]:
-    """Yield the lists of statements in a statement: field, owner, list."""
-    for field in _FIELDS:
-        statements = getattr(node, field, None)
-        if isinstance(statements, list) and statements:
-            yield field, node, statements
-    for part in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
-        yield "body", part, part.body
 
 
 def _nodes(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:

@@ -6,7 +6,7 @@ These are dataclasses and classes of attrs and msgspec, with inherited fields.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from npu_overlays.model.class_graph import ClassGraph
@@ -32,12 +32,10 @@ class RecordClasses:
 
     Args:
         graph: all classes of that tree.
-        structs: returns whether the tree may have any ``msgspec.Struct``.
     """
 
-    def __init__(self, graph: ClassGraph, structs: Callable[[], bool]) -> None:
+    def __init__(self, graph: ClassGraph) -> None:
         self.graph = graph
-        self._structs = structs
         self._makers: dict[Symbol, str] = {}
         self._all: dict[Symbol, dict[str, RecordField]] = {}
 
@@ -105,7 +103,7 @@ class RecordClasses:
         if any(map(is_named_tuple, self.graph.bases(symbol).stated)):
             return "NamedTuple"
         # Only these are records by their bases, and finding a class's bases is slow.
-        return "msgspec" if self._structs() and "msgspec.Struct" in self.graph.outside(symbol) else ""
+        return "msgspec" if self.graph.may_have_structs and "msgspec.Struct" in self.graph.outside(symbol) else ""
 
 
 def _fields(node: ast.ClassDef, maker: str) -> Iterator[RecordField]:

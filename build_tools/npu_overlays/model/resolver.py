@@ -163,7 +163,7 @@ class Resolver:
         if not sure and self.modules.holds(inner):
             yield inner
         elif module and not targets:
-            never = self.modules.parsed.never_run(module)
+            never = module.parsed.typing_only
             found: list[Target] = []
             for one in module.definitions.get(name, []):
                 if one.node in never:
@@ -208,7 +208,7 @@ class Resolver:
 
     def _binders(self, path: str, module: Module, symbol: str) -> Iterator[_Binder]:
         """Yield the statements that may bind a name of a module, or ``Class.name``, at run time."""
-        never = self.modules.parsed.never_run(module)
+        never = module.parsed.typing_only
         for one in module.definitions.get(symbol, []):
             if one.node not in never and _gives_value(one):
                 yield one
@@ -243,7 +243,7 @@ class Resolver:
             found: dict[str, list[Imported]] = {}
             own = self.modules.name(path)
             if module := self.modules.module(path):
-                for one in all_imported(module.nodes, own, package=self.modules.is_package(own)):
+                for one in all_imported(module.parsed.imports, own, package=self.modules.is_package(own)):
                     found.setdefault(one.local, []).append(one)
             self._imports[path] = found
         return self._imports[path]

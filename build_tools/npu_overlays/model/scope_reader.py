@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from npu_overlays.model.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
 from npu_overlays.model.scopes import Binding, How, Load, Scope, Scopes
-from npu_overlays.model.syntax import INNER_FIELDS, is_name
+from npu_overlays.model.syntax import INNER_FIELDS, called, is_name
 
 # Strings in their brackets are values, not annotations.
 _LITERAL = ("Literal", "Annotated")
-_KEPT = 128
 
 
-@lru_cache(maxsize=_KEPT)
 def read_scopes(tree: ast.Module) -> Scopes:
-    """Return the scopes of a module, read once for all stages; callers must not change them."""
+    """Return the scopes of a module."""
     scopes = Scopes()
     _Reader(scopes).read(tree)
     return scopes
@@ -129,12 +126,16 @@ class _Reader(_Walk):
     def _visit_FunctionDef(self, node: FunctionNode, place: _Position) -> None:  # noqa: N802  # named after the node
         place.scope.bind(node.name, place.bound(node, "definition"))
         here = place._replace(direct=False, how="definition")
-        self._later(iter(node.decorator_list), here._replace(called=True))
+        self._decorators(node, here)
         around = self._parameters(node, here)
         self._later(node.returns, around._replace(annotation=True))
         self._function(node, around, here)
 
     _visit_AsyncFunctionDef = _visit_FunctionDef  # noqa: N815  # likewise
+
+    def _decorators(self, node: FunctionNode | ast.ClassDef, place: _Position) -> None:
+        self._scopes.callees.update(map(called, node.decorator_list))
+        self._later(iter(node.decorator_list), place._replace(called=True))
 
     def _visit_Lambda(self, node: ast.Lambda, place: _Position) -> None:  # noqa: N802  # likewise
         self._function(node, place, place)
@@ -151,7 +152,7 @@ class _Reader(_Walk):
     def _visit_ClassDef(self, node: ast.ClassDef, place: _Position) -> None:  # noqa: N802  # likewise
         place.scope.bind(node.name, place.bound(node, "definition"))
         here = place._replace(direct=False, how="definition")
-        self._later(iter(node.decorator_list), here._replace(called=True))
+        self._decorators(node, here)
         around = self._parameters(node, here)
         self._later(iter(node.bases), around)
         self._later(iter(node.keywords), around._replace(called=True))
@@ -191,6 +192,7 @@ class _Reader(_Walk):
         self._children(node, place)
 
     def _visit_Call(self, node: ast.Call, place: _Position) -> None:  # noqa: N802  # likewise
+        self._scopes.callees.add(node.func)
         self._children(node, place._replace(called=True))
 
     def _visit_Constant(self, node: ast.Constant, place: _Position) -> None:  # noqa: N802  # likewise

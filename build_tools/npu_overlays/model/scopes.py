@@ -88,6 +88,7 @@ class Scopes:
         self.module = Scope(kind="module")
         self.all = [self.module]
         self.stars: list[Binding] = []
+        self.callees: set[ast.AST] = set()  # what is called, by ``f(…)`` or as a decorator
 
     @cached_property
     def classes(self) -> dict[str, list[Scope]]:
@@ -118,6 +119,16 @@ class Scopes:
             if isinstance(star.node, ast.ImportFrom) and star.typing_only is typing_only:
                 found.append((star.node.level, star.node.module or ""))
         return tuple(found)
+
+    @cached_property
+    def bound_otherwise(self) -> frozenset[str]:
+        """The names that something other than an import binds, in any scope."""
+        found: set[str] = set()
+        for scope in self.all:
+            for name, bindings in scope.bindings.items():
+                if not all(isinstance(one.node, (ast.Import, ast.ImportFrom)) for one in bindings):
+                    found.add(name)
+        return frozenset(found)
 
     def bound(self, symbol: str) -> list[Binding]:
         """Return every binding of a name of the module, or of ``Class.name``, in order."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from copy import copy
 from functools import cache, cached_property
 
 from npu_overlays.model.exports import Surface
-from npu_overlays.model.imports import absolute, bound_otherwise, imported
-from npu_overlays.model.module import Module
-from npu_overlays.model.parsed_modules import ParsedModules
+from npu_overlays.model.imports import absolute, imported
+from npu_overlays.model.module import Module, parsed_module
+from npu_overlays.model.module_imports import imports_in, module_imports
+from npu_overlays.model.parsed_text import ParsedText
 from npu_overlays.model.symbols import Imported
 
 EXTENSIONS = (".so", ".pyd")
@@ -39,7 +40,6 @@ class ShippedModules:
         places: repository path by place in the wheel.
         homes: the folders of the wheel that hold the shipped packages, and single modules.
         read: returns the bytes of a repository path; raises `KeyError` for one that the tree does not hold.
-        parsed: parses them.
         absent: places of files that the commit holds and this source lacks.
     """
 
@@ -48,22 +48,22 @@ class ShippedModules:
         places: Mapping[str, str],
         homes: Iterable[str],
         read: Callable[[str], bytes],
-        parsed: ParsedModules,
         absent: Iterable[str] = (),
     ) -> None:
         self.places = places
-        self.parsed = parsed
         self._read = read
         self._contents: dict[str, bytes] = {}
-        self._homes = frozenset(home.removesuffix(".py").replace("/", ".") for home in homes)
+        self.homes = frozenset(home.removesuffix(".py").replace("/", ".") for home in homes)
         self._modules: dict[str, Module | None] = {}
+        self._imports: dict[str, list[ast.Import | ast.ImportFrom]] = {}
         self._absent = frozenset(filter(None, map(module_name, absent)))
 
     def with_module(self, path: str, content: bytes) -> ShippedModules:
         """Return the same modules with new content for one."""
         other = copy(self)
         other.__dict__.pop("texts", None)
-        other._modules = {}
+        other._modules = {one: module for one, module in self._modules.items() if one != path}
+        other._imports = {}
         other._contents = {path: content}
         other._read = self.read
         return other
@@ -73,7 +73,7 @@ class ShippedModules:
         self.__dict__.pop("texts", None)
         self._contents.clear()
         self._modules.clear()
-        self.parsed.forget()
+        self._imports.clear()
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a repository path; raises `KeyError` for one that the tree does not hold."""
@@ -101,10 +101,31 @@ class ShippedModules:
         """Return a file of the tree as a module; None if it is absent or this Python cannot parse it."""
         if path not in self._modules:
             try:
-                self._modules[path] = self.parsed.module(self.read(path)) if path.endswith(".py") else None
+                self._modules[path] = parsed_module(path, self.read(path)) if path.endswith(".py") else None
             except KeyError:
                 self._modules[path] = None
         return self._modules[path]
+
+    def text(self, path: str) -> ParsedText | None:
+        """Return the parsed text of a file, likewise."""
+        module = self.module(path)
+        return module.parsed if module else None
+
+    def offset(self, path: str, node: ast.AST) -> int:
+        """Return the byte of a module at which one of its nodes begins, a byte order mark not counted."""
+        module = self.module(path)
+        return module.offset(getattr(node, "lineno", 1), getattr(node, "col_offset", 0)) if module else 0
+
+    def imports(self, path: str) -> list[ast.Import | ast.ImportFrom]:
+        """Return the unconditional imports of a module; none if this Python cannot parse it."""
+        if path not in self._imports:
+            module = self._modules.get(path)
+            try:
+                found = imports_in(module.tree) if module else module_imports(self.read(path))
+            except (SyntaxError, ValueError, RecursionError):
+                found = []
+            self._imports[path] = found
+        return self._imports[path]
 
     def name(self, path: str) -> str:
         """Return the dotted name of a file; empty if it is no module of the tree."""
@@ -115,27 +136,25 @@ class ShippedModules:
         return imported(node, module, package=self.is_package(module))
 
     def sole_imports(
-        self, module: str, nodes: Sequence[ast.AST], unsure: Container[ast.AST], is_wanted: Callable[[Imported], bool]
+        self, module: str, text: ParsedText, unsure: Container[ast.AST], is_wanted: Callable[[Imported], bool]
     ) -> dict[str, Imported]:
         """Return a module's imports by local name, for names that nothing else in it may bind.
 
         Args:
             module: its dotted name.
-            nodes: all of its syntax.
+            text: it, parsed.
             unsure: nodes that may not run.
             is_wanted: returns whether an import is of interest; names that another import binds too are left out.
         """
         found: dict[str, Imported] = {}
         doubtful: set[str] = set()
-        for node in nodes:
-            if not isinstance(node, (ast.Import, ast.ImportFrom)):
-                continue
+        for node in text.imports:
             for one in self.imported(module, node):
                 known = found.setdefault(one.local, one)
                 if node in unsure or known.full != one.full or not is_wanted(one):
                     doubtful.add(one.local)
         if found.keys() > doubtful:  # reading every binding is slow
-            doubtful |= bound_otherwise(nodes)
+            doubtful |= text.scopes.bound_otherwise
         return {name: one for name, one in found.items() if name not in doubtful}
 
     def inner_module(self, module: str, name: str) -> str:
@@ -156,7 +175,7 @@ class ShippedModules:
 
     def owns(self, module: str) -> bool:
         """Return whether a dotted name points into the shipped packages."""
-        return any(module == home or module.startswith(f"{home}.") for home in self._homes)
+        return any(module == home or module.startswith(f"{home}.") for home in self.homes)
 
     def holds(self, module: str) -> bool:
         """Return whether a dotted name is that of a shipped module or folder."""
@@ -177,14 +196,17 @@ class ShippedModules:
 
     def _open(self, package: str) -> bool:
         """Return whether other distributions may have modules in a package: it is a top-level namespace."""
-        return package in self._homes and package not in self.paths
+        return package in self.homes and package not in self.paths
 
     def surface(self, module: str) -> Surface:
         """Return a module's exports; nothing is certain if it is no Python file."""
         path = self.paths.get(module)
-        if path is None:
-            return Surface()
-        return self.parsed.surface(self.read(path)) if path.endswith(".py") else Surface(dynamic=True)
+        return Surface() if path is None else self.exports(path)
+
+    def exports(self, path: str) -> Surface:
+        """Return the exports of a file; nothing is certain if this Python cannot parse it."""
+        text = self.text(path)
+        return text.surface if text else Surface(dynamic=True)
 
     def offers(self, module: str, name: str, _seen: frozenset[str] = frozenset()) -> bool | None:
         """Return whether an imported module has a name; None if unknown."""

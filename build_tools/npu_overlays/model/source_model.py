@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.module import Module
-from npu_overlays.model.parsed_modules import ParsedModules
 from npu_overlays.model.resolver import Resolver
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbol_lookup import SymbolLookup
@@ -29,10 +28,6 @@ class Model:
     def __init__(self, modules: ShippedModules, absent: frozenset[str] = frozenset()) -> None:
         self.modules = modules
         self.absent = absent
-
-    def with_module(self, path: str, content: bytes) -> Model:
-        """Return the model of the same tree with new content for one module."""
-        return Model(self.modules.with_module(path, content), self.absent)
 
     def forget(self) -> None:
         """Clear the caches, which take much memory; later calls compute their answers again."""
@@ -65,7 +60,7 @@ def model_of(pin: Pin, tree: SourceTree, *, absent: frozenset[str] = frozenset()
         tree: the tree.
         absent: repository paths that the pin has and the tree lacks.
     """
-    return _model(pin, tree.entries, tree.read, ParsedModules(), absent)
+    return _model(pin, tree.entries, tree.read, absent)
 
 
 def patched_model(pin: Pin, tree: PatchedTree, before: Model) -> Model:
@@ -83,16 +78,14 @@ def patched_model(pin: Pin, tree: PatchedTree, before: Model) -> Model:
             raise KeyError(path)
         return content
 
-    return _model(pin, tree.paths(), read, before.modules.parsed, before.absent)
+    return _model(pin, tree.paths(), read, before.absent)
 
 
-def _model(
-    pin: Pin, paths: Iterable[str], read: Callable[[str], bytes], parsed: ParsedModules, absent: frozenset[str]
-) -> Model:
+def _model(pin: Pin, paths: Iterable[str], read: Callable[[str], bytes], absent: frozenset[str]) -> Model:
     places = {place: path for path in paths if (place := pin.place(path))}
     homes = [home for _, home in pin.homes]
     absent_places = filter(None, map(pin.place, absent))
-    return Model(ShippedModules(places, homes, read, parsed, absent_places), absent)
+    return Model(ShippedModules(places, homes, read, absent_places), absent)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -111,7 +104,6 @@ def model_of_files(
     homes: Iterable[str],
     *,
     absent: frozenset[str] = frozenset(),
-    parsed: ParsedModules | None = None,
 ) -> Model:
     """Return the model of installed files.
 
@@ -119,8 +111,7 @@ def model_of_files(
         files: their content by path.
         homes: their packages and single modules.
         absent: paths that belong there and are missing.
-        parsed: parses them; None for a parser of their own.
     """
     places = dict(zip(files, files, strict=True))
-    modules = ShippedModules(places, homes, files.__getitem__, parsed or ParsedModules(), absent)
+    modules = ShippedModules(places, homes, files.__getitem__, absent)
     return Model(modules, absent)

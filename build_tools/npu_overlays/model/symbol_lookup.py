@@ -13,7 +13,7 @@ from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import plain
 from npu_overlays.model.symbols import Symbol, Target
-from npu_overlays.model.syntax import called, last_name
+from npu_overlays.model.syntax import decorator_names
 
 # Under any other decorator, what is called may be something else.
 _TRANSPARENT = frozenset(
@@ -166,5 +166,4 @@ def _function_takes(node: FunctionNode, keyword: str) -> bool | None:
     arguments = node.args
     if arguments.kwarg or any(one.arg == keyword for one in (*arguments.args, *arguments.kwonlyargs)):
         return True
-    decorators = {last_name(called(decorator)) for decorator in node.decorator_list}
-    return False if decorators <= _TRANSPARENT else None
+    return False if decorator_names(node) <= _TRANSPARENT else None

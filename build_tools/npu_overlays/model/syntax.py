@@ -1,21 +1,15 @@
-"""Syntax: a module's bytes → its syntax tree, shared by all stages; a node → its parts."""
+"""Syntax: a module's bytes → its syntax tree; a node → its parts."""
 
 from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
 
-# The modules of an overlay, before and after merging; a stage that reads more parses some of them again.
-_KEPT = 256
-# What an operation says is short, asked about several times, and one module can have a thousand.
-_SHORT = 2_000
-_SHORT_KEPT = 4096
 # Fields that hold no node in any type of node, or a node without content: contexts, operators.
 _PLAIN = frozenset(
     {"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "level", "module", "op", "ops"}
@@ -24,24 +18,16 @@ _PLAIN = frozenset(
 
 
 def syntax_tree(content: bytes) -> ast.Module:
-    """Return the syntax tree of a module in UTF-8, its declared encoding ignored; callers must not change it.
+    """Return the syntax tree of a module in UTF-8, its declared encoding ignored.
 
     Raises:
         SyntaxError: this Python cannot parse it.
         ValueError: likewise.
         RecursionError: it is nested too deeply.
     """
-    return _short(content) if len(content) <= _SHORT else _module(content)
-
-
-def _tree(content: bytes) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # upstream's invalid escape sequences are upstream's business
         return ast.parse(content.decode())
-
-
-_module = lru_cache(maxsize=_KEPT)(_tree)
-_short = lru_cache(maxsize=_SHORT_KEPT)(_tree)
 
 
 def line_starts(lines: Iterable[bytes]) -> list[int]:
@@ -83,6 +69,15 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def statement_lists(node: ast.AST) -> Iterator[tuple[str, ast.AST, list[ast.stmt]]]:
+    """Yield the lists of statements directly in a node, each with its field and owner (node, handler or case)."""
+    for owner in (node, *getattr(node, "handlers", []), *getattr(node, "cases", [])):
+        for field in ("body", "orelse", "finalbody"):
+            statements = getattr(owner, field, None)
+            if isinstance(statements, list) and statements:
+                yield field, owner, statements
+
+
 def all_of(tree: ast.AST, kind: type[Node] | tuple[type[Node], ...]) -> list[Node]:
     """Return a node and those below it that are of one or several types."""
     return [node for node in nodes_of(tree) if isinstance(node, kind)]
@@ -96,6 +91,11 @@ def is_name(node: ast.AST | None, name: str) -> bool:
 def called(node: ast.expr) -> ast.expr:
     """Return the callee: `cache` for ``@cache(maxsize=1)``; any other node unchanged."""
     return node.func if isinstance(node, ast.Call) else node
+
+
+def decorator_names(node: ast.AST) -> set[str]:
+    """Return the last name of each decorator of a node: `setter` for ``@value.setter``, `cache` for ``@cache()``."""
+    return {last_name(called(one)) for one in getattr(node, "decorator_list", [])}
 
 
 def call_arguments(call: ast.Call) -> list[ast.expr]:

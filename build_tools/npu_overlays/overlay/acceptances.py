@@ -6,9 +6,10 @@ change.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from npu_overlays.errors import nearest
 
 # What a change can touch or bring in that fails nowhere when it is wrong.
 KINDS = ("advantage", "checkpoint", "debugger", "exception", "loss", "print", "random", "reward", "seed")
@@ -52,8 +53,8 @@ def _fault(text: str) -> tuple[str, str] | None:
     if not text.isprintable():
         return "`accept` holds characters that cannot be shown", "write one line of plain text"
     if kind.strip() not in KINDS:
-        near = difflib.get_close_matches(kind.strip(), KINDS, n=1)
-        return f"`accept` names `{kind.strip()}`, which is no danger", near[0] if near else f"one of {', '.join(KINDS)}"
+        fix = nearest(kind.strip(), KINDS) or f"one of {', '.join(KINDS)}"
+        return f"`accept` names `{kind.strip()}`, which is no danger", fix
     if colon and not reason.strip():
         return f"`accept` gives no reason behind `{kind.strip()}:`", f'"{kind.strip()}: why that is right"'
     return None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from npu_overlays.model.definitions import bound_name
 from npu_overlays.model.selectors import leaf_of, owner_of, plain, selector
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
@@ -85,6 +87,15 @@ class ImportedName:
     def binds_package(self) -> bool:
         """Whether it is a plain ``import a`` or ``import a.b``; several of them bind the one package ``a``."""
         return self.statement.startswith("import ") and " as " not in self.statement
+
+
+def imported_names(node: ast.Import | ast.ImportFrom) -> Iterator[ImportedName]:
+    """Yield the names that an import statement binds, one import each."""
+    source = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+    for alias in node.names:
+        as_name = f" as {alias.asname}" if alias.asname else ""
+        statement = f"from {source} import {alias.name}{as_name}" if source else f"import {alias.name}{as_name}"
+        yield ImportedName(name=bound_name(node, alias), statement=statement, line=node.lineno)
 
 
 @dataclass(frozen=True, kw_only=True)

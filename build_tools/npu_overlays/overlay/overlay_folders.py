@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from contextlib import suppress
 from pathlib import Path
 
-from npu_overlays.errors import ConfigError, OverlayError, Problem
+from npu_overlays.errors import ConfigError, OverlayError, Problem, nearest
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.project import CONFIG_FILE, Layer, Overlay
 
@@ -54,15 +53,15 @@ def find_overlay(root: Path, name: str) -> Overlay:
     fits = [overlay for overlay in readable(root, project) if _is_named(overlay, revision)]
     if len(fits) == 1:
         return fits[0]
-    nearest: list[str] = []
+    near = ""
     if fits:
         what, fix = f"stands for {len(fits)} overlays", f"one of: {', '.join(overlay.name for overlay in fits)}"
     else:
         known = [folder.name for folder in overlay_folders(root)]
-        nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
-        what = f"no such overlay in {root}" + (f"; nearest: {nearest[0]}" if nearest else "")
+        near = nearest(name, known, 0.3)
+        what = f"no such overlay in {root}" + (f"; nearest: {near}" if near else "")
         fix = f"one of: {', '.join(known)}" if known else "name the folder of overlays with --overlays"
-    raise ConfigError(Problem(where=name, what=what, fix=fix, options=tuple((name, one) for one in nearest)))
+    raise ConfigError(Problem(where=name, what=what, fix=fix, options=((name, near),) if near else ()))
 
 
 def _is_named(overlay: Overlay, revision: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from npu_doctor.jsonfiles import DataError
 from npu_doctor.knowledge import settings
 from npu_doctor.stacks import Catalogue, Stack, read_stacks
-from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.errors import ConfigError, Problem, nearest
 from npu_overlays.overlay.pin_faults import is_folder_name
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FOLDER
 
@@ -38,10 +37,10 @@ class Stacks(Catalogue):
         if not name:
             what, fix = "there is no default stack", "name an overlay, or make all"
             raise ConfigError(Problem(where=str(self.folder), what=what, fix=fix, options=(("--all", ""),)))
-        nearest = difflib.get_close_matches(name, names, n=1)
-        what = f"no such stack in {self.folder}" + (f"; nearest: {nearest[0]}" if nearest else "")
+        near = nearest(name, names)
+        what = f"no such stack in {self.folder}" + (f"; nearest: {near}" if near else "")
         fix = f"one of: {', '.join(names)}" if names else "name an overlay, or say --all"
-        raise ConfigError(Problem(where=name, what=what, fix=fix, options=tuple((name, one) for one in nearest)))
+        raise ConfigError(Problem(where=name, what=what, fix=fix, options=((name, near),) if near else ()))
 
     def of(self, overlay: str) -> list[Stack]:
         """Return the stacks that name an overlay."""

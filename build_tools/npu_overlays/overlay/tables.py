@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections import Counter
@@ -11,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.errors import ConfigError, Problem, nearest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -225,5 +224,5 @@ class Table:
         known = ", ".join(sorted(self._asked))
         for key in self._values:
             if key not in self._asked:
-                nearest = difflib.get_close_matches(key, self._asked - self._values.keys(), n=1)
-                self.problem(key, "unknown key", f"did you mean {nearest[0]}?" if nearest else f"known here: {known}")
+                meant = nearest(key, self._asked - self._values.keys())
+                self.problem(key, "unknown key", f"did you mean {meant}?" if meant else f"known here: {known}")

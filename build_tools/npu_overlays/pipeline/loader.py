@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_overlays.contracts.locked import Locked, locked
+from npu_overlays.contracts.lock_head import metadata_in, read_lock
 from npu_overlays.contracts.pairs import PairedDistribution, pairs
 from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_overlays.overlay.project import Overlay
@@ -21,6 +22,33 @@ from npu_summary.versions import local_parts
 if TYPE_CHECKING:
     from npu_overlays.contracts.lockfile import Lock
     from npu_overlays.contracts.metadata import UpstreamMetadata
+
+
+@dataclass(frozen=True, kw_only=True)
+class Locked:
+    """The text of an overlay's lock."""
+
+    overlay: Overlay
+    content: bytes  # the text of its lock
+
+    @cached_property
+    def metadata(self) -> UpstreamMetadata:
+        """Upstream's metadata; raises `ConfigError`."""
+        return metadata_in(self.overlay, self.content)
+
+    @cached_property
+    def lock(self) -> Lock:
+        """The whole lock, which only a merge needs; raises `ConfigError`."""
+        from npu_overlays.contracts.lockfile import lock_in  # noqa: PLC0415  # a seventh of a build that changes nothing
+
+        return lock_in(self.overlay, self.content)
+
+
+def locked(overlay: Overlay) -> Locked:
+    """Return the lock of an overlay; raises `ConfigError` if it is missing, unreadable or of another pin."""
+    found = Locked(overlay=overlay, content=read_lock(overlay))
+    found.metadata  # noqa: B018  # so that errors are raised on loading
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

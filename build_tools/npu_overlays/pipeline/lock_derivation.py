@@ -119,13 +119,18 @@ def _before(overlay: Overlay) -> Lock | None:
 
 def _absent(tree: SourceTree, known: Lock | None) -> frozenset[str]:
     """Return the commit's files that the archive lacks, by an earlier lock."""
-    record = known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
+    record = _record(tree, known)
     return frozenset(record.missing if record else ())
+
+
+def _record(tree: SourceTree, known: Lock | None) -> ArchiveRecord | None:
+    """Return the facts that an earlier lock has about an archive; None for git."""
+    return known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
 
 
 def _metadata(tree: SourceTree, known: Lock | None) -> UpstreamMetadata:
     """Return the commit's metadata from upstream's build backend, or from a release if there is no commit."""
-    record = known.archives.get(tree.source.archive) if known and tree.source.kind == "archive" else None
+    record = _record(tree, known)
     if known and record and record.compared and tree.source.commit:
         return known.metadata
     return upstream_metadata(tree)

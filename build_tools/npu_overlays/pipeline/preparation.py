@@ -110,6 +110,7 @@ class AppliedInput:
 
 def subject(overlay: Overlay, choice: Choice) -> AppliedInput:
     """Return an overlay, locked or not, and its upstream, without checking contracts. Raises `OverlayError`."""
+    step("reading the pinned source")
     tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
     lock = load_lock(overlay) if (overlay.folder / LOCK_FILE).is_file() else None
     tree, archive = _within_commit(overlay, lock, tree) if lock else (tree, None)

@@ -42,17 +42,19 @@ def render(catalogue: Catalogue, language: str) -> str:
 def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False) -> list[str]:
     """Return the shell commands that install a consistent stack; for x86, torch comes from PyTorch's own index."""
     given = f"-c wheels/{constraints_name(stack.name)}" + (f" --extra-index-url {CPU_INDEX}" if x86 else "")
+    project = stack.overlays[-1].partition("@")[0]
+    built = [component for component in stack.components if component.group and component.group != BASE]
     lines = [
         "source /usr/local/Ascend/ascend-toolkit/set_env.sh",
         f"python{stack.python} -m venv npu && source npu/bin/activate",
-        "source /usr/local/Ascend/nnal/atb/set_env.sh",
-        f"pip install {given} --find-links wheels 'verl-npu[{BASE},{DOCTOR}]'",
+        # Engines need it, and nothing else does.
+        *(["source /usr/local/Ascend/nnal/atb/set_env.sh"] if built else []),
+        f"pip install {given} --find-links wheels '{project}-npu[{BASE},{DOCTOR}]'",
     ]
-    built = [component for component in stack.components if component.group and component.group != BASE]
     for component in sorted(built, key=lambda component: _ORDER[component.install]):
         lines += _install(component, given, catalogue)
     lines += _removals(stack, catalogue)
-    return [*lines, "python -I -m verl_npu_summary --verify", f"python -I -m npu_doctor --stack {stack.name}"]
+    return [*lines, f"python -I -m {project}_npu_summary --verify", f"python -I -m npu_doctor --stack {stack.name}"]
 
 
 def _install(component: Component, given: str, catalogue: Catalogue) -> list[str]:

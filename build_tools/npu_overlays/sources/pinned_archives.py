@@ -69,17 +69,10 @@ def keep(content: bytes, sha256: str, cache: Path) -> None:
         caching.publish(cache, work / "archive", kept(cache, sha256))
 
 
-def _content(archive: Archive, cache: Path, progress: Progress) -> bytes:
+def cached(archive: Archive, cache: Path) -> bytes | None:
+    """Return an archive from the cache, None where it is not there; raises `OutputError` if others can write there."""
     file = kept(cache, archive.sha256)
     check(cache, file)
-    content = _intact(archive, file)
-    if content is None:
-        with caching.exclusive(cache, archive.file, progress):
-            content = _intact(archive, file) or _downloaded(archive, cache, file, progress)
-    return content
-
-
-def _intact(archive: Archive, file: Path) -> bytes | None:
     try:
         content = file.read_bytes()
     except FileNotFoundError:
@@ -87,11 +80,19 @@ def _intact(archive: Archive, file: Path) -> bytes | None:
     return content if hashlib.sha256(content).hexdigest() == archive.sha256 else None
 
 
-def _downloaded(archive: Archive, cache: Path, file: Path, progress: Progress) -> bytes:
+def _content(archive: Archive, cache: Path, progress: Progress) -> bytes:
+    content = cached(archive, cache)
+    if content is None:
+        with caching.exclusive(cache, archive.file, progress):
+            content = cached(archive, cache) or _downloaded(archive, cache, progress)
+    return content
+
+
+def _downloaded(archive: Archive, cache: Path, progress: Progress) -> bytes:
     from npu_overlays.sources.download import download  # noqa: PLC0415  # a fiftieth of a start, and seldom asked
 
     with caching.workspace(cache) as work:
         content = download(archive, progress)
         (work / "archive").write_bytes(content)
-        caching.publish(cache, work / "archive", file)
+        caching.publish(cache, work / "archive", kept(cache, archive.sha256))
     return content

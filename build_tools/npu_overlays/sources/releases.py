@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from npu_overlays.sources.cache import Progress
 from npu_overlays.sources.download import FIX, explained, failures, fetched, noted
 from npu_overlays.sources.package_index import Index, indexes
 from npu_overlays.sources.pin import Archive
-from npu_overlays.sources.pinned_archives import keep
+from npu_overlays.sources.pinned_archives import cached, keep
 
 if TYPE_CHECKING:
     from unearth import Link
@@ -191,19 +191,22 @@ def _is_offered(file: _File) -> bool:
 
 def _had(project: str, file: _File, cache: Path, progress: Progress) -> tuple[Archive, bytes]:
     name, link = file.name, file.link
-    archive = Archive(distribution=project, version=str(file.version), file=name, sha256="")
+    listed = (link.hash_option or {}).get("sha256", [])
+    archive = Archive(distribution=project, version=str(file.version), file=name, sha256="".join(listed[:1]))
+    content = cached(archive, cache) if listed else None
+    if content is not None:
+        return archive, content
     try:
         content = fetched(file.index, link, archive, progress)
     except failures() as error:
         where = f"{project} {file.version}"
         raise SourceError(Problem(where=where, what=f"{file.index.shown}: {explained(error)}", fix=FIX)) from error
     digest = hashlib.sha256(content).hexdigest()
-    listed = (link.hash_option or {}).get("sha256", [digest])
-    if digest not in listed:
+    if listed and digest not in listed:
         what = f"{file.index.shown} lists sha256 {', '.join(listed)}, but gave {digest}"
         raise SourceError(Problem(where=name, what=what, fix="use an index with upstream's own file"))
     keep(content, digest, cache)
-    return Archive(distribution=project, version=str(file.version), file=name, sha256=digest), content
+    return replace(archive, sha256=digest), content
 
 
 def _problem(project: str, version: str, files: list[_File], answers: dict[str, str], *, file: str) -> Problem:

@@ -9,7 +9,6 @@ import configparser
 import csv
 import io
 from collections.abc import Iterator
-from email.parser import HeaderParser
 from itertools import chain
 
 from packaging.tags import parse_tag
@@ -44,7 +43,7 @@ def _rows(record: bytes) -> dict[str, list[str]]:
 
 def check_tags(wheel: WheelContents) -> Iterator[Problem]:
     """Yield a problem where the file's name claims other Pythons and platforms than WHEEL."""
-    header = HeaderParser().parsestr(wheel.members.get(f"{wheel.info}/WHEEL", b"").decode(errors="replace"))
+    header = wheel.header
     tags = set(chain.from_iterable(parse_tag(str(text)) for text in header.get_all("Tag", [])))
     try:
         named = parse_wheel_filename(wheel.file.name)[3]
@@ -77,7 +76,7 @@ def check_archive(wheel: WheelContents) -> Iterator[Problem]:
 
 def check_header(wheel: WheelContents) -> Iterator[Problem]:
     """Yield fields of WHEEL that no build writes, and one that sends pure Python to the folder of compiled files."""
-    header = HeaderParser().parsestr(wheel.members.get(f"{wheel.info}/WHEEL", b"").decode(errors="replace"))
+    header = wheel.header
     if {*header.keys()} - _HEADER or str(header.get_payload()).strip():
         yield wheel.problem("WHEEL", f"says more than {listing(sorted(_HEADER))}")
     if header.get_all("Wheel-Version") != ["1.0"]:

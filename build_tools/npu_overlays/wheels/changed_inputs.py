@@ -10,7 +10,6 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from email.parser import HeaderParser
 
 from npu_overlays.overlay.inputs import Input
 from npu_overlays.pipeline.build_version import INPUT_NAMES, wheel_inputs
@@ -79,7 +78,7 @@ def _digest_line(one: Input) -> str:
 
 def _of_wheel(wheel: WheelContents) -> dict[str, str]:
     """Return the inputs that a wheel itself states."""
-    header = HeaderParser().parsestr(wheel.members.get(f"{wheel.info}/WHEEL", b"").decode(errors="replace"))
+    header = wheel.header
     said = {"hatchling": str(header["Generator"]).removeprefix("hatchling ")}
     if not is_patched(wheel):
         return said

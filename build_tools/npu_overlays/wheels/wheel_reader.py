@@ -7,7 +7,8 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from email.parser import BytesParser
+from email.message import Message
+from email.parser import BytesParser, HeaderParser
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -42,6 +43,11 @@ class WheelContents:
             if path.startswith(f"{stem}{SCHEMES}/") and path.removeprefix(stem) not in held:
                 moved[path.removeprefix(stem)] = held.pop(path)
         return {**held, **moved}
+
+    @property
+    def header(self) -> Message:
+        """Its WHEEL file."""
+        return HeaderParser().parsestr(self.members.get(f"{self.info}/WHEEL", b"").decode(errors="replace"))
 
     def problem(self, where: str, what: str) -> Problem:
         """Return a problem of one of its files."""

@@ -63,7 +63,7 @@ def _replace(file: str, content: bytes) -> None:
     try:
         with open(made, "xb") as opened:
             opened.write(content)
-        os.chmod(made, 0o644)  # for a web server, whatever the umask is
+        os.chmod(made, 0o644)  # readable for a web server, under any umask
         os.replace(made, file)
     finally:
         if os.path.exists(made):

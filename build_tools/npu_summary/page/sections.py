@@ -76,7 +76,7 @@ def _not_applied(changes: Changes) -> str:
 
 
 def _assigned(changes: Changes) -> str:
-    """Return what upstream's code goes on assigning at run time."""
+    """Return what upstream's code still assigns at run time."""
     listed = []
     for one in changes.get("assigned", ()):
         listed.append((f"when {escape(one['when'])}: {', '.join(map(code, one['what']))}", one["why"]))

@@ -25,7 +25,7 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
         names: distribution or project names to restrict the check to.
 
     Returns:
-        The findings; never raises for whatever lies on the disk.
+        The findings; no file on the disk makes it raise.
     """
     places = installed.places(path)
     chosen, unknown = installed.select(places, names)

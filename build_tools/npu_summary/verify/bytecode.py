@@ -30,7 +30,7 @@ _NAME = re.compile(rf"([^.]+)\.{re.escape(sys.implementation.cache_tag or '')}(?
 def begin(subjects: Sequence[Subject]) -> Callable[[], list[list[Candidate]]]:
     """Begin to compile the changed files, and return what gives, of each subject, those whose bytecode is another's.
 
-    That is most of what a verification costs, and goes on while all else is looked at.
+    That is most of the work of a verification, and runs while everything else is examined.
     """
     believed: list[list[Candidate]] = []
     others: list[list[Candidate]] = []

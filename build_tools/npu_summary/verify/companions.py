@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _repairs(subject: Subject, found: Dist) -> tuple[Repair, ...]:
-    """Return what puts the companion in the place of what has its name."""
+    """Return the repairs that replace a distribution with the companion of that name."""
     return (*subject.freed(found), *subject.installer.companion(found.key))
 
 
@@ -57,7 +57,7 @@ def twice(subject: Subject, otherwise: str) -> str:
 def _damaged(companion: Dist) -> list[str]:
     """Return the metadata and modules of a companion that are missing, unreadable or differ from its RECORD.
 
-    Entry points, too, whatever RECORD says: it is built without any.
+    Entry points, too, even if RECORD lists them: a companion is built without any.
     """
     listed: list[str] = []
     for path in companion.record:

@@ -56,7 +56,7 @@ class Installer(Frozen):
     root: str  # the folder or zip file the distribution lies in
     name: str  # the patched distribution
     version: str  # the one built; empty where unknown
-    tool: str  # whatever is not ``uv`` is taken for ``pip``
+    tool: str  # ``uv``; anything else counts as ``pip``
 
     def reinstall(self) -> tuple[Repair, ...]:
         """Lay the wheel's files down again."""
@@ -67,7 +67,7 @@ class Installer(Frozen):
         return (Repair(rank=_COMPANION, command=self._install(name)), *self.reinstall())
 
     def other(self, name: str, versions: Iterable[str]) -> tuple[Repair, ...]:
-        """Install another patched distribution with its companion, in the first of these versions that can be had."""
+        """Install another patched distribution with its companion, in the first of these versions that is available."""
         wanted = tuple(versions)
         companion = self._install(name.rpartition("-")[0], *wanted)
         return (Repair(rank=_COMPANION, command=companion), Repair(rank=_WHEEL, command=self._install(name, *wanted)))
@@ -91,7 +91,7 @@ class Installer(Frozen):
         return not _is_own(self.root) and not _is_users(self.root)
 
     def _install(self, name: str, *versions: str) -> str:
-        """Return what installs a distribution, in the first of some versions that can be had, or in the one built.
+        """Return the command that installs a distribution: the first available version, or the one built.
 
         uv links installed files to its cache: one that was edited in place is damaged there too, and would come
         back from there, here and into every new environment.

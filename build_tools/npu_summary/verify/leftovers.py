@@ -64,7 +64,7 @@ def _plugin(subject: Subject) -> Iterator[Finding]:
             folders.append(os.path.join(root, PLUGIN))
     clones = [one.editable for one in subject.dists if one.key == normal_name(PLUGIN) and one.editable]
     if found := dict.fromkeys([*folders, *clones]):
-        what = "the verl_npu plugin is installed; whatever imports it patches these sources again"
+        what = "the verl_npu plugin is installed; any import of it patches these sources again"
         cause = "an earlier set-up with MindSpeed-RL's plugin"
         first = (*subject.installer.uninstall(PLUGIN), *subject.installer.remove(folders))
         yield subject.finding("incumbent plugin", what, cause, paths=found, first=first)

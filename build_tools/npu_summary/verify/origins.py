@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def begin(subjects: Iterable[Subject], path: Sequence[str] | None) -> Callable[[], Origins]:
-    """Begin to find out where all that is verified is imported from, and return what waits for that.
+    """Begin to find out from where the verified modules are imported; return a function that waits for the result.
 
-    Without a path that is what a Python started here finds, whatever this one was kept from.
+    Without a path the result is what a Python started here finds, even if options limit this one.
     """
     names: set[str] = set()
     for subject in subjects:
@@ -66,8 +66,8 @@ def _instead(subject: Subject, top: str, places: Sequence[str]) -> tuple[str, st
     A namespace has folders in several places; one before ours is in the way where it holds something that ours holds.
     """
     root = os.path.abspath(subject.store.root)
-    # Of a module that is there in two forms, a compiled one say, Python has its choice. The companion puts a module
-    # in the place of a folder that is gone, and says so; the folder is found missing elsewhere.
+    # Of a module in two forms, for example a compiled one, Python takes either. The companion replaces a folder that is
+    # gone with a module that reports it; another check finds the folder missing.
     ours: set[str] = set()
     for entry, name in subject.importable.items():
         if name == top:
@@ -86,7 +86,7 @@ def _instead(subject: Subject, top: str, places: Sequence[str]) -> tuple[str, st
 def workers(subject: Subject, origins: Origins) -> Iterator[Finding]:
     """Yield a note for each package or module that Ray's workers alone import from the current folder.
 
-    Ray puts the folder that a job is started in before all others, whatever keeps the job's own process from it.
+    Ray puts the folder that a job is started in before all others, even if the job's own process does not.
     """
     path, here = origins[0], _current()
     if not path or not here or path[0] in ("", here):
@@ -132,7 +132,7 @@ def _reasons(root: str, finder: str, path: Sequence[str]) -> Iterator[tuple[str,
     """Yield why Python looks into a folder, the likeliest first, and what to do about it."""
     if "editable" in finder:
         yield "an editable install", f"pip uninstall it (its finder is {finder})"
-    if "RAY_RAYLET_PID" in os.environ:  # in whatever a Ray worker starts
+    if "RAY_RAYLET_PID" in os.environ:  # in a Ray worker and its children
         cause = "Ray puts it before what is installed: it is in the job's working_dir or py_modules, in the folder"
         remedy = "leave it out of those, or start the job elsewhere"
         yield f"{cause} that the job was started in, or in PYTHONPATH of `ray start`", remedy

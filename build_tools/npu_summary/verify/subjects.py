@@ -1,4 +1,4 @@
-"""Subjects: a place and the distributions on the path → all that was built, and that is installed there."""
+"""Subjects: a place and the distributions on the path → what was built, and what is installed there."""
 
 from __future__ import annotations
 

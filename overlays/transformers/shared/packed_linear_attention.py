@@ -1,9 +1,15 @@
 """Linear attention over packed sequences, which begin without a state, and over several ranks."""
 
+from typing import TYPE_CHECKING
+
+from transformers.integrations.gated_delta_net import GatedDeltaNet
 from transformers.integrations.packed_linear_attention import separated_gated_delta, told_lengths
 from transformers.integrations.ulysses import ulysses_group
 
 from npu_overlays.markers import edited, upstream, wrapped
+
+if TYPE_CHECKING:
+    from transformers.models.qwen3_5.modeling_qwen3_5 import torch_chunk_gated_delta_rule
 
 
 @edited(
@@ -44,9 +50,27 @@ def forward(self, hidden_states, cache_params=None, attention_mask=None, packed_
     why="Where a framework asks for it, every packed sequence begins without a state, which upstream carries on where "
     "it has no kernels; with a Ulysses group registered ranks share the heads; otherwise unchanged.",
     since="5.10",
+    until="5.15",
 )
 def forward(self, hidden_states, cache_params=None, attention_mask=None, **kwargs):
     lengths = kwargs.pop("packed_lengths", None)
     if lengths is None and ulysses_group() is None:
         return upstream(self, hidden_states, cache_params, attention_mask, **kwargs)
     return separated_gated_delta(self, hidden_states, cache_params, attention_mask, lengths)
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5GatedDeltaNet.forward",
+        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeGatedDeltaNet.forward",
+    ],
+    why="Where a framework asks for it, every packed sequence begins without a state, which upstream refuses where "
+    "it has no kernels; with a Ulysses group registered ranks share the heads; otherwise unchanged.",
+    since="5.24",
+)
+def forward(self, hidden_states, cache=None, attention_mask=None, **kwargs):
+    lengths = kwargs.pop("packed_lengths", None)
+    if lengths is None and ulysses_group() is None:
+        return upstream(self, hidden_states, cache, attention_mask, **kwargs)
+    net = GatedDeltaNet(self, torch_chunk_gated_delta_rule)
+    return separated_gated_delta(net, hidden_states, cache, attention_mask, lengths)

@@ -61,6 +61,7 @@ def forward(
     why="With a Ulysses group registered each rank computes its slice of the sequence; otherwise unchanged.",
     drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
     since="5",
+    until="5.24",
 )
 def forward(
     self,
@@ -80,6 +81,40 @@ def forward(
         attention_mask=attention_mask,
         position_ids=position_ids,
         past_key_values=past_key_values,
+        inputs_embeds=inputs_embeds,
+        use_cache=use_cache,
+        **kwargs,
+    )
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/glm4v/modeling_glm4v.py:Glm4vTextModel.forward",
+        "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLTextModel.forward",
+        "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLTextModel.forward",
+    ],
+    why="With a Ulysses group registered each rank computes its slice of the sequence; otherwise unchanged.",
+    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
+    since="5.24",
+)
+def forward(
+    self,
+    input_ids=None,
+    attention_mask=None,
+    position_ids=None,
+    cache=None,
+    inputs_embeds=None,
+    use_cache=None,
+    **kwargs,
+):
+    if inputs_embeds is not None:
+        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
+    return upstream(
+        self,
+        input_ids=input_ids,
+        attention_mask=attention_mask,
+        position_ids=position_ids,
+        cache=cache,
         inputs_embeds=inputs_embeds,
         use_cache=use_cache,
         **kwargs,
@@ -179,6 +214,7 @@ def deepstack_forward(
     "otherwise unchanged.",
     drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
     since="5",
+    until="5.24",
 )
 def deepstack_forward(
     self,
@@ -213,6 +249,47 @@ def deepstack_forward(
 
 @wrapped(
     targets=[
+        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:Qwen3VLTextModel.forward",
+        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeTextModel.forward",
+    ],
+    why="With a Ulysses group registered each rank computes its slice of the sequence and the images in it; "
+    "otherwise unchanged.",
+    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
+    since="5.24",
+)
+def deepstack_forward(
+    self,
+    input_ids=None,
+    attention_mask=None,
+    position_ids=None,
+    cache=None,
+    inputs_embeds=None,
+    use_cache=None,
+    visual_pos_masks=None,
+    deepstack_visual_embeds=None,
+    **kwargs,
+):
+    if inputs_embeds is not None:
+        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
+        if deepstack_visual_embeds is not None:
+            deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
+        visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
+    return upstream(
+        self,
+        input_ids=input_ids,
+        attention_mask=attention_mask,
+        position_ids=position_ids,
+        cache=cache,
+        inputs_embeds=inputs_embeds,
+        use_cache=use_cache,
+        visual_pos_masks=visual_pos_masks,
+        deepstack_visual_embeds=deepstack_visual_embeds,
+        **kwargs,
+    )
+
+
+@wrapped(
+    targets=[
         "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5TextModel.forward",
         "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeTextModel.forward",
     ],
@@ -220,6 +297,7 @@ def deepstack_forward(
     "linear attention is told where packed sequences begin; otherwise unchanged.",
     drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
     since="5",
+    until="5.24",
 )
 def hybrid_forward(
     self,
@@ -242,6 +320,43 @@ def hybrid_forward(
         attention_mask=attention_mask,
         position_ids=position_ids,
         past_key_values=past_key_values,
+        inputs_embeds=inputs_embeds,
+        use_cache=use_cache,
+        **kwargs,
+    )
+
+
+@wrapped(
+    targets=[
+        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5TextModel.forward",
+        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeTextModel.forward",
+    ],
+    why="With a Ulysses group registered each rank computes its slice of the sequence; where a framework asks for it, "
+    "linear attention is told where packed sequences begin; otherwise unchanged.",
+    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
+    since="5.24",
+)
+def hybrid_forward(
+    self,
+    input_ids=None,
+    attention_mask=None,
+    position_ids=None,
+    cache=None,
+    inputs_embeds=None,
+    use_cache=None,
+    **kwargs,
+):
+    lengths = packed_lengths(position_ids, attention_mask, sliced=inputs_embeds is None)
+    if lengths is not None:
+        kwargs["packed_lengths"] = lengths
+    if inputs_embeds is not None:
+        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
+    return upstream(
+        self,
+        input_ids=input_ids,
+        attention_mask=attention_mask,
+        position_ids=position_ids,
+        cache=cache,
         inputs_embeds=inputs_embeds,
         use_cache=use_cache,
         **kwargs,

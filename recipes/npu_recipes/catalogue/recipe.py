@@ -54,7 +54,7 @@ class Source:
     """Where settings of a recipe come from."""
 
     name: str  # of the page or script
-    what: str = ""  # which of its settings were taken, in English; empty for all that are its own
+    what: str = ""  # which of its settings were taken, in English; empty for all of its own
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,22 +18,23 @@ from npu_recipes.reports.comparison import as_data, report
 from npu_recipes.runs import Run, read_groups
 
 _DESCRIPTION = """\
-Compare what two runs logged: align them by step and give, for every metric,
-the mean over the steps of |B - A| / |A|, the largest error, the first step
-that diverges, and whether the mean is within its limit.
+Compare the logs of two runs. They are aligned by step. For every metric you get
+the mean over the steps of |B - A| / |A|, the largest error, the first step that
+diverges, and whether the mean is within its limit.
 
-A and B are what verl writes: a console log, the file logger's jsonl, a folder
-of TensorBoard event files (with `pip install 'npu-recipes[tensorboard]'`), CSV,
-or a wandb history; or what other trainers write: trainer_state.json (Hugging
-Face), trainer_log.jsonl (LLaMA-Factory), logging.jsonl (ms-swift), and what
-these and Megatron-LM print. The form is found out. Several runs with different
-seeds are separated by commas, or a pattern in quotes: their mean is compared,
-and their spread is shown beside it. FILE#RUN names one run of a wandb export,
-FIRST.log+SECOND.log one run that was resumed, in the order of its files; the
-folder of a run of `npu-recipes run` holds all of it.
+A and B are logs of verl: console, the file logger's jsonl, a folder of
+TensorBoard event files (with `pip install 'npu-recipes[tensorboard]'`), CSV, or
+a wandb history. Logs of other trainers work, too: trainer_state.json (Hugging
+Face), trainer_log.jsonl (LLaMA-Factory), logging.jsonl (ms-swift), and the
+console output of these and of Megatron-LM. The format is recognised by content.
+
+  a.log,b.log or 'gpu-*.log'   several seeds: their means are compared
+  FILE#RUN                     one run of a wandb export
+  FIRST.log+SECOND.log         one run that was resumed
+  runs/grpo-qwen3-8b           the folder of `npu-recipes run`
 
 Limits are those of verl's page on Ascend: 2% for the loss of fine-tuning
-(train/loss, val/loss, and what other trainers call them), 4% for the reward
+(train/loss, val/loss, and other trainers' names for them), 4% for the reward
 (critic/rewards/mean, …/score/mean).
 
 examples:
@@ -47,21 +48,21 @@ examples:
 exit codes:
   0  every metric with a limit is within it
   1  at least one is not
-  2  it cannot be told: wrong usage, nothing to read, no step in common
+  2  no verdict: wrong usage, nothing to read, no step in common
 """
 _CODES = {"within": 0, "beyond": 1, "unusable": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for."""
+    """The options of `compare`."""
 
     reference: str  # the runs to trust
     run: str  # the runs to judge
-    more: list[str]  # what stands behind these two, and is a mistake
-    limit: list[str]  # limits as they were written; the first that fits a metric counts
-    limits: Path | None  # a file with more of them
-    steps: str  # the first and the last step that count, as they were written
+    more: list[str]  # further words, which are a mistake
+    limit: list[str]  # limits as given; the first that fits a metric counts
+    limits: Path | None  # a file with further limits
+    steps: str  # the first and the last step that count, as given
     min_steps: int  # at how many steps a metric has to be compared
     html: Path | None  # where to write a page, if anywhere
     all: bool  # whether metrics without a limit are listed
@@ -69,22 +70,22 @@ class Options:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("reference", metavar="A", help="what the reference logged, on GPUs say")
-    parser.add_argument("run", metavar="B", help="what the run to judge logged, on NPUs say")
+    parser.add_argument("reference", metavar="A", help="the log of the reference, for example on GPUs")
+    parser.add_argument("run", metavar="B", help="the log of the run to judge, for example on NPUs")
     parser.add_argument("more", nargs="*", help=argparse.SUPPRESS)
-    text = "the mean error a metric may have: 4%%, 0.04 or none; * in NAME stands for anything (may be repeated)"
+    text = "the mean error that a metric may have: 4%%, 0.04 or none; * in NAME matches anything (repeatable)"
     parser.add_argument("--limit", action="append", default=[], metavar="NAME=VALUE", help=text)
-    parser.add_argument("--limits", type=at_home, metavar="FILE", help="the same as YAML, a line `NAME: 4%%` for each")
-    parser.add_argument("--steps", default=":", metavar="FROM:TO", help="only these steps; either may be left out")
-    text = "a metric with a limit that is compared at fewer steps cannot be told (default: 1)"
+    parser.add_argument("--limits", type=at_home, metavar="FILE", help="limits in YAML, one a line: `NAME: 4%%`")
+    parser.add_argument("--steps", default=":", metavar="FROM:TO", help="compare only these steps; both are optional")
+    text = "give no verdict for a metric that is compared at fewer steps (default: 1)"
     parser.add_argument("--min-steps", type=int, default=1, metavar="N", help=text)
-    parser.add_argument("--html", type=at_home, metavar="FILE", help="write one page with curves, too")
-    parser.add_argument("--all", action="store_true", help="list metrics without a limit, too")
+    parser.add_argument("--html", type=at_home, metavar="FILE", help="also write a page with curves")
+    parser.add_argument("--all", action="store_true", help="also list metrics without a limit")
     add_json(parser)
 
 
 def _checked(options: Options) -> tuple[list[Limit], Bounds]:
-    """Return the limits and the steps that count; raises `RecipeError` with all that is wrong in the options."""
+    """Return the limits and the steps that count; raises `RecipeError` with every mistake in the options."""
     problems: list[Problem] = []
     if options.more:
         fix = "put a pattern into quotes, and commas between several seeds: 'gpu-*.log' npu-1.log,npu-2.log"
@@ -172,7 +173,7 @@ def _refuse_overwriting(file: Path, runs: Sequence[Run]) -> None:
 COMMANDS = {
     "compare": Command(
         name="compare",
-        summary="compare what two runs logged, metric by metric, with limits",
+        summary="compare the logs of two runs, metric by metric, with limits",
         description=_DESCRIPTION,
         arguments=_add_arguments,
         options=Options,

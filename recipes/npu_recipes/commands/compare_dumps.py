@@ -16,13 +16,13 @@ from npu_recipes.files import at_home
 from npu_recipes.reports.dumps import as_data, report
 
 _DESCRIPTION = """\
-Compare two dumps that `npu-recipes dump` recorded with the same weights and the
-same batch: find the first module whose outputs differ by more than its type of
-numbers excuses, say whether its inputs agreed, and whether a patched wheel
-changed it, by the wheel's own summary.
+Compare two dumps of `npu-recipes dump`, recorded with the same weights and the
+same batch. The report names the first module whose outputs differ by more than
+the tolerance, says whether its inputs agreed, and whether a patched wheel
+changed it, according to the wheel's own summary.
 
-The measure is the norm of the difference by the norm of the reference, with a
-tolerance for each type: float32 1e-4, float16 1e-2, bfloat16 5e-2.
+The error is the norm of the difference divided by the norm of the reference.
+The tolerance depends on the type: float32 1e-4, float16 1e-2, bfloat16 5e-2.
 
 examples:
   npu-recipes compare-dumps gpu.npz npu.npz
@@ -32,14 +32,14 @@ examples:
 exit codes:
   0  every module agrees
   1  some diverge
-  2  it cannot be told: no dump, other inputs, or other elements of a tensor,
-     a forward that failed, more of them on one side
+  2  no verdict: not a dump, other inputs, other elements of a tensor, a
+     forward that failed, or different numbers of forwards
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the dumps, wheels to ask, a factor of all tolerances, and how to report."""
+    """The dumps, patched wheels, a factor for all tolerances, and how to report."""
 
     reference: Path
     run: Path
@@ -50,9 +50,9 @@ class Options:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("reference", type=at_home, metavar="A", help="the dump to trust, of GPUs say")
-    parser.add_argument("run", type=at_home, metavar="B", help="the dump to judge, of NPUs say")
-    text = "patched wheels to ask what they changed (default: those that are installed)"
+    parser.add_argument("reference", type=at_home, metavar="A", help="the dump of the reference, for example on GPUs")
+    parser.add_argument("run", type=at_home, metavar="B", help="the dump to judge, for example on NPUs")
+    text = "patched wheels whose summaries to read (default: the installed ones)"
     parser.add_argument("--wheel", type=at_home, nargs="+", default=[], metavar="FILE", help=text)
     parser.add_argument("--tolerance", type=float, default=1.0, metavar="N", help="multiply every tolerance by this")
     parser.add_argument("--all", action="store_true", help="list every module, not only those that diverge")
@@ -77,7 +77,7 @@ def _run(options: Options, console: Console) -> int:
 COMMANDS = {
     "compare-dumps": Command(
         name="compare-dumps",
-        summary="find the first module where two recorded forwards part",
+        summary="find the first module at which two recorded forwards diverge",
         description=_DESCRIPTION,
         arguments=_add_arguments,
         options=Options,

@@ -14,16 +14,20 @@ from npu_recipes.preparation.data_sets import DATA, prepare
 _DESCRIPTION = """\
 Prepare data as verl's trainers read it: DIR/train.parquet and DIR/test.parquet.
 
-  npu-recipes data gsm8k --output ~/data/gsm8k            from the hub
-  npu-recipes data gsm8k --source gsm8k/ --output DIR     from files you have:
-      one with the word train in its name and one with test, each .jsonl, .json
-      or .parquet, with rows as on the hub
+Without --source it downloads the data from the hub. With --source it reads two
+files of yours, .jsonl, .json or .parquet, with rows as on the hub: one has the
+word train in its name, the other test.
+
+examples:
+  npu-recipes data gsm8k --source gsm8k/ --output ~/data/gsm8k
+  npu-recipes data gsm8k --output ~/data/gsm8k
+  npu-recipes data smoke-grpo                                  needs no hub
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: which data, from where (empty for the hub), and into which folder (None for its own)."""
+    """The data set, where it is read (empty for the hub), and the folder to write (None for its own)."""
 
     name: str
     source: str

@@ -17,13 +17,13 @@ from npu_recipes.dumps.request import Wanted, file_of, problems_of
 from npu_recipes.errors import Problem, RecipeError
 
 _DESCRIPTION = """\
-Run a Python program and record what every module of its model was given and
-gave, in the first forwards, into FILE. Each model that is called on its own is
-recorded: the first into FILE, the second with -2 in its name, and so on.
+Run a Python program and record the inputs and outputs of every module of its
+model in the first forwards. The dump goes into FILE; those of further models
+get -2, -3, … in their names.
 
 Do this once on GPUs and once on NPUs, with the same weights and the same first
-batch, and give both files to `npu-recipes compare-dumps`. Turn torch.compile
-off: what is compiled as a whole shows nothing of its parts.
+batch. Then give both files to `npu-recipes compare-dumps`. Turn torch.compile
+off: a compiled model does not show its modules.
 
 examples:
   npu-recipes dump --out gpu.npz -- forward.py --model Qwen/Qwen2.5-0.5B
@@ -42,7 +42,7 @@ In a program of your own:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for: the file to write, what to record into it, and the program with its arguments."""
+    """The file to write, what to record into it, and the program with its arguments."""
 
     out: str
     calls: int
@@ -53,18 +53,18 @@ class Options:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    text = "the .npz to write; {rank} stands for RANK, or the process"
+    text = "the .npz to write; {rank} becomes RANK, or the process id"
     parser.add_argument("--out", required=True, metavar="FILE", help=text)
-    parser.add_argument("--calls", type=int, default=1, metavar="N", help="forwards of a model (default: 1)")
-    parser.add_argument("--skip", type=int, default=0, metavar="N", help="forwards before those (default: 0)")
-    parser.add_argument("--only", default="", metavar="REGEX", help="only modules whose path this is found in")
-    text = "of a tensor, evenly spread, that are kept at most; 0 for all (default: 65536)"
+    parser.add_argument("--calls", type=int, default=1, metavar="N", help="forwards of a model to record (default: 1)")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="forwards to skip first (default: 0)")
+    parser.add_argument("--only", default="", metavar="REGEX", help="record only modules whose path matches")
+    text = "keep at most N elements of a tensor, evenly spread; 0 keeps all (default: 65536)"
     parser.add_argument("--elements", type=int, default=Wanted.elements, metavar="N", help=text)
     parser.add_argument("program", nargs="+", metavar="PROGRAM", help="after --: a script, or -m and a module")
 
 
 def _checked(options: Options) -> tuple[Wanted, Path]:
-    """Return what to record and the file for it; raises `RecipeError` with all that is wrong in the options."""
+    """Return what to record and the file for it; raises `RecipeError` with every mistake in the options."""
     wanted = Wanted(calls=options.calls, skip=options.skip, only=options.only, elements=options.elements)
     problems = list(problems_of(wanted, lambda name, value: f"--{name} {value}"))
     if options.program == ["-m"]:

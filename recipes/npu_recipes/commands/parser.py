@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from npu_recipes import __version__
 from npu_recipes.console import Console
 
 _DESCRIPTION = """\
-Training with verl on Ascend NPUs: from recipes, or on any CPU to try things
-out; and does a run there match the run on GPUs?
+Train with verl on Ascend NPUs from recipes, or try it on any CPU. Then compare
+the run with one on GPUs.
 """
 _EPILOG = """\
 examples:
   npu-recipes run smoke-grpo                       a tiny model on any CPU
-  npu-recipes run grpo-qwen3-8b --dry-run          the exact command, and this machine
+  npu-recipes run grpo-qwen3-8b --dry-run          the exact command, and this machine's state
   npu-recipes compare gpu.log npu.log              metric by metric, with limits
   npu-recipes compare gpu.log npu.log --html page.html
-  npu-recipes dump --out npu.npz -- forward.py     what each module computes
-  npu-recipes compare-dumps gpu.npz npu.npz        the first that diverges
+  npu-recipes dump --out npu.npz -- forward.py     record what each module computes
+  npu-recipes compare-dumps gpu.npz npu.npz        find the first module that diverges
 
 exit codes:
   0  done; for a comparison: within the limits
-  1  a comparison found more than its limits allow
-  2  the command line or what it was given cannot be used
+  1  a comparison: beyond the limits
+  2  the command line or a file cannot be used
   3  an unexpected failure (please report it with --verbose)
   130  interrupted
 """
@@ -48,9 +50,9 @@ OptionsT = TypeVar("OptionsT")
 class Command(Generic[OptionsT]):
     """One sub-command."""
 
-    name: str  # as it is typed
+    name: str  # what users type
     summary: str  # what it does, in one line without a full stop, for the list of commands
-    description: str  # what its own help teaches, in lines of at most 80 characters
+    description: str  # the text of its own help with examples, in lines of at most 80 characters
     arguments: Callable[[argparse.ArgumentParser], None]  # adds its arguments to a parser
     options: Callable[..., OptionsT]  # a dataclass whose fields have the names of these arguments
     run: Callable[[OptionsT, Console], int]  # does the work, reports, and returns the exit code; raises `RecipeError`
@@ -62,15 +64,36 @@ class Command(Generic[OptionsT]):
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that accepts overrides anywhere on the command line; argparse itself accepts them in one place only."""
+    """A parser that accepts overrides anywhere on the command line and suggests the nearest word that it knows.
+
+    argparse itself accepts overrides in one place only.
+    """
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, rest = self.parse_known_args(args, namespace)
-        if rest and (not hasattr(parsed, "overrides") or any(word.startswith("-") for word in rest)):
+        if rest and not hasattr(parsed, "overrides"):
             self.error(f"unrecognized arguments: {' '.join(rest)}")
         if rest:
             parsed.overrides = [*parsed.overrides, *rest]
         return parsed
+
+    def parse_known_args(self, *given: Any, **named: Any) -> tuple[Any, list[str]]:
+        """Refuse unknown options here, not in the parser above, which cannot suggest this command's options."""
+        parsed, rest = super().parse_known_args(*given, **named)
+        unknown = [word for word in rest if word.startswith("-")]
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, rest
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage, the nearest known word and what is wrong; exit with 2."""
+        wrong, known = "", list(self._option_string_actions)
+        if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            wrong, known = choice[1], choice[2].replace("'", "").split(", ")
+        elif unknown := re.search(r"unrecognized arguments: (\S+)", message):
+            wrong = unknown[1]
+        nearest = get_close_matches(wrong, known, n=1)
+        super().error(f"did you mean {nearest[0]}? {message}" if nearest else message)
 
 
 def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -14,25 +14,35 @@ from npu_recipes.launch.overrides import value_text
 from npu_recipes.launch.plan import chosen_pin, installed_verl, trainer_for
 
 _LIST = """\
-List the recipes: settings with which verl trains, on what they run, and the
-pins of verl whose options they name.
+List the recipes: what each trains, on which devices, and for which pins of
+verl.
+
+examples:
+  npu-recipes list
+  npu-recipes list --json
 """
 _SHOW = """\
-Show a recipe: what it runs on, what fills the memory, its settings for one pin
-of verl, and where they come from.
+Show a recipe: the devices it runs on, what fills their memory, its settings for
+one pin of verl, and where they come from.
+
+examples:
+  npu-recipes show smoke-grpo
+  npu-recipes show grpo-qwen3-8b --pin 0.7.1
 """
+# Columns of a terminal.
+_WIDTH = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListOptions:
-    """What `list` was asked for: whether the list is JSON."""
+    """The options of `list`: whether the list is JSON."""
 
     json: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowOptions:
-    """What `show` was asked for: the recipe, for which pin (empty for the installed one), and whether as JSON."""
+    """The options of `show`: the recipe, its pin (empty for the installed one), and whether to print JSON."""
 
     name: str
     pin: str
@@ -46,7 +56,7 @@ def add_pin(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="of the recipe; `npu-recipes list` prints all")
+    parser.add_argument("name", metavar="NAME", help="a recipe; `npu-recipes list` prints all")
     add_pin(parser)
     add_json(parser)
 
@@ -56,11 +66,12 @@ def _list(options: ListOptions, console: Console) -> int:
     if options.json:
         console.json({"recipes": list(map(_summary, recipes))})
         return 0
-    rows = []
     for one in recipes:
-        size = f"{one.layout.nodes} x {one.layout.devices}"
-        rows.append((one.name, one.layout.hardware, size, ", ".join(one.pins), one.title.en))
-    console.table(("recipe", "on", "devices", "for", "what"), rows)
+        layout = one.layout
+        console.line(one.name, style="bold")
+        console.paragraph(one.title.en, indent=2, width=_WIDTH)
+        console.line(f"  {layout.nodes} x {layout.devices} devices: {layout.hardware}")
+        console.line(f"  {', '.join(one.pins)}")
     return 0
 
 
@@ -84,14 +95,12 @@ def _show(options: ShowOptions, console: Console) -> int:
 def _print_recipe(recipe: Recipe, settings: dict[str, Any], console: Console) -> None:
     layout = recipe.layout
     console.line(recipe.name, style="bold")
-    console.line(f"  {recipe.title.en}")
-    console.line(f"  {recipe.title.zh}")
+    console.paragraph(recipe.title.en, indent=2, width=_WIDTH)
     console.line(f"  on        {layout.hardware}, {layout.nodes} x {layout.devices} devices")
     console.line(f"  engines   {layout.engine}, {layout.rollout or 'nothing is generated'}")
     console.line(f"  data      {recipe.data}")
     console.line(f"  for       {', '.join(recipe.pins)}")
     console.line(f"  memory    {recipe.memory.en}")
-    console.line(f"            {recipe.memory.zh}")
     for share in estimate(recipe, settings):
         console.line(f"            {share.gigabytes:6.1f} GB of each device: {share.what}")
     for source in recipe.sources:
@@ -102,7 +111,7 @@ def _print_recipe(recipe: Recipe, settings: dict[str, Any], console: Console) ->
 
 
 def _pin(recipe: Recipe, name: str, console: Console) -> str:
-    """Return the pin to show a recipe for: the named one, else the installed one, else the recipe's first."""
+    """Return the pin whose settings are shown: the named one, else the installed one, else the recipe's first."""
     chosen = chosen_pin(name)
     if name:
         trainer_for(recipe, chosen)

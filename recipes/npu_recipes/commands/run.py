@@ -19,20 +19,21 @@ from npu_recipes.launch.run_folder import RunFolder, begin
 from npu_recipes.preparation.data_sets import prepare
 
 _DESCRIPTION = """\
-Run a recipe with the installed verl. What follows its name are overrides of
-Hydra, which win: key=value, +key=value, ~key.
+Run a recipe with the installed verl. Overrides of Hydra may follow its name and
+win over its settings: key=value, +key=value, ~key.
 
+A run writes metrics.jsonl, log.txt, curve.svg and checkpoints into one folder.
+Run it again with that folder to continue from the last checkpoint.
+
+Write --jemalloc=FILE and --deterministic=SEED with the sign. Without a value,
+write them at the end.
+
+examples:
+  npu-recipes run grpo-qwen3-8b --dry-run             prints the command and runs nothing
   npu-recipes run smoke-grpo                          any CPU, four minutes
-  npu-recipes run smoke-grpo trainer.total_training_steps=60   goes on from 40
+  npu-recipes run smoke-grpo trainer.total_training_steps=60   continues from step 40
   npu-recipes run grpo-qwen3-8b --model /models/Qwen3-8B --data ~/data/gsm8k
-  npu-recipes run grpo-qwen3-8b --dry-run             only shows what it would do
-  npu-recipes run dapo-qwen2.5-32b --jemalloc --deterministic=7
-
-The values of --jemalloc and --deterministic may be left out; then nothing may
-follow these that could be taken for one.
-
-A run writes all it makes into one folder: metrics.jsonl, log.txt, curve.svg,
-checkpoints. Run again with the same folder it goes on from the last checkpoint.
+  npu-recipes run dapo-qwen2.5-32b --deterministic=7 --jemalloc
 """
 # argparse takes the word after an option whose value may be left out as that value, even the name of a recipe.
 _BEHIND = "write --{0}={1}, or --{0} behind all else"
@@ -40,11 +41,11 @@ _BEHIND = "write --{0}={1}, or --{0} behind all else"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for."""
+    """The options of `run`."""
 
-    name: str  # of the recipe
-    overrides: list[str]  # of Hydra
-    pin: str  # for which verl; empty for the installed one
+    name: str  # a recipe's
+    overrides: list[str]  # Hydra's
+    pin: str  # the verl whose settings are used; empty for the installed one
     model: str  # folder or name of the model; empty for the recipe's own
     data: Path | None  # folder with the data; None for the recipe's own below the output
     output: Path | None  # folder of the run; None for one below `runs`
@@ -56,18 +57,18 @@ class Options:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="of the recipe; `npu-recipes list` prints all")
+    parser.add_argument("name", metavar="NAME", help="a recipe; `npu-recipes list` prints all")
     parser.add_argument("overrides", metavar="OVERRIDE", nargs="*", help="of Hydra, such as trainer.total_epochs=1")
-    parser.add_argument("--dry-run", action="store_true", help="show command, environment and machine; run nothing")
+    parser.add_argument("--dry-run", action="store_true", help="print command, environment and machine; run nothing")
     parser.add_argument("--model", default="", help="folder of the model, or its name on the hub")
     parser.add_argument("--data", type=at_home, help="folder with train.parquet and test.parquet: `npu-recipes data`")
     parser.add_argument("--output", type=at_home, help="folder of the run (default: runs/NAME)")
     group = parser.add_argument_group("environment")
-    text = "virtual memory while training, none while an engine generates (EXPANDABLE_SEGMENTS)"
+    text = "use expandable segments for training, not for an engine that generates (EXPANDABLE_SEGMENTS)"
     group.add_argument("--expandable-segments", action="store_true", help=text)
-    text = "preload jemalloc, found or named"
+    text = "preload jemalloc: FILE, or the one that is found"
     group.add_argument("--jemalloc", nargs="?", const=AUTO, type=_library, metavar="=FILE", help=text)
-    text = "compute the same each time (slower)"
+    text = "give the same result in every run (slower)"
     group.add_argument("--deterministic", nargs="?", const=0, type=_seed, metavar="=SEED", help=text)
     add_pin(parser)
     add_json(parser)

@@ -127,7 +127,7 @@ _LEAST = 3
 
 
 def _holes(metric: str, run: Run, others: Sequence[Run], bounds: Bounds) -> Iterator[str]:
-    """Yield the holes of a metric that a run has: where the run goes on without it.
+    """Yield the gaps of a metric: where the run continues without it.
 
     A table has an empty cell for a value that was not logged, and for NaN as pandas writes it: if a metric that came
     at every tenth record is missing for fifty and more, nobody can tell which it is. Nor can they if it is missing from
@@ -144,12 +144,12 @@ def _holes(metric: str, run: Run, others: Sequence[Run], bounds: Bounds) -> Iter
     usual = np.median(np.diff(enough))
     ends = np.concatenate([[-1], own, [len(records)]])
     missed = np.searchsorted(theirs, ends[1:]) > np.searchsorted(theirs, ends[:-1], side="right")
-    # Both may have begun late, or be validated seldom; a run that goes on without it is a hole by itself.
+    # Both may have begun late, or be validated seldom; a run that continues without it is a gap by itself.
     known = (ends[:-1] >= 0) & (len(own) >= _LEAST)
     without = np.diff(ends) - 1
     for index in np.flatnonzero((without >= _LONG * usual) & (known | missed)).tolist():
         where = f"after step {records[ends[index]]}" if index else "from the first on"
-        yield f"{run.name} goes on without it for {without[index]} steps {where}: NaN, or not logged?"
+        yield f"{run.name} continues without it for {without[index]} steps {where}: NaN, or not logged?"
 
 
 def _cancellation(

@@ -71,7 +71,7 @@ def read_limit(text: str) -> Limit:
 
 
 def read_limits(file: Path) -> list[Limit]:
-    """Read a YAML file that maps patterns to limits; raises `RecipeError` with all that is wrong in it."""
+    """Read a YAML file that maps patterns to limits; raises `RecipeError` with every mistake in it."""
     try:
         text = file.read_text("utf-8")
         stated = yaml.safe_load(text)

@@ -48,7 +48,7 @@ class Answer:
 
 
 class _Drawn(LogitsProcessor):  # type: ignore[misc]  # transformers is not typed
-    """Makes of the likeliest token one that is drawn: noise of Gumbel's distribution is added, for each row its own."""
+    """Draws a token by taking the likeliest one after noise of Gumbel's distribution is added, for each row its own."""
 
     def __init__(self, seeds: Sequence[int]) -> None:
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -89,7 +89,7 @@ def _batch(model: Any, batch: list[Request], sampling: Sampling, end: Sequence[i
     made = model.generate(
         input_ids=torch.tensor(tokens),
         attention_mask=torch.tensor(mask),
-        # All of it is said here: what a model's own generation settings say is for chatting.
+        # Every setting is given here: a model's own generation settings are for chatting.
         generation_config=GenerationConfig(
             max_new_tokens=sampling.length,
             do_sample=False,

@@ -31,7 +31,7 @@ def wanted(environ: Mapping[str, str]) -> bool:
 
 
 def threads(environ: Mapping[str, str]) -> int:
-    """Return how many cores a server uses: one where nothing is said, since trainers use the others.
+    """Return how many cores a server uses: one by default, since trainers use the others.
 
     Raises:
         ValueError: the variable holds no such number.

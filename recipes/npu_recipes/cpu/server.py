@@ -90,7 +90,7 @@ class Server:
     def _next_seed(self, prompt: tuple[int, ...]) -> int:
         """Return a seed by what is drawn, and not by when it is asked for: equal runs draw equally.
 
-        The answers to one prompt in one step are told apart by their number; which comes first is all the same.
+        The answers to one prompt in one step differ in their number; their order does not matter.
         """
         self._drawn[prompt] += 1
         text = repr((self._seed, self._steps, prompt, self._drawn[prompt]))
@@ -102,7 +102,7 @@ class Server:
             batch, self._waiting = self._waiting, []
             try:
                 answers = await asyncio.to_thread(self._answers, [request for request, _ in batch])
-            except Exception as error:  # whoever asked gets to know
+            except Exception as error:  # the caller gets it
                 for _, answered in batch:
                     answered.set_exception(error)
                 continue
@@ -118,7 +118,7 @@ class Server:
         return found
 
     async def _nothing(self, *_: Any, **__: Any) -> None:
-        """Do nothing: there is no memory of a device to be given back, and nothing goes on by itself."""
+        """Do nothing: there is no device memory to free, and nothing runs in the background."""
 
     wake_up = sleep = clear_kv_cache = release_kv_cache = resume_kv_cache = _nothing
     abort_all_requests = resume_generation = start_profile = stop_profile = _nothing

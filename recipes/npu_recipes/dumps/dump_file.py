@@ -54,7 +54,7 @@ class Passage:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """All that a dump says."""
+    """The description of a dump."""
 
     passages: tuple[Passage, ...]  # in the order in which they were through
     begun: int  # how many forwards of the whole model were begun
@@ -148,7 +148,7 @@ class Dump:
 
     Attributes:
         name: as it was named.
-        manifest: what it says of itself.
+        manifest: its description.
     """
 
     def __init__(self, name: str, archive: zipfile.ZipFile) -> None:

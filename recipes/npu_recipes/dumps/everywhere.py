@@ -49,7 +49,7 @@ def start() -> Watch | None:
 
 
 def _wanted(name: str, environ: Mapping[str, str]) -> tuple[Wanted, Path]:
-    """Return what the variables ask for, and the file; raises `RecipeError` with all that cannot be."""
+    """Return what the variables ask for, and the file; raises `RecipeError` with every value that is impossible."""
     problems: list[Problem] = []
     defaults = Wanted()
     wanted = Wanted(

@@ -25,7 +25,7 @@ class Changed:
 
 
 class Summaries:
-    """What patched wheels say of themselves.
+    """The summaries of patched wheels.
 
     Args:
         wheels: wheels to ask; without any, what is installed beside this program.
@@ -106,7 +106,7 @@ class First:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """All that two dumps say together."""
+    """The result of comparing two dumps."""
 
     matching: Matching  # every module
     first: First | None  # the first that diverges; None where all agree
@@ -207,8 +207,8 @@ def _notes(matching: Matching, reference: Manifest, run: Manifest, summaries: Su
         yield f"{side}: {versions}, {len(manifest.passages)} passages of {len(manifest.classes)} modules"
     for name, version in run.made_by.items():
         if (asked := summaries.known.get(name)) and asked != version:
-            yield f"the run had {name} {version}, and what changed is told of {asked}: --wheel names another"
-    # Whatever reads an input that one side alone gave its model may diverge by that.
+            yield f"the run had {name} {version}, and the changes shown are those of {asked}: --wheel names another"
+    # A module that reads an input which only one side gave its model may diverge because of it.
     unpaired: dict[str, None] = {}
     for one in matching.matched:
         if not one.passage.module:

@@ -68,7 +68,7 @@ class _Running:
 
 
 class Recorder:
-    """Hooks of one model; see `dump_forward`. It finishes by itself once it has recorded all that was asked for.
+    """Hooks of one model; see `dump_forward`. It finishes by itself once it has recorded everything that was wanted.
 
     Args:
         model: whose.

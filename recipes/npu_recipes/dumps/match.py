@@ -48,13 +48,13 @@ class Matched:
 
     @property
     def agrees(self) -> bool:
-        """Whether all that it gave on both sides is within its tolerance, and there is any of that."""
+        """Whether every output that both sides have is within its tolerance, and there is one."""
         both = [one for one in self.outputs if one.kind != "missing"]
         return all(one.kind == "within" for one in both) and bool(both or not self.outputs)
 
     @property
     def compared(self) -> bool:
-        """Whether it gave a tensor, on either side: of a module that gives none, its parts and its inputs tell."""
+        """Whether it gave a tensor on either side; a module without one is judged by its parts and inputs."""
         return bool(self.outputs)
 
     @property
@@ -69,7 +69,7 @@ class Matched:
 
     @property
     def fed_alike(self) -> bool | None:
-        """Whether all that it was given is within its tolerance; None where all is that both sides have."""
+        """Whether every input is within its tolerance; None if only those that both sides have are."""
         if any(one.kind not in {"within", "missing"} for one in self.inputs):
             return False
         return None if self.unpaired else True

@@ -33,7 +33,7 @@ class Watch:
         self._call = nn.Module.__call__
         watch, call = self, self._call
 
-        def called(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # in the place of torch's own
+        def called(module: nn.Module, *args: Any, **kwargs: Any) -> Any:  # instead of torch's own
             calls, depth = watch._calls, getattr(watch._calls, "depth", 0)
             if not depth:
                 watch.see(module)

@@ -121,7 +121,7 @@ def inherited(recipe: Iterable[str], stated: Iterable[Variable], environ: Mappin
 
 
 def _jemalloc(wish: str) -> str:
-    """Return the library's whole path: every process of a run loads it, from whatever folder."""
+    """Return the library's whole path: every process of a run loads it, in any folder."""
     candidates = JEMALLOC if wish == AUTO else (str(at_home(wish).absolute()),)
     found = next((one for one in candidates if Path(one).is_file()), "")
     if not found:

@@ -89,7 +89,7 @@ def _replaced(option: str, users: Sequence[tuple[str, str, str]]) -> bool:
 
 
 def _parsed(given: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return the mark, the key and the rest of each override; raises `RecipeError` with all that are none."""
+    """Return the mark, the key and the rest of each override; raises `RecipeError` with every text that is not one."""
     parsed, problems = [], []
     for text in given:
         match = _OVERRIDE.fullmatch(text)

@@ -28,7 +28,7 @@ _NO_WISHES = Wishes()
 
 
 def model_of(text: str) -> str:
-    """Return a model as every process finds it, from whatever folder: its whole path, or its name on the hub."""
+    """Return a model as every process finds it, in any folder: its whole path, or its name on the hub."""
     place = at_home(text)
     return text if _ELSEWHERE.fullmatch(text) and not place.is_dir() else str(place.absolute())
 

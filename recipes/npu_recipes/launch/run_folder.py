@@ -1,4 +1,4 @@
-"""The folder of a run: it holds all that the run makes, and a later start goes on from its last checkpoint.
+"""The folder of a run: it holds the run's output, and a later start continues from its last checkpoint.
 
 A plan is run in a process whose output goes into a file, and whose metrics are watched as they are written.
 """
@@ -46,7 +46,7 @@ class RunFolder:
 
     @property
     def idle(self) -> bool:
-        """Whether a start that was to go on has logged no step."""
+        """Whether a start that was to continue a run has logged no step."""
         return bool(self.earlier) and not (self.metrics.exists() and self.metrics.stat().st_size)
 
     def train(self, plan: Plan, *, tell: Callable[[Curve], None]) -> Curve:
@@ -109,7 +109,7 @@ def run_plan(plan: Plan, log: Path, *, tell: Callable[[Curve], None], earlier: S
         plan: what to run.
         log: the file that its output is added to.
         tell: called with the curve so far, whenever there is a new step.
-        earlier: metrics of the runs that this one goes on with.
+        earlier: metrics of the runs that this one continues.
 
     Raises:
         KeyboardInterrupt: the user ended it, and the process has ended.
@@ -135,7 +135,7 @@ def run_plan(plan: Plan, log: Path, *, tell: Callable[[Curve], None], earlier: S
 
 def _start(plan: Plan, stream: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start a plan's training, so that it receives the interrupt of `_end`."""
-    # A script's background jobs ignore interrupts, and so would all that they start.
+    # A script's background jobs ignore interrupts, and so would the processes that they start.
     ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     if ignored:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

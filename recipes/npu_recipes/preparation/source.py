@@ -27,7 +27,7 @@ def read_rows(source: str, *, hub: str, config: str, split: str) -> Iterator[Row
         split: which of its splits.
 
     Raises:
-        RecipeError: they cannot be had.
+        RecipeError: they cannot be read or fetched.
     """
     yield from _of_file(_file(at_home(source), split)) if source else _of_hub(hub, config, split)
 
@@ -103,7 +103,7 @@ def _of_hub(hub: str, config: str, split: str) -> Iterator[Row]:
 
 
 def _why_not(error: Exception) -> str:
-    """Return why a data set cannot be had: the library raises the same error for different causes."""
+    """Return why a data set cannot be fetched: the library raises the same error for different causes."""
     from datasets.exceptions import DatasetNotFoundError  # noqa: PLC0415  # verl brings it
     from huggingface_hub import constants  # noqa: PLC0415  # likewise
 
@@ -114,4 +114,4 @@ def _why_not(error: Exception) -> str:
         return f"is not on {constants.ENDPOINT}, or not for everybody"
     if isinstance(error, ConnectionError) or "LocalEntryNotFoundError" in said:
         return f"{constants.ENDPOINT} cannot be reached: {said}"
-    return f"cannot be had from {constants.ENDPOINT}: {said}"
+    return f"cannot be fetched from {constants.ENDPOINT}: {said}"

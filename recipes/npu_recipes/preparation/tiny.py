@@ -33,7 +33,7 @@ def write_model(folder: Path, *, seed: int = 0) -> None:
     # There is one file to write.
     logging.disable_progress_bar()
     vocabulary = {text: number for number, text in enumerate((*SPECIAL, *CHARACTERS))}
-    # transformers reads what is beside a Qwen2 as byte pairs, whatever class wrote it: any other would lose every text.
+    # transformers reads the tokenizer beside a Qwen2 as byte pairs: one of another class would lose every text.
     tokenizer = Qwen2Tokenizer(
         vocab=vocabulary,
         merges=[],

@@ -96,7 +96,7 @@ def _errors(axes: Axes, one: Judged) -> None:
 
 
 def _drawable(values: Values) -> Values:
-    """Return values with gaps for what is no number, and the largest that can be drawn for what is larger."""
+    """Return values with gaps for those that are not finite, and with larger ones cut to the largest drawable."""
     return np.clip(np.where(np.isfinite(values), values, np.nan), -_LARGEST, _LARGEST)
 
 

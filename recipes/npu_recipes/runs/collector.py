@@ -104,7 +104,7 @@ class Returns:
 
 
 _WIDTH = 40
-# Where records go back so often, and never on, the file is sorted the other way round; a run that was resumed goes on.
+# If records go back so often and never forward, the file is sorted the other way round; a resumed run goes forward.
 _FALLING = 2
 # A run that goes back more often than that, and with every fourth record, was not resumed: its records are in no order.
 _RETURNS, _OFTEN = 5, 4

@@ -1,7 +1,7 @@
 """Console logs: lines with metrics, in the form of one trainer or another, among anything else.
 
-What stands around them is passed over: Ray's ``(TaskRunner pid=1)`` and what it says of repeated lines, colours,
-progress bars. Where a log has records of several forms, those of the first form count.
+The rest is skipped: Ray's ``(TaskRunner pid=1)`` and its remarks on repeated lines, colours, progress bars. Where a log
+has records of several forms, those of the first form count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REPEATED = re.compile(r" +\[repeated \d+x across .*")
 
 @dataclass(frozen=True, kw_only=True)
 class _Record:
-    """A line in which records of a form begin, with those that go on with it."""
+    """A line in which records of a form begin, with the lines that continue it."""
 
     form: Lines  # theirs
     text: str  # the lines as one

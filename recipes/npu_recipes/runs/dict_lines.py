@@ -1,7 +1,7 @@
 """Dictionaries: ``{'loss': '1.2', 'epoch': '0.5'}``, as Hugging Face's Trainer prints them → a collector.
 
 So do trl, LLaMA-Factory and ms-swift, which are made of it; the last of them states the step, too. If none is stated,
-records are counted, those of each process by itself; their epochs say where a run that was resumed goes on.
+records are counted, those of each process by itself; their epochs show where a resumed run continues.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class _Counted:
 
 
 _TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-# A number or a word, a text, what numpy or torch makes of one, or what holds others and is none.
+# A number, a word or a text, the form in which numpy or torch prints one, or a container, which is none.
 _VALUE = rf"{_TEXT}|[\w.]+\([^()]*\)|\[[^\[\]]*\]|\{{[^{{}}]*\}}|[^,'\"{{}}\[\]]+"
 _QUOTES = "'\""
 _PAIR = re.compile(rf"\s*({_TEXT})\s*:\s*({_VALUE})\s*([,}}])")
@@ -157,7 +157,7 @@ class DictLines:
         return bool(_BEGINS.search(line))
 
     def joined(self, record: str, line: str) -> str | None:
-        """Return a record with the line behind it that goes on with it; None where that is a line of its own."""
+        """Return a record joined with the next line if that continues it; None if it is a line of its own."""
         *_, begun = _BEGINS.finditer(record)
         _, position, ends = _pairs(record, begun.end())
         if ends or len(record) > _LONG:

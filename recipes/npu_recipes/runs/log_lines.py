@@ -31,7 +31,7 @@ class Lines(Protocol):
         """Return whether a record begins in a line."""
 
     def joined(self, record: str, line: str) -> str | None:
-        """Return a record with the line behind it that goes on with it; None where that is a line of its own."""
+        """Return a record joined with the next line if that continues it; None if it is a line of its own."""
 
     def take(self, record: str, where: str, *, whole: bool) -> int:
         """Take a record's values.

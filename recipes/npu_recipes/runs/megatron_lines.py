@@ -38,7 +38,7 @@ class MegatronLines:
         return bool(_BEGINS.search(line))
 
     def joined(self, record: str, line: str) -> str | None:
-        """Return a record with the line behind it that goes on with it; None where that is a line of its own.
+        """Return a record joined with the next line if that continues it; None if it is a line of its own.
 
         Where a number alone may belong to the record's last value, or not, a space between them spoils that value.
         """

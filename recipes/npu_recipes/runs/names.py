@@ -21,7 +21,7 @@ def members(group: str) -> list[str]:
 
 
 def _apart(group: str) -> list[str]:
-    """Return what stands between commas; one that names nothing goes on with the name of a run, `FILE#a,b`."""
+    """Return the parts between commas; one that names no file continues the name of a run, `FILE#a,b`."""
     parts: list[str] = []
     for part in filter(None, group.split(",")):
         if parts and "#" in parts[-1] and not (glob(_at_home(part)) or all(map(_names_file, part.split("+")))):  # noqa: PTH207  # of any path

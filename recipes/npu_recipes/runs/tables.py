@@ -22,7 +22,7 @@ from npu_recipes.runs.records import Owners, number, owner_name, refuse_others, 
 # Some spreadsheets write numbers so. Skipping 0,5 would lose a value, and 1,234 may be one number or another.
 _COMMA = re.compile(r"[-+]?\d+(?:\.\d+)*,\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
 _PLAIN = "export it with points for decimals, and nothing between thousands"
-# What pandas, R, spreadsheets and Microsoft's C library write for what is no number; `float` knows the others.
+# How pandas, R, spreadsheets and Microsoft's C library write NaN; `float` knows the other spellings.
 _NAN = re.compile(r"#?n/a|#?na|<na>|null|none|[-+]?1\.#(?:qnan|snan|ind)0*", re.IGNORECASE)
 _INFINITE = re.compile(r"[-+]?1\.#inf0*", re.IGNORECASE)
 

@@ -28,7 +28,7 @@ _TAIL = re.compile(r"[-+.eE\d]*\d[-+.eE\d]*\)?")
 def pair_of(piece: str) -> tuple[str, str, float | None] | None:
     """Return a metric, what is written for it, and its value; None for a part of a name.
 
-    There is no value where something else goes on behind the number, as where two processes write into one line.
+    There is no value if other text follows the number directly, as when two processes write into one line.
     """
     metric, colon, written = piece.rpartition(":")
     value = number(written) if colon else None
@@ -73,7 +73,7 @@ class VerlLines:
         return bool(_STEP.search(line))
 
     def joined(self, record: str, line: str) -> str | None:
-        """Return a record with the line behind it that goes on with it; None where that is a line of its own.
+        """Return a record joined with the next line if that continues it; None if it is a line of its own.
 
         Where a number alone may belong to the record's last value, or not, a space between them spoils that value.
         """

@@ -108,7 +108,7 @@ def test_what_ends_by_its_bounds_is_told_of(alone: Moving) -> None:
     say(alone, {}, config=ends)
     metadata = LIB_FILES[METADATA].replace(b"1.2.3", b"2.0")
     found = alone.ported("--to", alone.commit("two", {METADATA: metadata}))
-    said = f"not for 2.0 any more by what is said in {alone.name}, and left out: src/lib/npu.sh (until 2)"
+    said = f"not for 2.0 any more by `until` in {alone.name}, and left out: src/lib/npu.sh (until 2)"
     assert [note for note in found["notes"] if "left out" in note] == [f"{Path(found['folder']).name}: {said}"]
 
 

@@ -88,6 +88,23 @@ def test_what_changed_is_shown_side_by_side_also_where_nothing_is_left_to_decide
     assert (first.code, "beside it lies no older pin of demo" in first.err) == (3, True)
 
 
+def test_the_page_has_each_cause_and_both_definitions_as_text(released: Released) -> None:
+    hostile = b'"</table><script>alert(1)</script>" + str(name)'
+    released.release("1.1", CORE.replace(b"return name", b"return " + hostile))
+    page = released.environment.folder / "port.html"
+    done = released.port("demo@1.0", "--to", "1.1", "--html", str(page))
+    assert done.code == 0, done.err
+    text = page.read_text()
+    assert "<title>Port of demo@1.0 to demo@1.1</title>" in text
+    assert "It is finished, and locked." in text
+    assert "<code>demo/core.py:describe</code>" in text
+    assert "<script" not in text
+    assert "&lt;script&gt;alert(1)" in text.replace("&nbsp;", " ")
+    assert text.count("<table") == text.count("</table>") == 1
+    refused = released.port("demo@1.1", "--show", "describe", "--html", str(page))
+    assert (refused.code, "there is none with --abort or --show" in refused.err) == (2, True)
+
+
 def test_what_is_left_says_where_it_stands_and_showing_it_writes_nothing(released: Released) -> None:
     released.release("1.1", CORE.replace(b"value * 2", b"value + value"))
     done = released.port("demo@1.0", "--to", "1.1")

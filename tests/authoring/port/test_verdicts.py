@@ -21,7 +21,9 @@ from npu_overlays.contracts.contracts import contracts
 from npu_overlays.model import model_of
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.selectors import leaf_of
+from npu_overlays.overlay.content import load_content, models_of
 from npu_overlays.overlay.merge_modules import read_operations
+from npu_overlays.overlay.overlay_folders import find_overlay
 from support.environment import Environment
 
 ENGINE = """
@@ -347,6 +349,41 @@ def test_a_member_of_another_class_is_not_it(tmp_path: Path) -> None:
     moved = ENGINE.replace("class Engine", "class Motor")
     found = became(tmp_path, {"pkg/engine.py": twins}, WRAP, {"pkg/engine.py": "import os\n", "pkg/new.py": moved})
     assert (found.kind, found.proposal) == ("retired", "")
+
+
+FORM = """
+    from npu_overlays.markers import like
+
+    @wrapped(targets=like("pkg/a.py:rotate", within="pkg/*.py"), why="x")
+    def rotate(q):
+        return q if q.fused else upstream(q)
+"""
+ROTATE = "def rotate(q):\n    return -q\n"
+
+
+@pytest.mark.parametrize(
+    ("model", "member", "proposals"),
+    [
+        ('@forward("x")', '@forward("x")', ["keep", "keep"]),
+        ('@forward("x")', '@forward("y")', ["keep", ""]),
+        # The model is a person's to decide about, and so is what is decorated as it is.
+        ('@forward("y")', '@forward("y")', ["", ""]),
+    ],
+)
+def test_a_member_of_a_form_stays_where_its_model_does_and_is_decorated_as_that(
+    tmp_path: Path, model: str, member: str, proposals: list[str]
+) -> None:
+    overlay = find_overlay(tmp_path, write(tmp_path, {"shared/a.py": FORM}))
+    (operation,) = models_of(overlay, "1.0")
+    assert operation.like
+    content = load_content(overlay, "1.0", {operation.like: ("pkg/a.py:rotate", "pkg/b.py:rotate")})
+    before = {"pkg/a.py": f'@func("x")\n{ROTATE}', "pkg/b.py": ROTATE}
+    after = {"pkg/a.py": f"{model}\n{ROTATE}", "pkg/b.py": f"{member}\n{ROTATE}"}
+    trees = [source_tree({path: one.encode() for path, one in files.items()}) for files in (before, after)]
+    first, now = (snapshot_of(tree, DefinedNames(frozenset({"rotate"}))) for tree in trees)
+    locked = contracts(content, trees[0], model_of(content.overlay.pin, trees[0]).classes)
+    classifier = Classifier(content, locked, first)
+    assert [classifier.verdict(one, now, LandedCommits()).proposal for one in classifier.operations] == proposals
 
 
 ELSEWHERE = "\n    def helper(engine, number):\n        engine.run(number, os.sep)\n"

@@ -21,7 +21,7 @@ from npu_overlays.authoring.refresh.placement import (
     undone_on_failure,
 )
 from npu_overlays.authoring.refresh.planner import Planner
-from npu_overlays.authoring.writer.settings_text import with_change, with_new
+from npu_overlays.authoring.writer.settings_text import with_changes, with_new
 from npu_overlays.commands.refresh import others_made_of
 from npu_overlays.errors import OverlayError, UsageError
 from npu_overlays.interrupts import Interrupted
@@ -52,7 +52,7 @@ def test_a_substitution_goes_behind_the_others_however_these_are_written(listed:
 
 def test_with_the_last_substitution_goes_the_list() -> None:
     text = with_new("layer.toml", LAYER, EDIT)
-    text = with_change("layer.toml", text, EDIT, ("a.yaml",), None)
+    text = with_changes("layer.toml", text, [(EDIT, "a.yaml", EDIT.find, None)])
     assert tomllib.loads(text) == tomllib.loads(LAYER)
 
 
@@ -66,7 +66,7 @@ def test_a_path_that_leaves_a_substitution_keeps_its_versions_and_what_it_accept
         bounds=Bounds(since="1.0", until="2.0"),
         accept=(Acceptance(kind="loss", reason="tried"),),
     )
-    text = with_change("layer.toml", layer, both, ("a.yaml",), "a: 3")
+    text = with_changes("layer.toml", layer, [(both, "a.yaml", both.find, "a: 3")])
     first, second = tomllib.loads(text)["edit"]
     assert first == {"paths": ["b.yaml"], "find": "a: 1", "replace": "a: 2", **said}
     assert second == {"paths": ["a.yaml"], "find": "a: 1", "replace": "a: 3", **said}

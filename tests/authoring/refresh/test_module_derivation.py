@@ -9,7 +9,7 @@ import pytest
 from npu_overlays.authoring.refresh.attempt import DerivedModule, EditedModule
 from npu_overlays.authoring.refresh.equivalence import same_program
 from npu_overlays.authoring.refresh.module_derivation import derive
-from npu_overlays.authoring.writer.merge_module_text import Written, rewritten
+from npu_overlays.authoring.writer.merge_module_text import OperationChange, rewritten
 from npu_overlays.merge.module_merge import merge
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.merge_modules import read_operations
@@ -434,7 +434,10 @@ def test_what_changes_in_one_of_several_definitions_is_an_operation_on_that(old:
     assert found.before is None
     (operation,) = (one.wanted for one in found.changes if one.wanted)
     content = b"from npu_overlays.markers import deleted, edited, replaced, upstream, wrapped\n"
-    content = rewritten("o", content, [], [replace(operation, reason=Reason(why="w"))], []) or b""
+    content = (
+        rewritten("o", content, [OperationChange(known=None, wanted=replace(operation, reason=Reason(why="w")))], [])
+        or b""
+    )
     assert said.replace('why=""', 'why="w"') in content.decode()
     compile(content, "o", "exec")
     operations = read_operations("o", content, layer="o", target=PATH)
@@ -461,10 +464,10 @@ def f(x): ...
     now = merge(PATH, SEVERAL.encode(), operations, distribution="")[0]
     wanted = now.replace(b"new / 2", b"new / 3").replace(b"x + 5", b"x + 6")
     found = derive(EditedModule(path=PATH, upstream=SEVERAL.encode(), operations=operations, now=now, wanted=wanted))
-    changes = [Written(known=one.known, wanted=one.wanted) for one in found.changes if one.known]
-    assert [one.known.symbol for one in changes] == ["A.size[@size.setter]", "f[#1]"]
+    changes = [one for one in found.changes if one.known]
+    assert [one.symbol for one in changes] == ["A.size[@size.setter]", "f[#1]"]
     expected = content.replace(b"new / 2", b"new / 3").replace(b'"+ 1", "+ 5"', b'"x + 1", "x + 6"')
-    assert rewritten("o/tree/m.py", content, changes, [], []) == expected
+    assert rewritten("o/tree/m.py", content, changes, []) == expected
 
 
 def _of_upstream(upstream: str, wanted: str) -> DerivedModule:

@@ -33,9 +33,10 @@ def test_each_document_is_in_both_languages_and_a_missing_translation_is_named(e
         {
             "index.md": "# It\n\nEnglish | [简体中文](index.zh-CN.md)\n\n[one](one.md#a-b)\n",
             "index.zh-CN.md": "# 它\n\n[English](index.md) | 简体中文\n\n[一](one.md#a-b)、[二](two.zh-CN.md)\n",
-            "one.md": "# One\n\n[it](index.md), [readme](../README.md), [file](../data/x.json)\n\n## A b\n\nText.\n",
-            "two.md": "# Two\n\nEnglish | [简体中文](two.zh-CN.md)\n\nText.\n",
-            "two.zh-CN.md": "# 二\n\n[English](two.md) | 简体中文\n\n正文。\n",
+            "one.md": "# One\n\n[it](index.md), [readme](../README.md), [file](../data/x.json), [two](two.md#more)\n\n"
+            "## A b\n\nText.\n",
+            "two.md": "# Two\n\nEnglish | [简体中文](two.zh-CN.md)\n\n## More\n",
+            "two.zh-CN.md": "# 二\n\n[English](two.md) | 简体中文\n\n## 更多\n",
             "overview.md": "```{include} ../README.md\n:relative-docs: docs/\n```\n",
             "../README.md": "# Read me\n\n[one](docs/one.md)\n",
             "../data/x.json": "{}",
@@ -52,6 +53,8 @@ def test_each_document_is_in_both_languages_and_a_missing_translation_is_named(e
     links = [str(link["href"]) for link in page(out / "one.html").select("article p a")]
     assert links[:2] == ["index.html", "overview.html"]
     assert (out / links[2]).read_text() == "{}"
+    assert links[3] == "two.html#more"
+    assert page(out / "zh-CN" / "one.html").select("article p a[href='two.html']")  # its headings have other anchors
     assert page(out / "overview.html").select("article p a[href='one.html']")
 
 

@@ -175,7 +175,7 @@ def test_a_run_whose_cells_are_empty_from_its_middle_on_is_not_within(
         lines = [row.format(step, 2.5 if step <= last else "") for step in range(1, 101)]
         file.write_text("\n".join([head, *lines]) + "\n", "utf-8")
     assert compare(*files) == 2
-    assert "goes on without it for 51 steps after step 49" in " ".join(capsys.readouterr().err.split())
+    assert "continues without it for 51 steps after step 49" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_run_that_ended_early_can_be_refused(gpu: Path, tmp_path: Path) -> None:

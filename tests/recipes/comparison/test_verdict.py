@@ -206,7 +206,7 @@ def test_a_hole_is_named_and_steps_that_do_not_count_have_none() -> None:
     found = judged([both], [hole])
     (problem,) = found.problems
     assert (problem.where, found.verdict) == (REWARD, "unusable")
-    assert "run goes on without it for 51 steps after step 49: NaN, or not logged?" in problem.what
+    assert "run continues without it for 51 steps after step 49: NaN, or not logged?" in problem.what
     assert compare([both], [hole], list(DEFAULTS), steps=(None, 52)).verdict == "within"
     assert compare([both], [hole], list(DEFAULTS), steps=(None, 54)).verdict == "unusable"
 

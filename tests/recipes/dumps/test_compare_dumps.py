@@ -141,7 +141,9 @@ def test_a_wheel_of_another_version_than_ran_is_told_of(
 ) -> None:
     npu = write(tmp_path / "npu.npz", Forward(made_by={"transformers-npu": "5.10.4+npu.1.a0000000"}))
     notes = found(capsys, gpu, npu, "--wheel", wheel(tmp_path))["notes"]
-    assert notes[-1].startswith("the run had transformers-npu 5.10.4+npu.1.a0000000, and what changed is told of")
+    assert notes[-1].startswith(
+        "the run had transformers-npu 5.10.4+npu.1.a0000000, and the changes shown are those of"
+    )
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)

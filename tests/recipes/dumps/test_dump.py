@@ -13,7 +13,9 @@ import pytest
 
 from environments import Torch, Unavailable, torch_environment
 from npu_recipes.cli import main
+from npu_recipes.commands.parser import parser
 from npu_recipes.dumps.dump_file import Manifest, opened
+from support.examples import arguments, commands_of, examples
 
 pytestmark = pytest.mark.thorough
 
@@ -68,11 +70,19 @@ def test_every_module_is_recorded_with_what_it_was_given_and_gave(run: Run, tmp_
     assert said.classes["layers.0.attn"] == ("__main__:Attention",)
 
 
+def test_the_first_example_in_the_help_runs(run: Run, tmp_path: Path) -> None:
+    shutil.copy(FORWARD, tmp_path)
+    words = arguments(examples(commands_of(parser(["dump"]))["dump"].format_help())[0], "npu-recipes")
+    done = run("-m", "npu_recipes", *words or ())
+    assert done.returncode == 0, done.stderr
+    assert manifest(tmp_path / "gpu.npz").passages
+
+
 def test_the_function_that_was_broken_is_found_between_two_modules(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, arguments in (("gpu", ()), ("npu", ("--broken",))):
-        done = run("-m", "npu_recipes", "dump", "--out", f"{name}.npz", "--", FORWARD, *arguments)
+    for name, more in (("gpu", ()), ("npu", ("--broken",))):
+        done = run("-m", "npu_recipes", "dump", "--out", f"{name}.npz", "--", FORWARD, *more)
         assert done.returncode == 0, done.stderr
     files = [str(tmp_path / f"{name}.npz") for name in ("gpu", "npu")]
     assert main(["compare-dumps", files[0], files[0]]) == 0

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_overlays.authoring.checkout.commit_series import CommitSeries, series
-from npu_overlays.authoring.checkout.repository import BRANCH, Repository, write
-from npu_overlays.authoring.new_folder import new_folder
+from npu_overlays.authoring.checkout.commit_series import OverlayCommit, series
+from npu_overlays.authoring.checkout.repository import BRANCH, Repository
+from npu_overlays.authoring.new_folder import another, new_folder, refuse_present
 from npu_overlays.errors import OutputError, Problem, UsageError
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.inputs import LICENCE_FILES, LOCK_FILE, inputs_digest
@@ -38,7 +37,7 @@ class Checkout:
     head: str
 
 
-def check_out(subject: AppliedInput, folder: Path) -> tuple[Checkout, CommitSeries]:
+def check_out(subject: AppliedInput, folder: Path) -> tuple[Checkout, tuple[OverlayCommit, ...]]:
     """Make a checkout of an overlay in a folder, which may be there and empty.
 
     Raises:
@@ -48,31 +47,16 @@ def check_out(subject: AppliedInput, folder: Path) -> tuple[Checkout, CommitSeri
     """
     refuse_present(folder)
     made = series(subject)
-    step(f"writing {plural(len(made.commits), 'commit')}")
+    step(f"writing {plural(len(made), 'commit')}")
     overlay, digest = subject.content.overlay.name, digest_of(subject.content)
     with new_folder(folder, option="DIR", fix="name another folder") as stage:
-        base, head = write(stage, subject, made)
+        repository = Repository(stage)
+        base = repository.start(subject)
+        head = repository.commit(subject, base, made)
+        repository.go_to(head)
         found = Checkout(folder=folder, overlay=overlay, digest=digest, base=base, head=head)
         note(stage, found)
     return found, made
-
-
-def refuse_present(folder: Path) -> None:
-    """Raise `UsageError` where a folder is there and not empty, or is something else."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        what = "is there, and is no folder"
-    elif folder.is_dir() and any(folder.iterdir()):
-        what = "is not empty"
-    else:
-        return
-    fix, options = "name a folder that is not there yet", ((str(folder), str(another(folder))),)
-    raise UsageError(Problem(where=str(folder), what=what, fix=fix, options=options))
-
-
-def another(folder: Path) -> Path:
-    """Return a folder beside one that is there, which is not there yet."""
-    names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-    return next(itertools.filterfalse(Path.exists, names))
 
 
 def digest_of(content: Content) -> str:

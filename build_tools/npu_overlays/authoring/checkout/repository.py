@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from npu_overlays import git
-from npu_overlays.authoring.checkout.commit_messages import Identity
-from npu_overlays.authoring.checkout.commit_series import CommitSeries, OverlayCommit
+from npu_overlays.authoring.checkout.commit_series import OverlayCommit
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.process import ProcessError
@@ -155,29 +154,19 @@ class Repository:
         return made
 
 
-def write(folder: Path, subject: AppliedInput, made: CommitSeries) -> tuple[str, str]:
-    """Make a repository in an empty folder, check out the last commit, and return upstream's commit and the last.
+def _identity(subject: AppliedInput, seconds: int) -> bytes:
+    """Return the author and date of commits, from the pin alone: equal overlays give equal commits.
 
-    Raises:
-        OutputError: git cannot do it.
+    `seconds` is the date, counted from 1970.
     """
-    repository = Repository(folder)
-    base = repository.start(subject)
-    head = repository.commit(subject, base, made.commits)
-    repository.git("update-ref", f"refs/heads/{BRANCH}", head)
-    repository.git("reset", "--quiet", "--hard", head)
-    return base, head
-
-
-def _identity(subject: AppliedInput, seconds: int) -> Identity:
     overlay = subject.content.overlay
-    return Identity(name=overlay.distribution, email=overlay.name, seconds=seconds)
+    return f"{overlay.distribution} <{overlay.name}> {seconds} +0000".encode()
 
 
-def _for_import(who: Identity, message: str, parent: str, changes: Iterable[tuple[str, bytes | None, bool]]) -> bytes:
+def _for_import(who: bytes, message: str, parent: str, changes: Iterable[tuple[str, bytes | None, bool]]) -> bytes:
     """Return a commit for git's fast-import; a change is a path, its content, and whether it is executable."""
     text = message.encode()
-    head = [f"commit {_IMPORTED}".encode(), b"author " + str(who).encode(), b"committer " + str(who).encode()]
+    head = [f"commit {_IMPORTED}".encode(), b"author " + who, b"committer " + who]
     parts = [b"\n".join(head), b"data %d\n%s" % (len(text), text)]
     parts += [b"from " + parent.encode()] if parent else []
     for path, content, executable in changes:

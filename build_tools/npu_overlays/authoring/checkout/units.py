@@ -12,7 +12,7 @@ from npu_overlays.errors import Problem, UsageError, listing
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, file_reason
-from npu_overlays.overlay.operations import Operation, Reason
+from npu_overlays.overlay.operations import ACTIONS, Operation, Reason
 from npu_overlays.overlay.patches import read_patch
 
 Item: TypeAlias = Operation | OverlayFile | SourcedEdit
@@ -23,9 +23,7 @@ class Unit:
     """One part of an overlay, as its author wrote it: a shared definition is one unit for all its targets."""
 
     action: str  # that of an operation, or ``patch``, ``edit``, ``file``
-    # What it changes, ``path:Symbol`` or ``path``, and in which files.
-    targets: tuple[str, ...]
-    paths: tuple[str, ...]
+    targets: tuple[str, ...]  # what it changes, ``path:Symbol`` or ``path``
     # The overlay's file that states it, as messages name it, and the layer of that.
     file: str
     layer: str
@@ -39,10 +37,25 @@ class Unit:
         return self.file.rpartition("/patches/")[2] if self.action == "patch" else self.targets[0]
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The files it changes; a name of a file may have a colon itself."""
+        if self.action not in ACTIONS:
+            return self.targets
+        return tuple(dict.fromkeys(target.partition(":")[0] for target in self.targets))
+
+    @property
     def names(self) -> frozenset[str]:
         """Everything it can be called: its targets, their symbols alone, the paths, the file of a patch."""
         symbols = (target.partition(":")[2] for target in self.targets)
         return frozenset([self.name, *self.targets, *symbols, *self.paths])
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Its reason and versions besides the why, each in one line, by the names of a patch's fields."""
+        reason, bounds = self.reason, self.bounds
+        stated = {"Forwarded": reason.forwarded, "Drop-when": reason.drop_when}
+        stated |= {"Since": bounds.since, "Until": bounds.until}
+        return {name: " ".join(text.split()) for name, text in stated.items() if text.strip()}
 
 
 def units_of(content: Content) -> tuple[Unit, ...]:
@@ -96,7 +109,6 @@ def _patch(file: OverlayFile) -> Unit:
     return Unit(
         action="patch",
         targets=patch.paths,
-        paths=patch.paths,
         file=file.file,
         layer=file.layer,
         reason=patch.reason,
@@ -106,11 +118,10 @@ def _patch(file: OverlayFile) -> Unit:
 
 
 def _edit(edits: Sequence[SourcedEdit]) -> Unit:
-    first, paths = edits[0], tuple(edit.path for edit in edits)
+    first = edits[0]
     return Unit(
         action="edit",
-        targets=paths,
-        paths=paths,
+        targets=tuple(edit.path for edit in edits),
         file=first.where.partition(": ")[0],
         layer=first.layer,
         reason=Reason(why=first.edit.why),
@@ -123,7 +134,6 @@ def _file(file: OverlayFile) -> Unit:
     return Unit(
         action="file",
         targets=(file.path,),
-        paths=(file.path,),
         file=file.file,
         layer=file.layer,
         reason=Reason(why=file_reason(file)),
@@ -134,12 +144,9 @@ def _file(file: OverlayFile) -> Unit:
 
 def _operation(operations: Sequence[Operation]) -> Unit:
     first = operations[0]
-    paths = tuple(dict.fromkeys(one.path for one in operations))
-    targets = list(map(target_of, operations))
     return Unit(
         action=first.action,
-        targets=(f"{first.path}:*",) if first.emptying else tuple(targets),
-        paths=paths,
+        targets=(f"{first.path}:*",) if first.emptying else tuple(map(target_of, operations)),
         file=first.file,
         layer=first.layer,
         reason=first.reason,

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from npu_overlays.authoring.import_patches.applied_patches import PatchStep, explained
-from npu_overlays.authoring.import_patches.stated_reasons import StatedReasons, grounds_of
 from npu_overlays.authoring.init.init import StagedOverlay
 from npu_overlays.authoring.refresh.edited_files import EditedFile
 from npu_overlays.authoring.refresh.equivalence import unlike
 from npu_overlays.authoring.refresh.layer_writer import LayerWriter, layer_named
 from npu_overlays.authoring.refresh.patch_text import patch_between
+from npu_overlays.authoring.refresh.placement import LayerFile, staged
 from npu_overlays.authoring.refresh.plan import RefreshPlan
 from npu_overlays.authoring.refresh.planner import Planner
-from npu_overlays.changes.patch_series import ineffective
+from npu_overlays.authoring.refresh.reasons import joined
+from npu_overlays.changes.patch_series import Remaining, ineffective, remaining
 from npu_overlays.changes.reconciliation import declarations, reconcile
 from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.checks.patched_tree import apply_overlay
@@ -29,10 +29,14 @@ from npu_overlays.errors import MergeError, OverlayError, Problem, listing
 from npu_overlays.files import write_file
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.merge.module_deletion import written_out
+from npu_overlays.merge.results import PatchedFile
+from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.content import Content, needs_version
 from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.operations import ACTIONS, Grounds
+from npu_overlays.overlay.patches import stated_reason
+from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.sections import letter
 from npu_overlays.pipeline.preparation import AppliedInput
 from npu_overlays.pipeline.upstream import upstream_metadata
@@ -43,15 +47,6 @@ KINDS: tuple[FormKind, ...] = ("patches", "operations")
 # Lines that other programs write between a letter and the names of a file.
 _NO_LETTER = re.compile(rb"^(?:Index: .*|=+|diff .*)\n", re.MULTILINE)
 Why = Callable[[str, str], str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FormFile:
-    """A file of an overlay."""
-
-    path: str
-    content: bytes
-    executable: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +68,9 @@ class FormBuilder:
         self._taken = taken
         self._upstream = PatchedTree(upstream=new.tree)
         self._wanted = taken[-1].after if taken else self._upstream
-        self._plan: RefreshPlan | None = None
         self._stated = StatedReasons(taken)
 
-    def files(self, kind: FormKind, why: Why) -> tuple[FormFile, ...]:
+    def files(self, kind: FormKind, why: Why) -> tuple[LayerFile, ...]:
         """Return the files of one form; raises `MergeError` if it cannot give the tree.
 
         `why` returns the reason of a change that has none, by action and target.
@@ -102,12 +96,10 @@ class FormBuilder:
         counted |= {"files": len(plan.files), "edits": len(plan.edits), "patches": len(plan.patches)}
         return {name: number for name, number in counted.items() if number}
 
-    def prove(self, files: Iterable[FormFile]) -> ProvenForm:
+    def prove(self, files: Sequence[LayerFile]) -> ProvenForm:
         """Return what a form's files give, proven to be the patches' tree; raises `OverlayError` if it is not."""
-        with tempfile.TemporaryDirectory(prefix="npu-overlays-import-") as place:
-            folder = Path(place) / "overlay"
-            shutil.copytree(self._new.stage, folder)
-            content = write(folder, files, self._new)
+        with staged(self._subject.content.overlay, files) as overlay:
+            content = self._content(overlay)
             tree = apply_part(content, self._new.tree, notices=False)
             if wrong := [*unlike(tree, self.edited, besides=self._upstream), *self._modes(tree)]:
                 bounded = [Path(one.file.file).name for one in self._taken if one.file.bounds]
@@ -117,6 +109,13 @@ class FormBuilder:
             touched = sorted({*tree.changed, *(one.path for one in self.edited)})
             otherwise = tuple(path for path in touched if tree.after(path) != self._wanted.after(path))
             return _tried(content, self._new, otherwise)
+
+    def write(self, files: Sequence[LayerFile]) -> None:
+        """Write a form's files into the new overlay; raises `OverlayError` if it cannot be read then."""
+        for file in files:
+            if file.content is not None:
+                write_file(self._new.stage / file.path, file.content, executable=file.executable)
+        self._content(load_overlay(self._new.stage))
 
     @property
     def edited(self) -> tuple[EditedFile, ...]:
@@ -129,23 +128,29 @@ class FormBuilder:
                 found.append(EditedFile(path=path, content=content, executable=wanted.is_executable(path)))
         return tuple(found)
 
-    @property
+    @cached_property
     def plan(self) -> RefreshPlan:
         """What the form as operations is made of; raises `MergeError` if nothing gives a file."""
-        if self._plan is None:
-            self._plan = Planner(self._subject(), self._upstream).plan(self.edited)
-        return self._plan
+        return Planner(self._subject, self._upstream).plan(self.edited)
 
+    @cached_property
     def _subject(self) -> AppliedInput:
         content = found_content(load_overlay(self._new.stage), "", self._new.tree)
         return AppliedInput(content=content, tree=self._new.tree, absent=frozenset())
 
-    def _patches(self, why: Why) -> Iterator[FormFile]:
+    def _content(self, overlay: Overlay) -> Content:
+        """Return what the new overlay says with the files of a form; raises `OverlayError`."""
+        tree = self._new.tree
+        version = upstream_metadata(tree).version if needs_version(overlay) else ""
+        return written_out(found_content(overlay, version, tree), tree)
+
+    def _patches(self, why: Why) -> Iterator[LayerFile]:
+        layer = layer_named(self._subject, "")
         for one in self._taken:
             file = one.file if grounds_of(one).reason.why else explained(one.file, why("patch", one.file.path))
             content = self._remade(one, file) if one.remade else file.content
             if content:
-                yield FormFile(path=f"patches/{file.path}", content=content)
+                yield LayerFile(layer=layer, path=f"patches/{file.path}", content=content)
 
     def _remade(self, one: PatchStep, file: OverlayFile) -> bytes:
         """Return a patch in git's form that changes shipped files in the same way; empty if it changes none."""
@@ -154,14 +159,10 @@ class FormBuilder:
         above = _NO_LETTER.sub(b"", letter(file.content)).rstrip(b"\n")
         return above + b"\n\n" + patch_between(one.before, after) if after else b""
 
-    def _operations(self, why: Why) -> Iterator[FormFile]:
-        subject = self._subject()
-        writer = LayerWriter(
-            subject, layer_named(subject, ""), lambda action, target: self._grounds(action, target, why)
-        )
-        for file in writer.write(self.plan, self._upstream):
-            if file.content is not None:
-                yield FormFile(path=file.path, content=file.content, executable=file.executable)
+    def _operations(self, why: Why) -> tuple[LayerFile, ...]:
+        layer = layer_named(self._subject, "")
+        writer = LayerWriter(self._subject, layer, lambda action, target: self._grounds(action, target, why))
+        return writer.write(self.plan, self._upstream)
 
     def _grounds(self, action: str, target: str, why: Why) -> Grounds:
         """Return the grounds that patches give for a change, with a person's reason where they give none."""
@@ -175,15 +176,6 @@ class FormBuilder:
         return [path for path in known if tree.is_executable(path) != self._wanted.is_executable(path)]
 
 
-def write(folder: Path, files: Iterable[FormFile], new: StagedOverlay) -> Content:
-    """Write files of an overlay into its folder, and return the content it has then; raises `OverlayError`."""
-    for file in files:
-        write_file(folder / file.path, file.content, executable=file.executable)
-    overlay = load_overlay(folder)
-    version = upstream_metadata(new.tree).version if needs_version(overlay) else ""
-    return written_out(found_content(overlay, version, new.tree), new.tree)
-
-
 def _tried(content: Content, new: StagedOverlay, otherwise: tuple[str, ...]) -> ProvenForm:
     """Return a form as proven, with the problems for which a build refuses its tree, or the build's messages."""
     try:
@@ -192,3 +184,52 @@ def _tried(content: Content, new: StagedOverlay, otherwise: tuple[str, ...]) -> 
     except OverlayError as error:
         return ProvenForm(otherwise=otherwise, unsound=error.problems)
     return ProvenForm(otherwise=otherwise, notices=tuple(ineffective(content.patches, applied.patched)))
+
+
+def grounds_of(one: PatchStep) -> Grounds:
+    """Return the reason, bounds and acceptances that a patch gives for all of its changes."""
+    file = one.file
+    return Grounds(reason=stated_reason(file.content, file.bounds), bounds=file.bounds, accept=one.patch.accept)
+
+
+class StatedReasons:
+    """The reasons that patches give, in their order, for those of their changes that no later patch reverts."""
+
+    def __init__(self, taken: Sequence[PatchStep]) -> None:
+        self._grounds = {one.file.file: grounds_of(one) for one in taken}
+        files: list[PatchedFile] = []
+        for one in taken:
+            for path in one.paths:
+                file = PatchedFile(
+                    patch=one.file.path,
+                    path=path,
+                    before=one.before.after(path),
+                    after=one.after.after(path),
+                    reason=one.patch.reason,
+                    layer="",
+                    where=one.file.file,
+                )
+                files.append(file)
+        self._remaining = remaining(files)
+
+    def of(self, target: str) -> Grounds:
+        """Return the grounds of a path, or of ``path:symbol``; with an empty reason where no patch gives one.
+
+        Raises:
+            MergeError: several patches change it, and are for different versions, or can go at different times.
+        """
+        path, _, symbol = target.partition(":")
+        here = [one for one in self._remaining if one.place.path == path]
+        named = [one for one in here if symbol and _is_related(symbol, one)]
+        parts = {one.effect.one.where: self._grounds[one.effect.one.where] for one in named or here}
+        when = {(one.bounds, one.reason.drop_when) for one in parts.values()}
+        if len(when) > 1:
+            what = f"is done by patches for different versions, or that go at different times: {', '.join(parts)}"
+            raise MergeError(Problem(where=target, what=what, fix="let them say the same, or keep them as patches"))
+        return joined(list(parts.values()), *next(iter(when), (Bounds(), "")))
+
+
+def _is_related(symbol: str, one: Remaining) -> bool:
+    """Return whether a symbol is the one of a remaining change, contains it, or is a member of it."""
+    other = one.place.symbol
+    return f"{other}.".startswith(f"{symbol}.") or f"{symbol}.".startswith(f"{other}.")

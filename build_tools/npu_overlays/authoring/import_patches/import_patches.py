@@ -17,13 +17,15 @@ from npu_overlays.authoring.import_patches.applied_patches import (
     named_paths,
     take,
 )
-from npu_overlays.authoring.import_patches.forms import KINDS, FormBuilder, FormFile, FormKind, ProvenForm, write
+from npu_overlays.authoring.import_patches.forms import KINDS, FormBuilder, FormKind, ProvenForm
 from npu_overlays.authoring.import_patches.ledger import read_ledger
 from npu_overlays.authoring.import_patches.ledger_comparison import AppliedPatchSet, LedgerComparison, compare
 from npu_overlays.authoring.import_patches.patch_folder import PatchSet, chosen, read_layout
 from npu_overlays.authoring.import_patches.pins import PinnedPatchSet, check_for_one_project, pin
 from npu_overlays.authoring.init.init import StagedOverlay, staged_overlay
-from npu_overlays.authoring.init.request import InitRequest, presence
+from npu_overlays.authoring.init.request import InitRequest
+from npu_overlays.authoring.new_folder import presence
+from npu_overlays.authoring.refresh.placement import LayerFile
 from npu_overlays.errors import MergeError, OverlayError, Problem, UsageError
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.pipeline.preparation import joined
@@ -60,7 +62,7 @@ class ImportedPatchSet:
     applied: AppliedSeries  # the patches as they were applied, and the paths that were left out
     forms: FormBuilder
     proven: Mapping[FormKind, ProvenForm | OverlayError]  # both forms, or why one does not work
-    files: tuple[FormFile, ...] = ()  # those of the overlay's files that the patches became
+    files: tuple[LayerFile, ...] = ()  # those of the overlay's files that the patches became
 
     @property
     def overlay(self) -> Overlay:
@@ -206,5 +208,5 @@ def _proven(forms: FormBuilder, kind: FormKind) -> ProvenForm | OverlayError:
 
 def _written(one: ImportedPatchSet, kind: FormKind, reasons: Mapping[tuple[str, str], str]) -> ImportedPatchSet:
     files = one.forms.files(kind, lambda action, target: reasons[one.label(action, target)])
-    write(one.new.stage, files, one.new)
+    one.forms.write(files)
     return replace(one, files=files)

@@ -138,37 +138,18 @@ class _Reader:
         )
 
     def _values(self, node: Node) -> dict[str, Node]:
-        """Return the entries of a mapping, with those it merges by ``<<``.
-
-        Notes a node that is no mapping, and a key that is there twice.
-        """
+        """Return the entries of a mapping; notes a node that is no mapping, and keys that have no place there."""
         found: dict[str, Node] = {}
-        pending, seen = [node], set[int]()
-        while pending:
-            one = pending.pop(0)
-            if id(one) not in seen:
-                seen.add(id(one))
-                own, merged = self._own_entries(one)
-                # What stands here counts, and of several that are merged the first.
-                found = {**own, **found}
-                pending = [*merged, *pending]
-        return found
-
-    def _own_entries(self, node: Node) -> tuple[dict[str, Node], list[Node]]:
-        """Return a mapping's own entries, and the mappings that it merges."""
-        found: dict[str, Node] = {}
-        merged: list[Node] = []
         if _kind(node) != "mapping":
             self._wrong(node, "must be keys with values")
-            return found, merged
+            return found
         for key, value in node.value:
             if str(key.tag) == _MERGE:
-                merged += value.value if _kind(value) == "sequence" else [value]
-                continue
-            if str(key.value) in found:
+                self._wrong(key, "takes over another mapping by `<<`; write its keys here")
+            elif str(key.value) in found:
                 self._wrong(key, f"says `{key.value}` twice")
             found[str(key.value)] = value
-        return found, merged
+        return found
 
     def _items(self, node: Node, key: str, *, required: bool = False) -> list[Node]:
         value = self._values(node).get(key)

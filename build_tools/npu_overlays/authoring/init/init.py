@@ -9,11 +9,18 @@ from pathlib import Path
 
 from npu_overlays.authoring.init.alternatives import Alternatives
 from npu_overlays.authoring.init.base_layers import BaseLayers
-from npu_overlays.authoring.init.example import ExampleOperation, find_example
-from npu_overlays.authoring.init.initial_settings import initial_settings
-from npu_overlays.authoring.init.overlay_files import comment, configuration, ignored, readme, write_files
-from npu_overlays.authoring.init.request import ELSEWHERE, InitRequest, presence
-from npu_overlays.authoring.new_folder import new_folder
+from npu_overlays.authoring.init.overlay_files import (
+    ExampleOperation,
+    comment,
+    configuration,
+    find_example,
+    ignored,
+    readme,
+    write_files,
+)
+from npu_overlays.authoring.init.project_layout import initial_settings
+from npu_overlays.authoring.init.request import ELSEWHERE, InitRequest
+from npu_overlays.authoring.new_folder import new_folder, presence
 from npu_overlays.contracts.own_metadata import own_metadata_readers
 from npu_overlays.contracts.runtime_coverage import FIRED_FILE
 from npu_overlays.errors import ConfigError, MergeError, Problem, UsageError

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from npu_overlays.authoring.init.alternatives import Alternatives, sentences
-from npu_overlays.authoring.init.example import ExampleOperation
+from npu_overlays.errors import OverlayError
+from npu_overlays.merge.module_merge import merge
+from npu_overlays.model.signatures import parameters
 from npu_overlays.overlay.configuration import BUILD_SYSTEM
+from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.sources.pin import Pin
 
@@ -131,3 +136,67 @@ def _upstream(pin: Pin) -> list[str]:
 
 def _settings(values: Mapping[str, object]) -> list[str]:
     return [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+
+
+_PRIVATE = re.compile(r"(^|/)(_(?!_init__)|tests?(/|_|\.)|test_|conftest|vendor)")
+_TRIED = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleOperation:
+    """A merge module that changes nothing yet: its repository path, the function it wraps, and its text."""
+
+    path: str
+    symbol: str
+    text: str
+
+
+def find_example(modules: Iterable[tuple[str, bytes]]) -> ExampleOperation | None:
+    """Return a wrapper of a public function that can be applied as it stands, or None where no function can be.
+
+    It is of the first module that serves; modules are pairs of repository path and bytes.
+    """
+    number = 0
+    for path, content in modules:
+        if _PRIVATE.search(path):
+            continue
+        for example in _wrappers(path, content):
+            if number == _TRIED:
+                return None
+            number += 1
+            if _applies(example, content):
+                return example
+    return None
+
+
+def _wrappers(path: str, content: bytes) -> Iterator[ExampleOperation]:
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not node.decorator_list:
+            yield ExampleOperation(path=path, symbol=node.name, text=_wrapper(node))
+
+
+def _wrapper(node: ast.FunctionDef) -> str:
+    """Return a merge module that wraps a function, without its annotations, and calls it."""
+    passed: list[str] = []
+    for one in parameters(node.args):
+        one.node.annotation = None
+        before = one.kind if one.is_starred else f"{one.name}=" if one.kind == "kw" else ""
+        passed.append(f"{before}{one.name}")
+    return (
+        "from npu_overlays.markers import upstream, wrapped\n\n\n"
+        '@wrapped(why="Say here, in one sentence for a user of the wheel, what is different and why.")\n'
+        f"def {node.name}({ast.unparse(node.args)}):\n    return upstream({', '.join(passed)})\n"
+    )
+
+
+def _applies(example: ExampleOperation, content: bytes) -> bool:
+    try:
+        operations = read_operations(example.path, example.text.encode(), layer="example", target=example.path)
+        merge(example.path, content, operations, distribution="example")
+    except OverlayError:
+        return False
+    return True

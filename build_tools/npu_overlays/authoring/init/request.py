@@ -9,6 +9,7 @@ from pathlib import Path
 
 from packaging.utils import InvalidName, canonicalize_name
 
+from npu_overlays.authoring.new_folder import presence
 from npu_overlays.errors import Problem
 from npu_overlays.overlay.bounds import version_of
 from npu_overlays.overlay.pin_faults import url_fault
@@ -77,15 +78,6 @@ def faults(request: InitRequest) -> Iterator[Problem]:
             yield Problem(where="--package", what=f"`{path}` cannot be shipped as `{name or path}`", fix=fix)
     if request.folder:
         yield from presence(request.folder, request.elsewhere)
-
-
-def presence(folder: Path, fix: str) -> Iterator[Problem]:
-    """Yield a problem where a folder holds something already, which would be overwritten."""
-    if folder.is_dir() and not folder.is_symlink():
-        if any(folder.iterdir()):
-            yield Problem(where=str(folder), what="is there already, and not empty", fix=fix)
-    elif folder.exists() or folder.is_symlink():
-        yield Problem(where=str(folder), what="is there already", fix=fix)
 
 
 def _word_faults(request: InitRequest) -> list[Problem]:

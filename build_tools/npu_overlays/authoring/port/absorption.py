@@ -1,4 +1,4 @@
-"""Absorption: an operation or a substitution, and upstream's text before and now → whether upstream does it itself."""
+"""Absorption: an operation or a substitution, and upstream's text before and now → whether upstream made the change."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from npu_overlays.model.selectors import chosen
 from npu_overlays.model.token_layout import layout_of
 from npu_overlays.overlay.operations import EVERYTHING, Operation
 
-# A definition in its module; a line with the number of blocks around it.
+# A definition with its module, and a line with the number of blocks around it.
 _Defined = tuple[Module, ast.stmt]
 _Statement = tuple[int, Words]
 
 
 class Absorption:
-    """Compares what operations make of upstream with what upstream has become.
+    """Compares the result of operations on upstream with upstream as it is now.
 
     Args:
         base: upstream where the overlay was locked.
@@ -35,7 +35,7 @@ class Absorption:
         self._results: dict[tuple[str, str], _Defined | None] = {}
 
     def evidence(self, operation: Operation, now: Snapshot) -> str:
-        """Return why upstream seems to make an operation's change itself; empty if nothing says so."""
+        """Return the evidence that upstream made an operation's change itself; empty if there is none."""
         after = _defined(now.module(operation.path), operation.symbol)
         if after is None or operation.action not in ("added", "replaced", "edited"):
             return ""
@@ -50,7 +50,7 @@ class Absorption:
         return "what it looks for is gone, and what it puts there stands in its place" if is_there else ""
 
     def _result(self, operation: Operation) -> _Defined | None:
-        """Return what the operation makes of its definition; None if that cannot be told."""
+        """Return the definition that the operation gives; None if the operation cannot be applied."""
         key = (operation.path, operation.symbol)
         if key not in self._results and operation.symbol != EVERYTHING:
             content = self._base.read(operation.path) if operation.path in self._base else b""
@@ -75,7 +75,7 @@ def _lines(defined: _Defined) -> list[_Statement]:
 
 
 def _contains(one: _Statement, other: _Statement) -> bool:
-    """Return whether a statement has another one as a whole expression in it, for instance assigns its value."""
+    """Return whether a statement contains another one as a whole expression, for instance assigns its value."""
     (level, words), (other_level, part) = one, other
     expression = syntax_of(part)
     if level != other_level or not isinstance(expression, ast.Expr):
@@ -87,12 +87,12 @@ def _contains(one: _Statement, other: _Statement) -> bool:
 
 
 def is_substituted(path: str, before: bytes, made: bytes, now: bytes) -> bool:
-    """Return whether all that a substitution puts into a file is there now, in its place.
+    """Return whether every line that a substitution puts into a file is in its place upstream now.
 
     Args:
         path: of the file; the place of a setting in YAML is its keys, that of another line the lines around it.
         before: the file where the overlay was locked.
-        made: what the substitution makes of it.
+        made: the file after the substitution.
         now: the file as it is now.
     """
     if path.endswith(ENDINGS):

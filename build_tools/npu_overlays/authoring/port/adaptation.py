@@ -1,7 +1,7 @@
-"""Adaptation: a wrapper and how the function it stands for changed → the wrapper that follows.
+"""Adaptation: a wrapper and the change of the function that it wraps → the wrapper that follows the change.
 
-Only what syntax proves is done: each call of the original gets what it got, under the names and in the places of now,
-and a parameter that is new is handed on. All else is `UnprovenError`, with the reason.
+Only steps that syntax proves are taken: each call of the original passes the same arguments, by the new names and in
+the new places, and passes a new parameter on. Everything else raises `UnprovenError` with the reason.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from npu_overlays.overlay.operations import Edit, Operation
 
 _WIDTH = 119
 _STEP = "    "
-# What reads or writes names that do not stand there.
+# Calls that read or write names which the syntax does not show.
 _INDIRECT = frozenset({"locals", "vars", "eval", "exec"})
 
 
 class UnprovenError(Exception):
-    """What syntax alone cannot decide; the text says why."""
+    """Syntax alone does not prove how an operation follows; the text is the reason."""
 
 
 def function_of(text: str) -> tuple[Module, FunctionNode]:
-    """Return the function in a text, and the text as a module; raises `UnprovenError` where it begins otherwise."""
+    """Return the function that a text begins with, and the text as a module; raises `UnprovenError` for other code."""
     module = Module("", text.encode())
     node = module.tree.body[0]
     if not isinstance(node, FUNCTIONS):
@@ -44,7 +44,7 @@ def function_of(text: str) -> tuple[Module, FunctionNode]:
 
 
 def adapted(operation: Operation, change: SignatureChange) -> Operation:
-    """Return an operation as it follows a change of the function it is on; raises `UnprovenError`."""
+    """Return an operation adapted to a change of its function's signature; raises `UnprovenError`."""
     if operation.action == "edited":
         return replace(operation, edits=tuple(_with_words(edit, change.renamed) for edit in operation.edits))
     if operation.action != "wrapped":
@@ -61,9 +61,9 @@ def adapted(operation: Operation, change: SignatureChange) -> Operation:
 
 
 def _with_words(edit: Edit, renamed: Mapping[str, str]) -> Edit:
-    """Return an edit that has other names in what it looks for and in what it puts there.
+    """Return an edit with parameters renamed in its find and its replacement.
 
-    What it looks for has to occur in upstream's function, so upstream renamed the keywords in it, too, if it has any.
+    The find has to occur in upstream's function, so upstream renamed its keywords, too.
     """
     found, put_in = (list(_named(text, renamed)) for text in (edit.find, edit.replace))
     keywords = {token.text for token, is_keyword in found if is_keyword}
@@ -75,7 +75,10 @@ def _with_words(edit: Edit, renamed: Mapping[str, str]) -> Edit:
 
 
 def _named(text: str, renamed: Mapping[str, str]) -> Iterator[tuple[Token, bool]]:
-    """Yield where a piece of code has a renamed name, and whether it is a keyword there; attributes are others."""
+    """Yield the tokens of a piece of code that are renamed parameters, and whether each is a keyword of a call.
+
+    An attribute of that name is another thing.
+    """
     listed = [one for one in tokens(text) if one.kind not in ("comment", "newline")]
     for number, token in enumerate(listed):
         if token.text in renamed.values():
@@ -94,7 +97,7 @@ def _exchanged(text: str, named: Iterable[tuple[Token, bool]], renamed: Mapping[
 
 
 def _check(text: str, original: str, change: SignatureChange) -> None:
-    """Raise `UnprovenError` with the first thing that keeps a wrapper from being followed by its syntax."""
+    """Raise `UnprovenError` with the first reason why syntax does not prove how a wrapper follows."""
     module, node = function_of(text)
     changed = {*change.renamed, *change.removed, *change.added, *change.renamed.values()}
     listed = parameters(node.args)
@@ -136,7 +139,7 @@ def _count(node: ast.AST, name: str) -> int:
 
 
 def _handed(calls: list[ast.Call], name: str) -> int:
-    """Return how often calls of the original are given a parameter as it is."""
+    """Return how often calls of the original pass a parameter on unchanged."""
     return sum(is_name(one, name) for call in calls for one in call_arguments(call))
 
 
@@ -145,7 +148,7 @@ def _calls(node: FunctionNode, original: str) -> Iterator[ast.Call]:
 
 
 def _hands_on(node: FunctionNode, calls: list[ast.Call]) -> bool:
-    """Return whether all that a function returns is what the original does."""
+    """Return whether a function returns nothing but the results of the original."""
     returned = [one.value for one in own_nodes(node) if isinstance(one, ast.Return)]
     values = [one.value if isinstance(one, ast.Await) else one for one in returned]
     return isinstance(node.body[-1], ast.Return) and all(one in calls for one in values)
@@ -157,7 +160,7 @@ def _is_altered(node: FunctionNode, name: str) -> bool:
 
 
 def _hands_on_all(node: FunctionNode, calls: list[ast.Call]) -> bool:
-    """Return whether a function takes and hands on, as it is, what it knows nothing of."""
+    """Return whether a function passes its ``**kwargs`` on to every call of the original."""
     rest = node.args.kwarg.arg if node.args.kwarg else ""
     handed = [one for call in calls for one in call.keywords if not one.arg and is_name(one.value, rest)]
     return bool(rest) and len(handed) == len(calls)
@@ -172,7 +175,7 @@ def _has_comment(module: Module, node: ast.AST) -> bool:
 
 
 def _with_names(text: str, original: str, change: SignatureChange) -> str:
-    """Return a wrapper with parameters under other names wherever it names them, in calls of the original, too."""
+    """Return a wrapper with its parameters renamed, also in the keywords of calls of the original."""
     module, node = function_of(text)
     spans: list[tuple[int, str]] = []
     for one in all_of(node, ast.Name):
@@ -190,7 +193,7 @@ def _with_names(text: str, original: str, change: SignatureChange) -> str:
 
 
 def _with_calls(text: str, original: str, change: SignatureChange) -> str:
-    """Return a wrapper whose calls of the original give what they gave, and what is new."""
+    """Return a wrapper whose calls of the original pass the same arguments, and the new parameters."""
     module, node = function_of(text)
     splices: list[Splice] = []
     for call in _calls(node, original):
@@ -204,7 +207,7 @@ def _with_calls(text: str, original: str, change: SignatureChange) -> str:
 
 
 def _arguments(module: Module, call: ast.Call, change: SignatureChange) -> Iterator[str]:
-    """Yield what a call gives: by its place as far as the places are the same, and by its name behind that."""
+    """Yield the arguments of a call: by position as long as the positions are the same, and by name after that."""
     gone = frozenset(change.removed)
     kept, places = 0, [one.name for one in change.after if one.is_positional]
     is_in_place = True
@@ -228,13 +231,13 @@ def _arguments(module: Module, call: ast.Call, change: SignatureChange) -> Itera
 
 
 def _check_handed(value: ast.expr, name: str | None) -> None:
-    """Raise `UnprovenError` if something else is given than the parameter of that name."""
+    """Raise `UnprovenError` if an argument is another value than the parameter of that name."""
     if not is_name(value, name or ""):
         raise UnprovenError(f"it gives `{name}`, which is gone, a value of its own")
 
 
 def _with_parameters(text: str, change: SignatureChange) -> str:
-    """Return a wrapper with the parameters of now, and behind them its own."""
+    """Return a wrapper with upstream's new parameters, followed by its own."""
     module, node = function_of(text)
     own = {one.name: one for one in parameters(node.args)}
     starred = {one.kind: one for one in own.values() if one.is_starred}
@@ -254,7 +257,7 @@ def _with_parameters(text: str, change: SignatureChange) -> str:
 
 
 def _parameter(module: Module, own: Parameter | None, theirs: Parameter) -> str:
-    """Return a parameter as it is written: where the wrapper wrote it, in its words, else as upstream has it."""
+    """Return the text of a parameter: the wrapper's own where it has that parameter, else upstream's."""
     name = f"{theirs.kind if theirs.is_starred else ''}{own.name if own else theirs.name}"
     if own and own.node.annotation:
         name += f": {module.text(own.node.annotation)}"

@@ -1,29 +1,51 @@
-"""Carry out: a port and what a person decided about its parts → what is written into its folder."""
+"""Carry out: a port and a person's decisions about its parts → the files of its folder, written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from npu_overlays.authoring.port.decisions import DecidedPart, Decisions, decided_parts, kept_parts
 from npu_overlays.authoring.port.folder import write_decisions
 from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.pin_edits import pin_files
-from npu_overlays.authoring.port.port import Port
+from npu_overlays.authoring.port.port import Port, evaluate
 from npu_overlays.authoring.port.retarget import Retarget, obstacle_in, restated
+from npu_overlays.authoring.port.start import StartedPort
 from npu_overlays.errors import Problem, UsageError
 from npu_overlays.overlay.layer_content import SourcedEdit
 from npu_overlays.overlay.project import TextEdit
+from npu_overlays.overlay.source_choice import Choice
+
+
+def decide(folder: Path, choice: Choice, decisions: Decisions, started: StartedPort | None = None) -> Port:
+    """Carry out decisions about an unfinished port, and return it as it is then; notes say what was done.
+
+    If nothing is open then, it is locked, and finished. Raises as `evaluate` and `carry_out` do.
+
+    Args:
+        folder: the new overlay's.
+        choice: where upstream comes from.
+        decisions: a person's.
+        started: the result of `start`, if the port was just started.
+    """
+    port = evaluate(folder, choice, started)
+    done = carry_out(port, decisions)
+    if done is None:
+        return port
+    port = evaluate(folder, choice, started, port)
+    return replace(port, notes=(*port.notes, *done))
 
 
 def carry_out(port: Port, decisions: Decisions) -> list[str] | None:
-    """Write into the folder of a port what a person decided.
+    """Write a person's decisions into the folder of a port.
 
     Returns:
-        Notes of what was done that the folder does not show; None if nothing was decided.
+        Notes on the changes that the folder does not show; None if nothing was decided.
 
     Raises:
-        UsageError: with each name that means no part, and each proposal that cannot be carried out.
+        UsageError: with each name that no part has, and each proposal that cannot be carried out.
     """
     decided = decided_parts(port, decisions)
     own: list[DecidedPart] = []
@@ -32,7 +54,7 @@ def carry_out(port: Port, decisions: Decisions) -> list[str] | None:
     problems: list[Problem] = []
     for one in decided:
         move = one.retarget
-        # A port may have been killed between stating an operation anew and taking out the old statement.
+        # A killed port may have written the new statement without deleting the old one.
         if move and _is_done(port, move):
             move = None
         elif move:
@@ -55,7 +77,7 @@ def carry_out(port: Port, decisions: Decisions) -> list[str] | None:
 
 
 def _is_done(port: Port, move: Retarget) -> bool:
-    """Return whether the pin states at the new target what an operation stated at the old one."""
+    """Return whether the pin already states an operation for its new target."""
     for part in port.parts:
         if port.states_itself(part) and part.verdict.applies and move.is_stated_by(part.statement):
             return True
@@ -63,7 +85,7 @@ def _is_done(port: Port, move: Retarget) -> bool:
 
 
 def _stated_anew(port: Port, moves: Iterable[Retarget]) -> list[Retarget]:
-    """Return the moves to be stated in another file: those of layers, and then the pin's own as they are written."""
+    """Return the moves to another file: those of layers, then the pin's own with the text of their statements."""
     of_layers: list[Retarget] = []
     own: list[Retarget] = []
     for move in moves:
@@ -88,7 +110,7 @@ def _merge_modules(port: Port, moves: Iterable[Retarget], files: Mapping[str, by
 
 
 def _drops(port: Port, of_layers: Iterable[DecidedPart]) -> dict[str, str]:
-    """Return what the pin drops of its layers, by name with why; a package that left as a whole has one name."""
+    """Return the names that the pin drops of its layers, each with the reason; one name for a package that left."""
     dropped = {one.statement for one in of_layers if one.why}
     kept: set[str] = set()
     for part in port.parts:
@@ -109,7 +131,7 @@ def _drops(port: Port, of_layers: Iterable[DecidedPart]) -> dict[str, str]:
 
 
 def _order(one: DecidedPart) -> tuple[bool, bool]:
-    """Order parts that go before those that move, and these before those that are lengthened."""
+    """Sort dropped parts before moved ones, and these before substitutions that get a longer find."""
     return not one.why, not one.retarget
 
 
@@ -119,7 +141,7 @@ def _top(part: PortedPart) -> str:
 
 
 def _notes(port: Port, decided: Iterable[DecidedPart]) -> list[str]:
-    """Return what was done to what the pin states itself, and why: nothing of it is left that could show it."""
+    """Return a note for each decision on the pin's own parts: no file of the port shows these decisions."""
     notes: list[str] = []
     for one in sorted(decided, key=_order):
         part = one.part
@@ -138,9 +160,9 @@ def _notes(port: Port, decided: Iterable[DecidedPart]) -> list[str]:
 
 
 def _kept_edits(port: Port, drops: Mapping[str, str], of_layers: Iterable[DecidedPart]) -> list[tuple[str, TextEdit]]:
-    """Return the layers' substitutions in dropped files that still fit, or fit when lengthened.
+    """Return the layers' substitutions in dropped files that still fit, or fit with a longer find.
 
-    A `drop` takes out all substitutions of a file together.
+    A `drop` removes all substitutions of a file together.
     """
     leads = {one.statement: one.lead for one in of_layers}
     kept: list[tuple[str, TextEdit]] = []
@@ -155,7 +177,7 @@ def _kept_edits(port: Port, drops: Mapping[str, str], of_layers: Iterable[Decide
 
 
 def _obstacles(port: Port, part: PortedPart, move: Retarget, earlier: Iterable[Retarget]) -> Iterator[Problem]:
-    """Yield what keeps an operation from being stated for its new target."""
+    """Yield a problem if an operation cannot be stated for its new target."""
     file = port.new.folder / "tree" / move.wanted.path
     why = move.obstacle or (obstacle_in(file, move) if file.exists() else "")
     taken = {(one.wanted.path, one.wanted.symbol) for one in earlier}

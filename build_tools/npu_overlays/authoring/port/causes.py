@@ -1,4 +1,4 @@
-"""Causes: the parts of a port → what upstream did, each once, with the parts that it concerns."""
+"""Causes: the parts of a port → each change of upstream's once, with the parts that it concerns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,24 @@ from npu_overlays.authoring.port.verdicts import KINDS
 from npu_overlays.authoring.writer.statements import statement
 from npu_overlays.errors import listing
 
-# Of what one commit removed.
+_DECISIONS = {
+    "": "for you to decide",
+    "drop": "proposed: drop it, for that reason",
+    "retarget": "proposed: the same where upstream has it now",
+    "follow": "proposed: the same as upstream is called now",
+    "keep": "proposed: it stays as it is",
+}
+# Removed things that a cause names.
 _SHOWN = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """One thing that upstream did.
+    """One change of upstream's.
 
     Args:
-        name: by which a person decides about all of its parts.
-        said: in words.
+        name: the name by which a person decides about all of its parts.
+        said: its description.
         parts: that it concerns.
     """
 
@@ -37,18 +44,28 @@ class Cause:
 
     @property
     def proposal(self) -> str:
-        """What is proposed for its parts; empty if nothing is for some of them."""
+        """The proposal for its parts; empty if some of them have none."""
         found = dict.fromkeys(part.verdict.proposal for part in self.parts)
         return "" if "" in found else ", ".join(found)
 
     @property
+    def decision(self) -> str:
+        """What there is to decide, in words."""
+        return _DECISIONS.get(self.proposal, self.proposal)
+
+    @property
+    def option(self) -> str:
+        """The option of `port` that decides it."""
+        return f"--accept {self.name}" if self.proposal else f"--drop '{self.name}=WHY'"
+
+    @property
     def unknown(self) -> list[str]:
-        """What the proposal leaves open, or what keeps one from being made."""
+        """The questions that the proposals leave open, or the reasons why there is none."""
         return list(dict.fromkeys(part.verdict.unknown for part in self.parts if part.verdict.unknown))
 
     @property
     def operations(self) -> list[str]:
-        """The operations that are proposed, in full; one that serves several parts once."""
+        """The proposed operations in full, each once."""
         wanted = [part.verdict.wanted for part in self.parts if part.verdict.proposal]
         return list(dict.fromkeys(statement(one) for one in wanted if one))
 
@@ -72,7 +89,7 @@ class Cause:
 
 
 def causes(found: Iterable[PortedPart]) -> list[Cause]:
-    """Return what upstream did to the parts that do not fit as they stand: first what a person has to decide."""
+    """Return the causes of the parts that do not fit as they stand, those that a person has to decide first."""
     together: dict[str, list[PortedPart]] = {}
     for part in found:
         if part.verdict.kind != "fits":

@@ -1,7 +1,7 @@
 """Classifier: an operation and another state of upstream → the verdict on it.
 
-The questions are asked in order of certainty: whether the forwarded change landed, whether the operation still fits,
-whether upstream makes the change itself, whether the target is gone, and where it is now.
+The checks run in order of certainty: has the forwarded change landed, does the operation still fit, did upstream make
+the change itself, is the target gone, and where is it now.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from dataclasses import replace
 from npu_overlays.authoring.port.absorption import Absorption
 from npu_overlays.authoring.port.adaptation import UnprovenError, adapted, function_of
 from npu_overlays.authoring.port.fit import Fit, Fitter
-from npu_overlays.authoring.port.missing_targets import MissingTargets, lost_place
+from npu_overlays.authoring.port.missing_targets import MissingTargets, lost_place, new_definitions
 from npu_overlays.authoring.port.relocations import Relocations
-from npu_overlays.authoring.port.remaining_uses import new_definitions
 from npu_overlays.authoring.port.removed_statements import are_removed
 from npu_overlays.authoring.port.upstream_commits import LandedCommits, UpstreamCommit, references
 from npu_overlays.authoring.port.verdicts import Verdict
@@ -23,7 +22,8 @@ from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, ContractDifference
 from npu_overlays.errors import listing
 from npu_overlays.model.code_blocks import renamed
-from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
+from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.selectors import chosen
 from npu_overlays.model.signature_changes import signature_change
 from npu_overlays.overlay.bounds import ALWAYS
@@ -33,14 +33,14 @@ from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
 # Files that a line names.
 _SHOWN = 3
 _AMBIGUOUS = re.compile(r" (?:\d+ times|under a condition): line | (?:\d+ definitions|no definition) of ")
-# What proposals leave open.
+# The questions that proposals leave open.
 _DECORATED = "what the decorator of now does with the function"
 _CALLED = "whether the function is still what the change is for: syntax says only how it is called"
 _Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 
 
 def effective(operations: Iterable[Operation]) -> tuple[Operation, ...]:
-    """Return one operation for each symbol, that of the highest layer that has one."""
+    """Return one operation for each symbol: that of the highest layer."""
     return tuple({(one.path, one.symbol): one for one in operations}.values())
 
 
@@ -58,14 +58,14 @@ def names_of(operations: Iterable[Operation]) -> frozenset[str]:
 def still_held(
     locked: Iterable[Contract], before: Iterable[Operation], now: Iterable[Operation]
 ) -> tuple[Contract, ...]:
-    """Return the contracts of operations that do what they did when they were locked.
+    """Return the contracts of the operations that were not rewritten since they were locked.
 
-    An operation that was written anew was written for upstream as it is now, so a changed signature is no obstacle.
+    A rewritten operation was written for upstream as it is now, so a changed signature is no obstacle.
 
     Args:
         locked: the contracts.
-        before: the operations that were locked.
-        now: the same, and others in their places.
+        before: the locked operations.
+        now: the present ones.
     """
     known = frozenset(map(_effect, before))
     rewritten = {(one.path, one.symbol) for one in effective(now) if _effect(one) not in known}
@@ -73,7 +73,7 @@ def still_held(
 
 
 def _effect(operation: Operation) -> Operation:
-    """Return an operation with nothing but what it does to upstream's code."""
+    """Return an operation with only the fields that change upstream's code."""
     return replace(
         operation, layer="", where="", reason=Reason(why=""), bounds=ALWAYS, depends=(), unproven="", accept=()
     )
@@ -98,7 +98,7 @@ class Classifier:
         self._missing = MissingTargets(self.operations, base, self.fitter, self._relocations)
         self._absorption = Absorption(base, distribution)
         self._known: dict[_Key, Verdict] = {}
-        # A verdict depends on where the names of all operations of the file are: additions follow what uses them.
+        # A verdict depends on the modules that define any name of its file's operations: additions follow their users.
         self._names: dict[str, frozenset[str]] = {}
         for path in dict.fromkeys(one.path for one in self.operations):
             self._names[path] = names_of(one for one in self.operations if one.path == path)
@@ -117,7 +117,7 @@ class Classifier:
         if key not in self._known:
             self._known[key] = self._judge(operation, now, fit, commit)
         known = self._known[key]
-        # That depends on all files of the snapshot.
+        # This depends on all files of the snapshot.
         is_removed = known.kind == "already gone" and operation.action == "edited"
         if is_removed and (there := self._relocations.files_with_new_finds(operation, now)):
             what = "what it changes is gone, and what it looks for stands where it did not before"
@@ -154,7 +154,7 @@ class Classifier:
         return self._changed_target(operation, now, fit)
 
     def _has_target(self, operation: Operation, now: Snapshot) -> bool:
-        """Return whether upstream has what an operation is on: its symbol, or the place of an addition."""
+        """Return whether upstream has the target of an operation: its symbol, or the class of an addition."""
         if operation.path not in now or operation.action == "added":
             return not lost_place(operation, now)
         module = now.module(operation.path)
@@ -164,14 +164,14 @@ class Classifier:
         # A name that is only imported now can be deleted, but there is no definition to change.
         if operation.action == "deleted":
             return bool(known)
-        # If one of several definitions is left, that may be what the target became.
+        # If one of several definitions is left, that may be the target.
         known = known or chosen(module, operation.name)
         if locked is not None and locked.kind == "import":
             return bool(known)
         return any(one.kind != "import" for one in known)
 
     def _edit(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
-        """Return the verdict on an edit that finds nothing to change, or finds it elsewhere."""
+        """Return the verdict on an edit whose find does not occur in its target."""
         if moved := self._relocations.of_edit(operation, now):
             return moved.verdict(operation)
         path, symbol = operation.path, operation.symbol
@@ -185,7 +185,7 @@ class Classifier:
         return followed if followed.proposal else unfit
 
     def _changed_target(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
-        """Return the verdict on an operation whose target is there, but not as it needs it."""
+        """Return the verdict on an operation whose target changed in a way that breaks it."""
         parts, evidence = {one.part for one in fit.breaking}, _obstacles(fit)
         locked = self.fitter.locked(operation)
         is_value = locked is not None and locked.kind == "attribute"
@@ -198,24 +198,26 @@ class Classifier:
         return Verdict(kind="body changed" if parts else "does not fit", evidence=evidence)
 
     def _followed(self, operation: Operation, now: Snapshot, unfit: Verdict) -> Verdict:
-        """Return the verdict on an operation that does not fit a function, with what syntax proves to follow."""
+        """Return the verdict on an operation that does not fit its function, and the one that syntax proves."""
         path, symbol = operation.path, operation.symbol
         module, after = now.module(path), now.definition(path, symbol)
         was = self.base.definition(path, symbol) if self.fitter.locked(operation) else None
         if module is None or after is None or (was is None and operation.kind != "function"):
             return unfit
         try:
-            # What was not locked was written for another version: its own parameters say what that had.
+            # Without a contract, the operation's own parameters are those of the version that it was written for.
             before = was.node if was else function_of(operation.text)[1]
             if not isinstance(before, FUNCTIONS) or not isinstance(after.node, FUNCTIONS):
                 return unfit
             change = signature_change(before, after.node, module.tree, decorated=was is not None)
             unfit = replace(unfit, change=str(change))
+            if change.has_others and self._has_decorators_of_model(operation, after.node, now):
+                change = replace(change, has_others=False)
             wanted = adapted(operation, change)
         except UnprovenError as error:
             return replace(unfit, unknown=str(error))
         if wanted == operation:
-            # An edit that finds nothing is none that a decorator keeps from being applied.
+            # A changed decorator does not explain an edit whose find does not occur.
             return unfit if wanted.edits else replace(unfit, proposal="keep", unknown=_DECORATED)
         text = renamed(wanted.text, operation.leaf) if wanted.text else ""
         wanted = replace(wanted, text=text, shared="")
@@ -223,6 +225,18 @@ class Classifier:
             return replace(unfit, unknown=problem)
         unknown = f"whether {listing(change.added)} needs what is done here to other parameters: it is handed on"
         return replace(unfit, proposal="follow", wanted=wanted, unknown=unknown if change.added else _CALLED)
+
+    def _has_decorators_of_model(self, operation: Operation, after: FunctionNode, now: Snapshot) -> bool:
+        """Return whether the model of its form is decorated alike now, and nothing is left to a person there."""
+        names = {f"{one.path}:{one.symbol}": one for one in self.operations}
+        model = names.get(operation.like.model) if operation.like else None
+        there = now.definition(model.path, model.symbol) if model else None
+        if model is None or model == operation or there is None or not isinstance(there.node, FUNCTIONS):
+            return False
+        if [*map(dump, there.node.decorator_list)] != [*map(dump, after.decorator_list)]:
+            return False
+        fit = self.fitter.fit(model, now)
+        return fit.applies or bool(self._changed_target(model, now, fit).proposal)
 
 
 def _obstacles(fit: Fit) -> str:

@@ -1,7 +1,7 @@
-"""Decisions: a port and what a person says about its parts → which parts go, which get another target.
+"""Decisions: a port and a person's decisions → the parts that are dropped, and those that get another target.
 
-What a layer states is dropped by the pin, and stated in it anew where it moved: the layer serves other pins. What the
-pin states itself is changed in its own files.
+A layer serves other pins, so the pin drops a layer's part by name, and states it again where it moved. The pin's own
+parts are changed in its own files.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from npu_overlays.overlay.operations import Operation
 
 @dataclass(frozen=True, kw_only=True)
 class Decisions:
-    """What a person says.
+    """What a person decides.
 
     Args:
-        accept: kinds or names whose proposals are accepted; ``all`` for all but what is absorbed.
-        drop: the reasons for the parts to drop, by name.
+        accept: kinds or names whose proposals are accepted; ``all`` for every kind but absorbed.
+        drop: the reason for each part to drop, by its name.
     """
 
     accept: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Decisions:
 
 @dataclass(frozen=True, kw_only=True)
 class DecidedPart:
-    """What is done with one part of a port: it is dropped, gets another target, or looks for more text.
+    """The decision on one part of a port: it is dropped, gets another target, or a longer find.
 
     Args:
         part: of the port.
@@ -53,17 +53,17 @@ class DecidedPart:
 
     @property
     def statement(self) -> Statement:
-        """What the overlay states."""
+        """The operation, substitution, patch or added file."""
         return self.part.statement
 
     @property
     def lead(self) -> str:
-        """The text above a substitution's find with which it occurs once; empty if it is not lengthened."""
+        """The text above a substitution's find that makes it unique; empty if the find stays as it is."""
         return "" if self.why else self.part.verdict.lead
 
 
 def decided_parts(port: Port, decisions: Decisions) -> list[DecidedPart]:
-    """Return what is done with which parts; raises `UsageError` with each name that means none, or several."""
+    """Return the decision on each decided part; raises `UsageError` with each name that means no part, or several."""
     drops = dict(decisions.drop or {})
     _check_names(port, decisions, drops)
     dropped: dict[Statement, DecidedPart] = {}
@@ -87,7 +87,7 @@ def decided_parts(port: Port, decisions: Decisions) -> list[DecidedPart]:
 
 
 def kept_parts(port: Port, decisions: Decisions) -> list[PortedPart]:
-    """Return the parts of which it was decided that they stay as they are."""
+    """Return the parts that stay unchanged by decision."""
     kept = [part for part in port.parts if part.verdict.proposal == "keep" and decisions.accepts(part)]
     return [part for part in kept if part.name not in (decisions.drop or {})]
 
@@ -95,9 +95,9 @@ def kept_parts(port: Port, decisions: Decisions) -> list[PortedPart]:
 def _dropped_by(port: Port, name: str) -> list[PortedPart]:
     """Return the parts that a name drops.
 
-    A cause and a symbol alone mean what is open. A whole name means, of what the pin states itself, what does not
-    apply: a part that applies takes the place of a layer's part of that name, and that is meant. If there is nothing
-    else of that name, all of it is meant.
+    A cause, or a symbol without its path, means the open parts. A whole name means the parts of that name, without the
+    pin's own that apply: such a part replaces a layer's part, which is meant. If only such parts have the name, they
+    are meant.
     """
     listed = [_underlying(port, part) for part in port.parts if part.name == name]
     if not listed:
@@ -113,7 +113,7 @@ def _of_symbol(port: Port, symbol: str) -> list[PortedPart]:
 
 
 def _underlying(port: Port, part: PortedPart) -> PortedPart:
-    """Return the layer's operation whose place one of the pin's takes that applies; other parts as they are."""
+    """Return the layer's operation that an applying operation of the pin replaces; other parts unchanged."""
     own = part.statement
     if port.states_itself(part) and part.verdict.applies and isinstance(own, Operation):
         for one in load_content(port.new, port.version, port.forms).operations:
@@ -136,7 +136,7 @@ def _check_names(port: Port, decisions: Decisions, drops: Mapping[str, str]) -> 
 
 
 def _ambiguous_names(port: Port, decisions: Decisions, drops: Iterable[str]) -> Iterator[Problem]:
-    """Yield a problem for each symbol alone that means several parts, or, to be dropped, none that is open."""
+    """Yield a problem for each symbol without path that several parts have, or, for a drop, no open part."""
     whole = {name for part in port.parts for name in (part.name, part.cause)}
     meant: dict[str, list[PortedPart]] = {}
     for name in decisions.accept:

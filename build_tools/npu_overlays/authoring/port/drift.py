@@ -1,7 +1,6 @@
-"""Drift: an overlay and a range of upstream's commits → on which of them each of its changes still applies.
+"""Drift: an overlay and a range of upstream's commits → the commits on which each of its changes still applies.
 
-A long walk is split between processes: the verdict on a change at one commit does not depend on those at others, and a
-file has few versions.
+Processes share a long walk: the verdicts on one commit do not depend on those on others.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from npu_overlays.overlay.layer_content import SourcedEdit
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.worker_pool import TaskBatch, WorkerDied, cores, run_tasks
 
-# A process takes a third of a second to start, and reads the pinned commit like all others.
+# A process takes a third of a second to start, and each one reads the pinned commit.
 _FEWEST_COMMITS = 40
 
 
@@ -32,7 +31,7 @@ class Survival:
     """The verdicts on one change of an overlay, commit by commit.
 
     Args:
-        action: what it does; ``edit`` for a substitution in a file that is not Python.
+        action: of the operation; ``edit`` for a substitution in a file that is not Python.
         name: ``path:symbol``, or the path of a substitution's file.
         where: file and line in the overlay.
         verdicts: one for each commit.
@@ -65,7 +64,7 @@ class Survival:
 
     @property
     def absorbed(self) -> float:
-        """The share of commits on which upstream seems to make the change itself."""
+        """The share of commits on which upstream seems to have made the change itself."""
         return share(one.kind == "absorbed" for one in self.verdicts)
 
     @property
@@ -76,7 +75,7 @@ class Survival:
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """How an overlay fares over a range of commits.
+    """The verdicts on the changes of an overlay over a range of commits.
 
     Args:
         commits: oldest first.
@@ -92,22 +91,22 @@ class Drift:
 
 
 def share(values: Iterable[bool]) -> float:
-    """Return the share of answers that are yes; 1 if there are none."""
+    """Return the share of values that are true; 1 if there are none."""
     listed = list(values)
     return sum(listed) / len(listed) if listed else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class WalkSegment:
-    """Consecutive commits to look at, and what is looked at.
+    """Consecutive commits, and the overlay that is tried on them.
 
     Args:
         content: of the overlay on its pin.
         locked: the contracts its operations were locked with there.
         history: of upstream.
         base: the pinned commit.
-        commits: those to look at, oldest first.
-        files: further files whose versions are wanted.
+        commits: oldest first.
+        files: further files whose versions the result has.
     """
 
     content: Content
@@ -118,7 +117,7 @@ class WalkSegment:
     files: Sequence[str] = ()
 
     def split(self, most: int) -> list[WalkSegment]:
-        """Return it in parts of about the same length, none of them too short to be worth a process."""
+        """Return segments of about the same length, each worth a process of its own."""
         commits = self.commits
         number = max(1, min(most, len(commits) // _FEWEST_COMMITS))
         ends = [len(commits) * part // number for part in range(number + 1)]
@@ -126,7 +125,7 @@ class WalkSegment:
 
 
 def drift(walk: WalkSegment) -> Drift:
-    """Return how an overlay fares on each commit of a walk, which several processes share.
+    """Return the drift over a walk, which several processes share.
 
     Raises:
         OverlayError: a process was ended from outside.
@@ -160,7 +159,7 @@ def _joined(earlier: Iterable[Survival], later: Iterable[Survival]) -> tuple[Sur
 
 
 def drift_of_segment(walk: WalkSegment) -> Drift:
-    """Return how an overlay fares on each commit of a walk, found by this process."""
+    """Return the drift over a walk, found by this process."""
     content, commits = walk.content, walk.commits
     paths = {*(one.path for one in content.operations), *(one.path for one in content.edits), *walk.files}
     start = UpstreamCommit(id=walk.base, date="", subject="")
@@ -194,14 +193,14 @@ def _survival(action: str, name: str, one: Operation | SourcedEdit, verdicts: It
 
 
 class _CommitsSince:
-    """The commits since the pin, of merged branches too; each is given once."""
+    """The commits since the pin, also those of merged branches; each is returned once."""
 
     def __init__(self, walk: WalkSegment) -> None:
         self._left = walk.history.graph(walk.base, walk.commits[-1].id)
         self._order = {id_: number for number, id_ in enumerate(self._left)}
 
     def until(self, commit: UpstreamCommit) -> list[UpstreamCommit]:
-        """Return the commits that lead to one and were not given before, each behind its parents."""
+        """Return the commits that lead to one and were not returned before, each after its parents."""
         found: list[UpstreamCommit] = []
         pending = [commit.id]
         while pending:

@@ -9,27 +9,13 @@ from operator import attrgetter
 from typing import Any
 
 from npu_overlays.authoring.port.drift import Drift, Survival, share
+from npu_overlays.authoring.port.html_document import document
 from npu_overlays.authoring.port.line_patches import FileVersion, LinePatches
 from npu_overlays.authoring.port.verdicts import Verdict
 
 _COLOURS = ("#0b6e99", "#2a9d5c", "#8a8a8a", "#b07d2b", "#d9a441", "#6a4c93", "#c1121f", "#f07167")
 _WIDTH, _HEIGHT, _LEFT, _TOP = 920, 300, 46, 10
-_STYLE = """
-:root { color-scheme: light dark }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2rem auto; padding: 0 1rem;
-  overflow-wrap: anywhere }
-h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
-table { border-collapse: collapse; width: 100%; font-size: 13px }
-th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid #8884 }
-td.n { white-space: nowrap; font-variant-numeric: tabular-nums }
-svg { width: 100%; height: auto } svg text { font: 12px system-ui, sans-serif; fill: currentColor }
-.key { display: inline-block; width: 1.4em; height: .35em; margin-right: .5em; vertical-align: middle }
-"""
-_PAGE = """\
-<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title}</title><style>{style}</style></head><body>
-<h1>{title}</h1>
+_BODY = """\
 <p>{commits} commits, from {first} to {last}. Each line is a share, commit by commit: of what applies as it stands,
 of what `npu-overlays port` has an answer to, of what upstream does itself by then.</p>
 {plot}
@@ -42,7 +28,6 @@ of what `npu-overlays port` has an answer to, of what upstream does itself by th
 </thead><tbody>
 {changes}
 </tbody></table>
-</body></html>
 """
 
 
@@ -74,7 +59,7 @@ def curves(drift: Drift, patches: LinePatches | None, files: Sequence[str]) -> l
 
     Args:
         drift: of an overlay.
-        patches: where the same changes apply as line patches, or None if that was not asked.
+        patches: the versions on which line patches of the same changes apply; None if they were not tried.
         files: the files of upstream's that the overlay changes.
     """
     found = [
@@ -95,7 +80,7 @@ def curves(drift: Drift, patches: LinePatches | None, files: Sequence[str]) -> l
 
 
 def _curve(name: str, drift: Drift, changes: Sequence[Survival], counts: Callable[[Verdict], bool]) -> Curve:
-    """Return for each commit the share of changes whose verdict counts."""
+    """Return the curve of the changes whose verdict counts."""
     shares: list[float] = []
     for number in range(len(drift.commits)):
         shares.append(share(counts(one.verdicts[number]) for one in changes))
@@ -107,7 +92,7 @@ def _is_absorbed(verdict: Verdict) -> bool:
 
 
 def _shares_of_files(drift: Drift, files: Sequence[str]) -> tuple[float, ...]:
-    """Return for each commit the share of files to which all changes apply."""
+    """Return for each commit the share of files on which all changes apply."""
     shares: list[float] = []
     for number in range(len(drift.commits)):
         broken = {one.path for one in (*drift.operations, *drift.edits) if not one.verdicts[number].applies}
@@ -116,7 +101,7 @@ def _shares_of_files(drift: Drift, files: Sequence[str]) -> tuple[float, ...]:
 
 
 def _shares_of_patches(drift: Drift, files: Sequence[str], patched: frozenset[FileVersion]) -> tuple[float, ...]:
-    """Return for each commit the share of files that take their line patch."""
+    """Return for each commit the share of files on which their line patch applies."""
     shares: list[float] = []
     for state in drift.states:
         shares.append(share((path, state.get(path, "")) in patched for path in files))
@@ -161,7 +146,7 @@ def _percent(value: float) -> str:
 
 
 def curve_rows(listed: Iterable[Curve]) -> list[tuple[str, ...]]:
-    """Return a row for each curve: its name, its mean, on how many commits it is whole, and its end."""
+    """Return a row for each curve: name, mean, number of commits on which everything applies, and last share."""
     rows: list[tuple[str, ...]] = []
     for one in listed:
         rows.append((one.name, _percent(one.mean), f"{one.whole} of {len(one.shares)}", _percent(one.shares[-1])))
@@ -184,9 +169,7 @@ def change_rows(drift: Drift) -> list[tuple[str, ...]]:
 def page(overlay: str, drift: Drift, listed: list[Curve]) -> str:
     """Return the page of a drift."""
     rows = list(map(_change_row, change_rows(drift)))
-    text = _PAGE.format(
-        title=escape(f"Drift of {overlay}"),
-        style=_STYLE,
+    body = _BODY.format(
         commits=len(drift.commits),
         first=escape(str(drift.commits[0])),
         last=escape(str(drift.commits[-1])),
@@ -194,8 +177,7 @@ def page(overlay: str, drift: Drift, listed: list[Curve]) -> str:
         curves="\n".join(map(_curve_row, range(len(listed)), curve_rows(listed))),
         changes="\n".join(rows) or '<tr><td colspan="6">Everything does.</tr>',
     )
-    # The message of a commit may have bytes that are not in its encoding.
-    return text.encode(errors="backslashreplace").decode()
+    return document(f"Drift of {overlay}", body)
 
 
 def _plot(listed: list[Curve], commits: int) -> str:

@@ -1,4 +1,4 @@
-"""Fit: an operation and the bytes of its file → whether it can be applied to them, and what it needs that changed.
+"""Fit: an operation and the bytes of its file → whether it can be applied, and which of its dependencies changed.
 
 Answers are cached by path and blob: over hundreds of commits a file has few versions.
 """
@@ -31,8 +31,8 @@ class Fit:
 
     Args:
         problem: why it cannot be applied; empty if it can be.
-        breaking: what it needs that changed.
-        changed: what else it depends on that changed.
+        breaking: the changes that break it.
+        changed: the changes of what else it depends on.
     """
 
     problem: str = ""
@@ -41,7 +41,7 @@ class Fit:
 
     @property
     def applies(self) -> bool:
-        """Whether it can be applied, and all that it needs is unchanged."""
+        """Whether it can be applied, and no change breaks it."""
         return not self.problem and not self.breaking
 
 
@@ -50,7 +50,7 @@ class Fitter:
 
     Args:
         operations: all of them, one for each symbol.
-        locked: the contracts they were locked with.
+        locked: their contracts.
         distribution: name of the distribution built.
     """
 
@@ -63,11 +63,11 @@ class Fitter:
         self._known: dict[tuple[str, str], Mapping[str, Fit]] = {}
 
     def locked(self, operation: Operation) -> Contract | None:
-        """Return the contract an operation was locked with."""
+        """Return the locked contract of an operation; None if it has none."""
         return self._locked.get((operation.path, operation.symbol))
 
     def fit(self, operation: Operation, now: Snapshot) -> Fit:
-        """Return how an operation fits its file in a snapshot; all on that file are tried together."""
+        """Return how an operation fits its file in a snapshot; all operations on that file are tried together."""
         path = operation.path
         if path not in now:
             return Fit(problem="upstream has no such file")
@@ -82,7 +82,7 @@ class Fitter:
         return self._known[key][operation.symbol]
 
     def has_changes(self, operation: Operation, now: Snapshot) -> bool:
-        """Return whether anything an operation depends on changed; it need not apply."""
+        """Return whether anything that an operation depends on changed, even if the operation does not apply."""
         module, locked = now.module(operation.path), self.locked(operation)
         if module is None or locked is None:
             return True
@@ -124,12 +124,12 @@ class Fitter:
 
 @lru_cache(maxsize=_KEPT)
 def _classes(module: Module) -> ClassGraph:
-    """Return the classes of a module alone: what is cached by blob must hold beside any other modules."""
+    """Return the classes of a module without other modules: an answer cached by blob must hold beside any of them."""
     return model_of_module(module.path, module.content).classes
 
 
 def _contract(locked: Contract, operation: Operation, module: Module) -> Contract:
-    """Return an operation's contract with a module, except for parts that need the whole tree and break nothing."""
+    """Return an operation's contract with a module, without the parts that need the whole tree and break nothing."""
     if operation.action == "added":
         return replace(locked, owner=enclosing_headers(module, operation.symbol))
     return Contract(

@@ -1,7 +1,6 @@
-"""Folder: an overlay and another pin → the folder it is ported into, and what is written there later.
+"""Folder: an overlay and another pin → the folder of the port, and the decisions that are written there later.
 
-Only that folder is written. Layers serve other pins, for which they are right: what no longer applies of them is
-dropped by the new pin, and what moved is stated in it anew. What the old pin itself states is changed in its copy.
+Only that folder is written: layers serve other pins.
 """
 
 from __future__ import annotations
@@ -12,18 +11,16 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from packaging.version import Version
 
 from npu_overlays.authoring.init.overlay_files import readme
 from npu_overlays.authoring.init.request import ELSEWHERE
 from npu_overlays.authoring.new_folder import new_folder
-from npu_overlays.authoring.writer.settings_text import with_entries, with_pin
+from npu_overlays.authoring.writer.settings_text import edit_entry, with_entries, with_pin
 from npu_overlays.contracts.lockfile import load_lock, stated_version
 from npu_overlays.errors import ConfigError, Problem, UsageError, listing
 from npu_overlays.files import remove, write_atomically
-from npu_overlays.overlay.bounds import SINCE_UNTIL
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.inputs import CONTENT_FOLDERS, LICENCE_FILES, PORT_FILE, is_ignored
 from npu_overlays.overlay.overlay_folders import readable
@@ -35,14 +32,14 @@ from npu_overlays.sources.tree import SourceTree
 
 @dataclass(frozen=True, kw_only=True)
 class PortState:
-    """What an unfinished port remembers, in a file of its folder.
+    """The state of an unfinished port, in a file of its folder.
 
     Args:
         origin: the folder of the overlay that is ported.
-        to: what it is ported to, as the user named it.
-        version: upstream's, there.
-        written: the sha256 of what the port wrote into its folder, by path.
-        kept: the parts that stay as they are, though what they were locked with changed.
+        to: the new revision, as the user named it.
+        version: of upstream at that revision.
+        written: the sha256 of each file that the port wrote into its folder, by path.
+        kept: the parts that stay unchanged by decision, though their locked contracts are broken.
     """
 
     origin: str
@@ -52,7 +49,7 @@ class PortState:
     kept: Sequence[str] = ()
 
     def write(self, folder: Path, digests: Mapping[str, str]) -> None:
-        """Write it into a port's folder, with the digests of what the port wrote."""
+        """Write it into a port's folder, with the digests of the files that the port wrote."""
         content = json.dumps(vars(replace(self, written=digests)), indent=2) + "\n"
         write_atomically(folder / PORT_FILE, content.encode())
 
@@ -63,13 +60,13 @@ def place(old: Overlay, pin: Pin) -> Path:
 
 
 def begin(old: Overlay, wanted: Overlay, state: PortState, tree: SourceTree) -> Overlay:
-    """Write the folder of a port, all of it or nothing, and return the overlay in it.
+    """Write the whole folder of a port or nothing, and return the overlay in it.
 
     Args:
         old: the overlay that is ported.
-        wanted: the same with its new pin, and with what is shipped there.
-        state: what the port remembers.
-        tree: upstream where it is ported to.
+        wanted: the same with its new pin, and with the packages that upstream has there.
+        state: of the port.
+        tree: upstream at the new pin.
 
     Raises:
         OutputError: the folder exists already, or cannot be written.
@@ -95,7 +92,7 @@ def begin(old: Overlay, wanted: Overlay, state: PortState, tree: SourceTree) -> 
 
 
 def read_state(folder: Path) -> PortState:
-    """Return what an unfinished port in a folder remembers; raises `ConfigError` if there is none."""
+    """Return the state of the unfinished port in a folder; raises `ConfigError` if there is none."""
     file = folder / PORT_FILE
     if not folder.is_dir():
         fix = "name the folder that `port --to` made"
@@ -111,10 +108,10 @@ def read_state(folder: Path) -> PortState:
 
 
 def origin_of(folder: Path) -> PortState:
-    """Return what an unfinished port remembers; for a finished one, that it came from the next older pin beside it.
+    """Return the state of an unfinished port; for a finished one, a state whose origin is the next older pin beside it.
 
     Raises:
-        ConfigError: it is neither.
+        ConfigError: no port is under way, and no older pin lies beside the overlay.
     """
     if (folder / PORT_FILE).exists():
         return read_state(folder)
@@ -132,7 +129,7 @@ def origin_of(folder: Path) -> PortState:
 
 
 def finish(folder: Path) -> None:
-    """Delete what marks a port as unfinished."""
+    """Delete the file that marks a port as unfinished."""
     (folder / PORT_FILE).unlink(missing_ok=True)
 
 
@@ -141,14 +138,14 @@ def abort(folder: Path) -> None:
 
     Raises:
         ConfigError: there is none.
-        UsageError: it has files that somebody else wrote; nothing is removed then.
+        UsageError: it has files that the port did not write; nothing is removed then.
     """
     if not (folder / PORT_FILE).is_file():
         read_state(folder)
     if foreign := _foreign(folder):
         what, fix = f"holds work of yours: {listing(foreign)}", f"put it elsewhere, or delete all of it: rm -r {folder}"
         raise UsageError(Problem(where=str(folder), what=what, fix=fix))
-    # The mark goes last: an abort that is killed can be repeated.
+    # The state goes last: an abort that is killed can be repeated.
     for path in folder.iterdir():
         if path.name != PORT_FILE:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -157,7 +154,7 @@ def abort(folder: Path) -> None:
 
 
 def _foreign(folder: Path) -> list[str]:
-    """Return the files of a port that differ from what the port wrote."""
+    """Return the files in a port's folder that differ from those that the port wrote."""
     try:
         written = read_state(folder).written
     except ConfigError:
@@ -166,7 +163,7 @@ def _foreign(folder: Path) -> list[str]:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """Return the sha256 of each file of a port, except what tools leave behind."""
+    """Return the sha256 of each file of a port, except for caches of tools."""
     found: dict[str, str] = {}
     for path in sorted(folder.rglob("*")):
         if path == folder / PORT_FILE or is_ignored(path, folder):
@@ -185,19 +182,19 @@ def write_decisions(
     edits: Sequence[tuple[str, TextEdit]],
     kept: Sequence[str],
 ) -> None:
-    """Write into the folder of a port what was decided.
+    """Write decisions into the folder of a port.
 
     Args:
         folder: of the port.
         files: by path, in the order in which they are written; None for a file to delete.
         drops: the reason for each part of the layers that the pin drops, by name.
-        edits: substitutions that the pin states, with the path of each.
-        kept: the parts that stay as they are.
+        edits: the substitutions that the pin states, each with its path.
+        kept: the parts that stay unchanged.
     """
     if not (files or drops or edits or kept):
         return
     foreign = frozenset(_foreign(folder))
-    # What is stated anew comes before its old statement is dropped: a port that is killed in between loses nothing.
+    # New statements are written before the old ones are dropped: a port that is killed in between loses nothing.
     for path, content in files.items():
         if content is None:
             remove(folder / path, within=folder)
@@ -210,18 +207,10 @@ def write_decisions(
 
 
 def _add_settings(file: Path, drops: Mapping[str, str], edits: Sequence[tuple[str, TextEdit]]) -> None:
-    """Add to a pin's configuration what it drops and substitutes."""
+    """Add drops and substitutions to a pin's configuration."""
     known = {one["name"] for one in load_toml(file)["tool"]["overlay"].get("drop", [])}
     dropped = [{"name": name, "why": why} for name, why in drops.items() if name not in known]
-    stated: list[dict[str, Any]] = []
-    for path, edit in edits:
-        entry: dict[str, Any] = {"paths": [path], "find": edit.find, "replace": edit.replace, "why": edit.why}
-        if edit.count != 1:
-            entry["count"] = edit.count
-        if edit.accept:
-            entry["accept"] = list(map(str, edit.accept))
-        bounds = {key: getattr(edit.bounds, key) for key in SINCE_UNTIL}
-        stated.append(entry | {key: bound for key, bound in bounds.items() if bound})
+    stated = [edit_entry(replace(edit, paths=(path,))) for path, edit in edits]
     if dropped or stated:
         text = with_entries(file.read_text("utf-8"), "drop", dropped)
         write_atomically(file, with_entries(text, "edit", stated).encode())

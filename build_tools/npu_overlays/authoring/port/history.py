@@ -1,7 +1,7 @@
 """History: a bare repository and a range of its commits → upstream's tree at each of them, without a checkout.
 
-One call of git lists the commits, one what each changed, and a few read the blobs: hundreds of commits cost about as
-much as a few.
+One call of git lists the commits, one their changes, and a few read the blobs: hundreds of commits take about as long
+as a few.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class BlobCache(Mapping[str, bytes]):
         self._kept: dict[str, bytes] = {}
 
     def keep(self, blobs: Iterable[str]) -> None:
-        """Read blobs that will be asked for, all at once."""
+        """Read blobs that will be needed, all at once."""
         wanted = [blob for blob in dict.fromkeys(blobs) if blob not in self._kept]
         self._kept.update(zip(wanted, self.read(wanted), strict=True))
 
@@ -68,14 +68,14 @@ class UpstreamHistory:
         return [*self._log("--no-walk", first), *between]
 
     def graph(self, first: str, last: str) -> dict[str, tuple[UpstreamCommit, tuple[str, ...]]]:
-        """Return by id every commit that the last one has and the first one lacks, with its parents, newest first."""
+        """Return by id every ancestor of the last commit that the first one lacks, with its parents, newest first."""
         found: dict[str, tuple[UpstreamCommit, tuple[str, ...]]] = {}
         for commit, parents in self._log_with_parents("--topo-order", last, f"^{first}"):
             found[commit.id] = (commit, parents)
         return found
 
     def versions(self, first: str, last: str, path: str) -> list[tuple[UpstreamCommit, str]]:
-        """Return the commits between two that changed a path, oldest first, each with the blob it left, or none."""
+        """Return the commits between two that changed a path, oldest first, each with its blob; empty for none."""
         found = self._log("--first-parent", "--reverse", last, f"^{first}", "--", path)
         request = "".join(f"{commit.id}:{path}\n" for commit in found).encode("utf-8", "surrogateescape")
         answers = self._git("cat-file", "--batch-check=%(objecttype) %(objectname)", stdin=request).splitlines()
@@ -86,7 +86,7 @@ class UpstreamHistory:
         return versions
 
     def is_ancestor(self, one: str, other: str) -> bool:
-        """Return whether a commit is part of the history of another."""
+        """Return whether a commit is an ancestor of another."""
         try:
             self._git("merge-base", "--is-ancestor", one, other)
         except ProcessError:
@@ -103,7 +103,7 @@ class UpstreamHistory:
         return found
 
     def states(self, commits: list[UpstreamCommit]) -> Iterator[tuple[UpstreamCommit, dict[str, str]]]:
-        """Yield each commit with the blob of every file, in a dictionary of the caller's own."""
+        """Yield each commit with the blob of every file, in a new dictionary."""
         entries = self.entries(commits[0].id)
         yield commits[0], dict(entries)
         request: list[str] = []
@@ -135,7 +135,7 @@ class UpstreamHistory:
 
 
 def _changes(raw: str) -> dict[str, list[tuple[str, str]]]:
-    """Return what ``diff-tree`` says each commit changed: paths with their new blobs, empty for deleted files."""
+    """Return the changes of each commit in the output of ``diff-tree``: paths with new blobs, empty for deletions."""
     found: dict[str, list[tuple[str, str]]] = {}
     fields = iter(raw.split("\0"))
     commit = ""

@@ -1,7 +1,7 @@
-"""Line patches: what an overlay makes of its files, as ordinary diffs → the versions of the files on which they apply.
+"""Line patches: an overlay's changes as ordinary diffs → the versions of the files on which they apply.
 
-They are what a folder of patches would hold, for comparison: tried with ``git apply``, which takes no fuzz, and with
-GNU patch, which takes two lines of it. All versions are tried in one call of each program.
+This is for comparison with a folder of patches: ``git apply`` allows no fuzz, GNU patch two lines. One call of each
+program tries all versions.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class LinePatches:
 
 
 def try_patches(changed: Mapping[str, tuple[bytes, bytes]], versions: Mapping[FileVersion, bytes]) -> LinePatches:
-    """Return which versions take the patch of their file.
+    """Return the versions on which the patch of their file applies.
 
     Args:
-        changed: by path, upstream's bytes where the overlay was locked, and what the overlay makes of them.
+        changed: by path, upstream's bytes where the overlay was locked, and the overlay's result.
         versions: the bytes of each version of these files.
     """
     diffs = {path: _diff(before, after) for path, (before, after) in changed.items()}
@@ -59,7 +59,7 @@ def _patched(
     *,
     fuzzy: bool,
 ) -> frozenset[FileVersion]:
-    """Return the versions that take all hunks of their patch."""
+    """Return the versions on which all hunks of their patch apply."""
     root.mkdir()
     patch: list[str] = []
     for number, version in enumerate(tried):
@@ -68,7 +68,7 @@ def _patched(
         name = f"{number}/file"
         patch.append(f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n{diffs[version[0]]}")
     content = "".join(patch).encode("utf-8", "surrogateescape")
-    with suppress(ProcessError):  # both fail if one is rejected, after they tried the others
+    with suppress(ProcessError):  # both fail if a hunk is rejected, after they tried the others
         if fuzzy:
             process.run(_FUZZY, cwd=root, stdin=content)
         else:

@@ -1,6 +1,6 @@
-"""Logical lines: the words of a line → its syntax and the names it binds; three versions of lines, merged.
+"""Logical lines: the words of a line → its syntax and the names that it binds; and a three-way comparison of lines.
 
-A line is a tuple of words (see `syntax.logical`), or whatever else the lines of a file are compared by.
+A logical line is a tuple of words; files that are not Python are compared by lines of bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def words_of_lines(layout: TokenLayout) -> list[Words]:
 
 
 def syntax_of(words: Words) -> ast.stmt | None:
-    """Return the syntax of a line, of a block's head that block empty; None for part of a statement, as ``else:``."""
+    """Return the syntax of a line, a block's head with an empty block; None for part of a statement, as ``else:``."""
     text = " ".join(words)
     for whole in (text, f"{text} pass"):
         try:
@@ -52,13 +52,13 @@ def names_bound(words: Words) -> frozenset[str]:
 
 
 def is_like(words: Words, find: Words) -> bool:
-    """Return whether a line has more than half of the names and values that a find has, in any order."""
+    """Return whether a line has more than half of the names and values of a find, in any order."""
     sought = Counter(filter(_is_telling, find))
     return 2 * (sought & Counter(filter(_is_telling, words))).total() > sought.total()
 
 
 def _is_telling(word: str) -> bool:
-    """Return whether a word is a name or a value: most lines have marks and keywords."""
+    """Return whether a word is a name or a value: most lines have punctuation and keywords."""
     return (word[0].isalnum() or word[0] in "_\"'") and not keyword.iskeyword(word)
 
 
@@ -69,17 +69,17 @@ def is_made(
     *,
     contains: Callable[[_Line, _Line], bool] = operator.eq,
 ) -> bool:
-    """Return whether upstream made the change that we make: each line of ours is in its place now.
+    """Return whether upstream made our change: each line of ours is in its place now.
 
     As in a three-way merge, lines that all versions have separate the places. If upstream changed other lines of a
-    place, too, it must have as many lines as ours, in the same order. A change that only deletes lines leaves no trace
-    of who made it, so the answer is no.
+    place, too, it must have as many lines as ours, in the same order. A change that only deletes lines does not show
+    who made it, so the answer is no.
 
     Args:
         before: the lines at the base.
-        made: what our change makes of them.
-        now: what upstream made of them.
-        contains: whether a line has another one as a part of it; one that had it at the base does not count.
+        made: the lines after our change.
+        now: upstream's lines now.
+        contains: whether a line has another one as a part; a line that had that part at the base does not count.
     """
     to_made, to_now = _matching(before, made), _matching(before, now)
     kept = frozenset(to_made.values())

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.relocations import Relocation, Relocations
-from npu_overlays.authoring.port.remaining_uses import new_definitions, remaining_uses
 from npu_overlays.authoring.port.verdicts import Verdict, left, retired
 from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, leaf_of
 from npu_overlays.overlay.operations import Operation
+
+# The most names and lines in a message.
+_SHOWN = 6
 
 
 class MissingTargets:
-    """Judges operations that have nothing to be applied to.
+    """Judges operations without a target.
 
     Args:
         operations: of the overlay, one for each symbol.
         base: upstream where they were locked.
-        fitter: knows what they were locked with.
-        relocations: finds where they belong.
+        fitter: has their locked contracts.
+        relocations: finds their new targets.
     """
 
     def __init__(
@@ -54,7 +59,7 @@ class MissingTargets:
         return verdict if lost else replace(verdict, change=f"`{operation.symbol}` is gone")
 
     def _without_package(self, operation: Operation, now: Snapshot, evidence: str) -> Verdict:
-        """Return the verdict on an operation whose package left the repository; its file may have stayed elsewhere."""
+        """Return the verdict on an operation whose package left the repository; its file may be elsewhere."""
         there = now.relocated_file(operation.path, self._base)
         known = {(one.path, one.symbol) for one in self._operations}
         if not there or (there, operation.symbol) in known:
@@ -69,7 +74,7 @@ class MissingTargets:
         return f"{path} has no `{operation.symbol}`" + (f"; new there: {new}" if new else "")
 
     def _deletion(self, operation: Operation, now: Snapshot, found: Relocation | None) -> Verdict:
-        """Return the verdict on a deletion of what is gone: done, unless the same is elsewhere and unused."""
+        """Return the verdict on a deletion whose target is gone: done, unless the target is elsewhere and unused."""
         why_kept = self._why_kept(found, now) if found else ""
         if found and not why_kept:
             return found.verdict(operation)
@@ -81,7 +86,7 @@ class MissingTargets:
         return Verdict(kind="already gone", proposal="drop", evidence=evidence)
 
     def _why_kept(self, found: Relocation, now: Snapshot) -> str:
-        """Return why a definition must not be deleted in the place of another: it differs, or is used."""
+        """Return why a definition must not be deleted instead of another: it differs, or it is used."""
         module = now.module(found.wanted.path)
         if found.problem or module is None:
             return found.problem
@@ -95,7 +100,7 @@ class MissingTargets:
         return remaining_uses(module, found.wanted.symbol, taken_out)
 
     def _addition(self, operation: Operation, now: Snapshot) -> Verdict:
-        """Return the verdict on an addition to a file or class that is gone: it goes with its class, or its users."""
+        """Return the verdict on an addition to a missing file or class: it follows that, or goes with its users."""
         lost = lost_place(operation, now)
         if found := self._relocations.of_member(operation, now):
             return found.verdict(operation)
@@ -109,7 +114,7 @@ class MissingTargets:
         return Verdict(kind="retired", evidence=lost)
 
     def _users(self, operation: Operation) -> Iterator[Operation]:
-        """Yield the operations whose code names what one adds, and the users of those that are additions."""
+        """Yield the operations whose code names an addition, and the users of those that are additions themselves."""
         known, pending = {operation.symbol}, [operation]
         while pending:
             leaf = re.compile(rf"\b{re.escape(pending.pop().leaf)}\b")
@@ -123,9 +128,45 @@ class MissingTargets:
 
 
 def lost_place(operation: Operation, now: Snapshot) -> str:
-    """Return that the file of an operation is gone, or the class around it; empty if neither is."""
+    """Return a sentence if the file of an operation or the class around it is gone; empty if neither is."""
     if operation.path not in now:
         return f"{operation.path} is gone"
     module, owner = now.module(operation.path), operation.owner
     is_lost = module is not None and owner and owner not in module.definitions
     return f"{operation.path} has no class `{owner}`" if is_lost else ""
+
+
+def remaining_uses(module: Module, symbol: str, taken_out: Collection[str]) -> str:
+    """Return a sentence with the lines that name a symbol outside the definitions to take out; empty if none does."""
+    leaf, lines = leaf_of(symbol), set()
+    for node in ast.walk(module.tree):
+        # A text may be in `__all__`, or in a call of `getattr`.
+        if isinstance(node, ast.Constant):
+            name = node.value
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+        else:
+            continue
+        if name == leaf:
+            lines.add(node.lineno)
+    for name in taken_out:
+        for one in chosen(module, name):
+            lines.difference_update(range(one.first_line, (one.node.end_lineno or 0) + 1))
+    if not lines:
+        return ""
+    shown = ", ".join(map(str, sorted(lines)[:_SHOWN])) + (", …" if len(lines) > _SHOWN else "")
+    return f"lines {shown} of {module.path} name it" if len(lines) > 1 else f"line {shown} of {module.path} names it"
+
+
+def new_definitions(before: Module | None, after: Module | None) -> str:
+    """Return the new names of a module as a list to read; imports and members of new classes do not count."""
+    if before is None or after is None:
+        return ""
+    new: list[str] = []
+    for name, (first, *_) in after.definitions.items():
+        owner = name.rpartition(".")[0]
+        owners = after.definitions.get(owner, ()) if owner not in before.definitions else ()
+        is_in_new_class = any(one.kind == "class" for one in owners)
+        if name not in before.definitions and first.kind != "import" and not is_in_new_class:
+            new.append(f"`{name}`")
+    return ", ".join(new[:_SHOWN]) + (", …" if len(new) > _SHOWN else "")

@@ -1,4 +1,4 @@
-"""Parts: what an overlay says, and another state of upstream → the verdict on each part, and its commit."""
+"""Parts: an overlay's content and another state of upstream → the verdict on each part, and the commit behind it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from npu_overlays.overlay.operations import Operation
 Statement: TypeAlias = Operation | SourcedEdit | OverlayFile
 
 
-# Of these a commit says more than what is gone.
+# Kinds whose causes are named after the commit.
 _GONE = frozenset({"retired", "left", "already gone"})
 _LONGEST = 40
 
@@ -34,8 +34,8 @@ class PortedPart:
 
     Args:
         statement: the operation, substitution, patch or added file.
-        action: what it does: that of an operation, else ``edit``, ``patch`` or ``file``.
-        name: ``path:symbol``, the path of a file, or the name of a patch: what a `drop` calls it.
+        action: of an operation, else ``edit``, ``patch`` or ``file``.
+        name: as a `drop` names it: ``path:symbol``, the path of a file, or the name of a patch.
         where: file and line in the overlay.
         verdict: on it.
         commit: upstream's that caused the verdict, if it is known.
@@ -60,26 +60,26 @@ class PortedPart:
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody has to decide: it does not apply, and locking it again is not all."""
+        """Whether somebody has to decide: it does not apply, and locking it again is not enough."""
         return not self.verdict.applies and self.verdict.proposal != "relock"
 
     @property
     def said(self) -> str:
-        """What upstream did, in words that are the same for every part that it concerns."""
+        """Upstream's change, in the same words for every part that it concerns."""
         return self.verdict.change or f"{self.verdict.kind}: {self.verdict.evidence}"
 
     @property
     def cause(self) -> str:
-        """The name of that, by which a person decides about all of these parts."""
+        """The name of that change, by which a person decides about all of its parts."""
         if self.commit and self.verdict.kind in _GONE:
             return f"gone-in-{self.commit.id[:9]}"
         name = "-".join(re.findall(r"[\w./]+", self.said))
-        # What is cut off must not make two of them one.
+        # Two long texts must not get the same name.
         return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}-{sha256(self.said.encode()).hexdigest()[:4]}"
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What it is and where it is stated, the same in every look at a port."""
+        """Its action, name and place, the same in every step of a port."""
         return self.action, self.name, self.where
 
     def as_json(self) -> dict[str, Any]:
@@ -106,9 +106,9 @@ def parts(content: Content, classifier: Classifier, now: Snapshot, landed: Lande
     """Return every part of an overlay with its verdict.
 
     Args:
-        content: of the overlay, for the version of upstream it is ported to.
+        content: of the overlay, for the new version of upstream.
         classifier: of its operations, with upstream where they were locked.
-        now: upstream where it is ported to.
+        now: upstream at the new pin.
         landed: the commits between, if they are known.
     """
     found: list[PortedPart] = []
@@ -126,10 +126,10 @@ def parts(content: Content, classifier: Classifier, now: Snapshot, landed: Lande
 
 
 def with_reads(found: Iterable[PortedPart], changed: Iterable[ChangedRead]) -> Iterator[PortedPart]:
-    """Yield parts with what changed of all that their code reads upstream.
+    """Yield parts with the changed symbols that their code reads upstream.
 
-    A part that applies, and reads something that changed, may do nothing or raise, so the verdict says that. A part
-    that is dropped reads nothing any more.
+    An operation that applies may do nothing or raise if a symbol that it reads changed, so the verdict names it. A
+    dropped part reads nothing any more.
     """
     by_reader: dict[str, dict[str, str]] = {}
     for one in changed:
@@ -153,7 +153,7 @@ def with_users(found: Iterable[PortedPart]) -> Iterator[PortedPart]:
     """Yield parts with additions marked whose users no longer fit.
 
     An added function fits wherever its name is free. But it was written for the operations that call it: if their
-    definition changed upstream, it may have to follow.
+    targets changed upstream, it may have to change, too.
     """
     listed = list(found)
     changed: list[Operation] = []
@@ -175,7 +175,7 @@ def with_users(found: Iterable[PortedPart]) -> Iterator[PortedPart]:
 
 @dataclass(frozen=True, kw_only=True)
 class CommitRange:
-    """The commits of an upstream from the one an overlay was locked at to the one it is ported to."""
+    """Upstream's commits from the old pin to the new one."""
 
     history: UpstreamHistory
     first: str
@@ -210,9 +210,9 @@ def _cause(
     versions: list[tuple[UpstreamCommit, str]],
     blobs: Mapping[str, bytes],
 ) -> UpstreamCommit | None:
-    """Return a commit before which a part is as it was and after which it is not, found by bisection.
+    """Return a commit before which a part fits as it did and after which it does not, found by bisection.
 
-    The state before the first commit counts as good, the last one as bad.
+    The state before the first commit counts as good, that after the last one as bad.
     """
     good, bad = -1, len(versions) - 1
     while bad - good > 1:
@@ -225,7 +225,7 @@ def _cause(
 
 
 def _is_as_it_was(part: PortedPart, classifier: Classifier, blob: str, blobs: Mapping[str, bytes]) -> bool:
-    """Return whether a part is as it was in one version of its file."""
+    """Return whether a part fits one version of its file as it did on the old pin."""
     statement = part.statement
     now = Snapshot(entries={statement.path: blob} if blob else {}, contents=blobs, names=DefinedNames(()))
     if isinstance(statement, SourcedEdit):

@@ -1,8 +1,4 @@
-"""Pin edits: what is decided of what a pin states itself → the changed files of its folder.
-
-What a layer states serves other pins, so a pin drops it by name. What is in the pin's own folder is only for this pin,
-and is changed there.
-"""
+"""Pin edits: decisions on a pin's own parts → the changed files of its folder."""
 
 from __future__ import annotations
 
@@ -11,8 +7,8 @@ from dataclasses import replace
 
 from npu_overlays.authoring.port.decisions import DecidedPart
 from npu_overlays.authoring.port.retarget import Retarget
-from npu_overlays.authoring.writer.merge_module_text import Written, rewritten, top_names
-from npu_overlays.authoring.writer.settings_text import with_change, without_file
+from npu_overlays.authoring.writer.merge_module_text import OperationChange, rewritten, top_names
+from npu_overlays.authoring.writer.settings_text import with_changes, without_file
 from npu_overlays.errors import OverlayError, Problem, UsageError
 from npu_overlays.model.module import Module
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
@@ -28,10 +24,10 @@ _Place = tuple[str, str, str]
 def pin_files(
     own: Sequence[DecidedPart], overlay: Overlay, now: SourceTree
 ) -> tuple[dict[str, bytes | None], list[Problem]]:
-    """Return the changed files of a pin's folder, and what keeps others from being changed.
+    """Return the changed files of a pin's folder, and the problems of parts that cannot be changed.
 
     Args:
-        own: what is decided of what the pin states itself.
+        own: the decisions on the pin's own parts.
         overlay: the pin.
         now: upstream.
 
@@ -53,7 +49,7 @@ def pin_files(
             files[_path(label)] = _merge_module(layer, _path(label), decided, now)
         except OverlayError as error:
             problems += error.problems
-    # The settings of an added file go before the file: settings for a file that does not exist are a mistake.
+    # The settings of an added file are deleted before the file: settings without their file are a mistake.
     settings = (layer.folder / CONFIG_FILE).read_text("utf-8")
     changed = _configuration(settings, own, overlay)
     if changed != settings:
@@ -69,21 +65,17 @@ def pin_files(
 def _configuration(text: str, own: Sequence[DecidedPart], overlay: Overlay) -> str:
     """Return a pin's configuration with changed substitutions, and without settings of dropped files."""
     gone: set[str] = set()
-    # A substitution of several files is split: this is what is left of it.
-    remaining: dict[int, TextEdit] = {}
-    # Those that go come first.
+    changes: list[tuple[TextEdit, str, str, str | None]] = []
+    # Dropped ones first.
     for one in sorted(own, key=lambda one: bool(one.lead)):
         sourced = one.statement
         if isinstance(sourced, OverlayFile):
             gone.add(_path(sourced.file))
-        if not isinstance(sourced, SourcedEdit):
-            continue
-        edit, find, replacement = remaining.get(id(sourced.edit), sourced.edit), "", None
-        if one.lead:
-            find, replacement = one.lead + sourced.edit.find, one.lead + sourced.edit.replace
-        text = with_change(CONFIG_FILE, text, edit, (sourced.path,), replacement, find=find)
-        paths = tuple(path for path in edit.paths if path != sourced.path)
-        remaining[id(sourced.edit)] = replace(edit, paths=paths)
+        elif isinstance(sourced, SourcedEdit):
+            edit = sourced.edit
+            put_in = one.lead + edit.replace if one.lead else None
+            changes.append((edit, sourced.path, one.lead + edit.find, put_in))
+    text = with_changes(CONFIG_FILE, text, changes)
     for file in overlay.files:
         # A patch may have the name of an added file.
         if f"tree/{file.path}" in gone:
@@ -99,7 +91,7 @@ def _path(label: str) -> str:
 def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: SourceTree) -> bytes | None:
     """Return a file of a pin's ``tree/`` or ``shared/`` with operations taken out or renamed; None if none is left.
 
-    An operation that moves to another file is only taken out; a shared one names its targets, wherever they are.
+    An operation that moves to another file is only taken out; a shared one lists its targets in any file.
 
     Raises:
         OverlayError: it cannot be done without changing other statements of the file.
@@ -118,14 +110,14 @@ def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: 
         )
     written = _written(decided) if target else _shared_targets(known, moves)
     arrived: set[tuple[str, str]] = set()
-    new: list[Operation] = []
+    new: list[OperationChange] = []
     for move in filter(None, moves.values()):
         if not _leaves(move) and (not target or move.wanted.path == target):
             arrived.add((move.wanted.path, move.wanted.symbol))
         if move.wanted.path == target and not move.is_rename:
-            new.append(move.wanted)
+            new.append(OperationChange(known=None, wanted=move.wanted))
     order = top_names(Module(target, now.read(target))) if new else []
-    text = rewritten(label, content, written, new, order)
+    text = rewritten(label, content, [*written, *new], order)
     found = read_operations(label, text, layer=layer.name, target=target) if text is not None else ()
     kept = [_effect(one) for one in known if _place(one) not in moves]
     left = [_effect(one) for one in found if (one.path, one.symbol) not in arrived]
@@ -138,23 +130,23 @@ def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: 
     return text
 
 
-def _written(decided: Sequence[DecidedPart]) -> list[Written]:
-    """Return what is done with the statements of a merge module; of several on one line, once."""
-    written: dict[str, Written] = {}
+def _written(decided: Sequence[DecidedPart]) -> list[OperationChange]:
+    """Return the changes of the statements of a merge module; one for several operations on a line."""
+    written: dict[str, OperationChange] = {}
     for one in decided:
         if isinstance(one.statement, Operation):
             move = one.retarget
             wanted = move.wanted if move and move.is_rename else None
-            written.setdefault(one.statement.where, Written(known=one.statement, wanted=wanted))
+            written.setdefault(one.statement.where, OperationChange(known=one.statement, wanted=wanted))
     return list(written.values())
 
 
-def _shared_targets(known: Sequence[Operation], moves: Mapping[_Place, Retarget | None]) -> list[Written]:
+def _shared_targets(known: Sequence[Operation], moves: Mapping[_Place, Retarget | None]) -> list[OperationChange]:
     """Return the shared definitions that change, with the targets they keep."""
     definitions: dict[str, list[Operation]] = {}
     for one in known:
         definitions.setdefault(one.where, []).append(one)
-    written: list[Written] = []
+    written: list[OperationChange] = []
     for where in dict.fromkeys(place[0] for place in moves):
         targets: list[str] = []
         for one in definitions[where]:
@@ -163,7 +155,7 @@ def _shared_targets(known: Sequence[Operation], moves: Mapping[_Place, Retarget 
                 targets.append(f"{move.wanted.path}:{move.wanted.symbol}")
             elif _place(one) not in moves:
                 targets.append(f"{one.path}:{one.symbol}")
-        written.append(Written(known=definitions[where][0], wanted=None, targets=tuple(targets)))
+        written.append(OperationChange(known=definitions[where][0], wanted=None, targets=tuple(targets)))
     return written
 
 
@@ -177,5 +169,5 @@ def _place(one: Operation) -> _Place:
 
 
 def _effect(one: Operation) -> Operation:
-    """Return an operation without its line; shared ones call each other by their targets' names, so without text."""
+    """Return an operation without its line, a shared one also without text, which has the names of its targets."""
     return replace(one, where="", before="", text="" if one.shared else one.text)

@@ -1,36 +1,43 @@
-"""Port: an overlay on another pin, step by step: the verdict on each part, what is decided, and what is left.
+"""Port: an overlay on another pin, step by step: the verdict on each part, the decisions, and the open parts.
 
-Everything is found out anew from the folder in each step: what was dropped or stated anew is no question any more. So
-a port that was killed, or changed by hand, goes on from what is there.
+Each step derives everything from the folder again, so a port that was killed or edited by hand continues from there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from npu_overlays.authoring.port.causes import causes
 from npu_overlays.authoring.port.classifier import Classifier, names_of, still_held
-from npu_overlays.authoring.port.expiry import expired
 from npu_overlays.authoring.port.folder import PortState, finish, read_state
 from npu_overlays.authoring.port.history import UpstreamHistory
-from npu_overlays.authoring.port.parts import CommitRange, PortedPart, parts, with_commits, with_reads, with_users
+from npu_overlays.authoring.port.parts import (
+    CommitRange,
+    PortedPart,
+    Statement,
+    parts,
+    with_commits,
+    with_reads,
+    with_users,
+)
 from npu_overlays.authoring.port.start import StartedPort
 from npu_overlays.authoring.port.upstream_commits import LandedCommits
 from npu_overlays.authoring.snapshots import DefinedNames, snapshot_of
 from npu_overlays.contracts.changed_reads import changed_reads
 from npu_overlays.contracts.form_targets import form_notices, form_targets
 from npu_overlays.contracts.lockfile import Lock, load_lock, write_lock
-from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.errors import MergeError, OverlayError, Problem, listing
 from npu_overlays.model import Model, model_of
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.content import load_content, models_of
-from npu_overlays.overlay.operations import FormTargets
+from npu_overlays.overlay.content import Content, load_content, models_of
+from npu_overlays.overlay.operations import FormTargets, Operation
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.pipeline.lock_derivation import derive_lock
@@ -42,8 +49,6 @@ from npu_overlays.sources.pin import clone_variable
 from npu_overlays.sources.tree import SourceTree
 from npu_summary.plurals import plural
 
-_COLUMN = 76
-
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
@@ -52,13 +57,13 @@ class Port:
     Args:
         old: the overlay that is ported.
         new: the one it becomes.
-        version: of upstream, there.
+        version: of upstream at the new pin.
         parts: of the new overlay, with their verdicts.
-        problems: what else keeps it from being locked, known if no part is open.
-        base: upstream where the old overlay is pinned.
-        now: upstream where the new one is.
-        forms: the targets that operations which name a model have there.
-        notes: what the user should know.
+        problems: why it cannot be locked, known if no part is open.
+        base: upstream at the old pin.
+        now: upstream at the new pin.
+        forms: the targets of operations by form at the new pin.
+        notes: for the user.
     """
 
     old: Overlay
@@ -96,17 +101,14 @@ class Port:
             "notes": list(self.notes),
             "causes": [cause.as_json() for cause in causes(self.parts)],
             "parts": [part.as_json() for part in self.parts],
-            "problems": [{"where": one.where, "what": one.what, "fix": one.fix} for one in self.problems],
+            "problems": [one.as_json() for one in self.problems],
         }
 
-    def side_by_side(self, part: PortedPart) -> Iterator[str]:
-        """Yield the lines of upstream's old and new definition beside each other, the new one from where it is now."""
+    def definitions(self, part: PortedPart) -> tuple[list[str], list[str]]:
+        """Return the lines of upstream's old and new definition of a part; the new one may have another place."""
         path, _, symbol = part.name.partition(":")
         there, _, moved = (part.verdict.to or part.name).partition(":")
-        old, new = _lines(self.base, path, symbol), _lines(self.now, there, moved)
-        for left, right in zip_longest(old, new, fillvalue=""):
-            mark = " " if left == right else "|"
-            yield f"{left[:_COLUMN]:<{_COLUMN}} {mark} {right[:_COLUMN]}".rstrip()
+        return _lines(self.base, path, symbol), _lines(self.now, there, moved)
 
 
 def _lines(tree: SourceTree, path: str, symbol: str) -> list[str]:
@@ -118,7 +120,7 @@ def _lines(tree: SourceTree, path: str, symbol: str) -> list[str]:
     module = Module(path, tree.read(path))
     lines: list[str] = []
     for one in chosen(module, symbol):
-        lines += module.whole_text(one.node).decode().splitlines()
+        lines += module.lines(one.first_line, one.node.end_lineno or 0).splitlines()
     return lines
 
 
@@ -128,8 +130,8 @@ def evaluate(folder: Path, choice: Choice, started: StartedPort | None = None, b
     Args:
         folder: the new overlay's.
         choice: where upstream comes from.
-        started: what is known of it if it was just started.
-        before: the port before something was decided; upstream is the same.
+        started: the result of `start`, if the port was just started.
+        before: the port before a decision; upstream is the same.
 
     Raises:
         OverlayError: there is none, or its overlay cannot be read.
@@ -175,9 +177,9 @@ def _with_history(old: Overlay, new: Overlay, choice: Choice) -> tuple[Choice, U
 
 
 def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> Port:
-    """Return a port with its parts as they are now, and notes; commits that its parts have are kept.
+    """Return a port with the verdicts on its parts, and notes; parts with the same verdict keep their commits.
 
-    What stays as it is, by a person's decision, is judged without what it was locked with.
+    Parts that stay unchanged by decision are judged without their contracts.
     """
     lock, model = load_lock(port.old), model_of(port.new.pin, port.now)
     forms, unfound = _forms(port, lock, model)
@@ -189,7 +191,7 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     landed = LandedCommits()
     if past:
         landed.note(commit for commit, _ in reversed(past.graph(first, last).values()))
-    step(f"looking at what became of {plural(len(content.operations), 'operation')}")
+    step(f"comparing upstream's two versions for {plural(len(content.operations), 'operation')}")
     held = still_held(lock.contracts, before.operations, content.operations)
     held = tuple(one for one in held if f"{one.path}:{one.symbol}" not in kept)
     classifier = Classifier(content, held, base)
@@ -202,7 +204,7 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
 
 
 def _forms(port: Port, lock: Lock, model: Model) -> tuple[FormTargets, tuple[str, ...]]:
-    """Return the targets of operations that name a model, and notes; the old pin's where the new one lacks a model."""
+    """Return the targets of operations by form, and notes; the old pin's targets where the new one lacks a model."""
     models = models_of(port.new, port.version)
     try:
         return form_targets(models, port.now, model), ()
@@ -210,3 +212,34 @@ def _forms(port: Port, lock: Lock, model: Model) -> tuple[FormTargets, tuple[str
         if not lock.forms.keys() >= {one.like for one in models}:
             raise
         return lock.forms, tuple(f"{one.what} ({one.where})" for one in error.problems)
+
+
+def expired(before: Content, after: Content, version: str) -> list[str]:
+    """Return a note on the parts that end by their ``until`` without a replacement; none if no part does.
+
+    The author of ``until`` thought of a release; the new pin may be a commit before the change in that release.
+
+    Args:
+        before: the content for the old pin.
+        after: the content for the new one.
+        version: of upstream at the new pin.
+    """
+    there = frozenset(map(_target, _statements(after)))
+    ended: list[str] = []
+    layers: dict[str, None] = {}
+    for one in _statements(before):
+        has_ended = one.bounds.until and not one.bounds.hold(Version(version))
+        if has_ended and _target(one) not in there:
+            ended.append(f"{_target(one)} (until {one.bounds.until})")
+            layers[one.layer] = None
+    if not ended:
+        return []
+    return [f"not for {version} any more by `until` in {listing(layers)}, and left out: {listing(ended)}"]
+
+
+def _statements(content: Content) -> list[Statement]:
+    return [*content.operations, *content.edits, *content.patches, *content.files]
+
+
+def _target(one: Statement) -> str:
+    return f"{one.path}:{one.symbol}" if isinstance(one, Operation) else one.path

@@ -1,6 +1,6 @@
-"""Relocations: an operation whose target is gone → where it belongs now, and whether it fits there.
+"""Relocations: an operation whose target is gone → its new target, and whether it fits there.
 
-A target is found by its own likeness (see `matcher`), or because all that an edit looks for is in one other definition.
+A target is found by its likeness (see `matcher`), or because exactly one other definition has every find of an edit.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
 
-# As alike as that, another definition is worth a look.
+# A new definition with at least this likeness is named.
 _SIMILAR = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Relocation:
-    """Where an operation belongs now.
+    """The new target of an operation.
 
     Args:
-        wanted: the operation on its target there.
-        likeness: of that to the old target.
+        wanted: the operation on its new target.
+        likeness: of the new target to the old one.
         problem: why the operation does not fit there; empty if it does.
-        by_text: whether it was found by what an edit looks for.
+        by_text: whether it was found by the finds of an edit.
     """
 
     wanted: Operation
@@ -68,14 +68,14 @@ class Relocation:
 
 @dataclass(frozen=True, kw_only=True)
 class Successors:
-    """What may do the work of a definition that is gone, and whether it is likely enough that a person has to look."""
+    """New definitions that may replace a missing one, and whether one is so likely that a person has to look."""
 
     named: tuple[str, ...]
     is_likely: bool
 
 
 class Relocations:
-    """Finds where operations belong now.
+    """Finds the new targets of operations.
 
     Args:
         base: upstream where the overlay was locked.
@@ -92,14 +92,14 @@ class Relocations:
         self._counts: dict[tuple[str, str], int] = {}
 
     def of_definition(self, operation: Operation, now: Snapshot) -> Relocation | None:
-        """Return where the definition an operation is on went; None if that is not known."""
+        """Return the new place of an operation's definition; None if there is none."""
         match = self._matcher.match(operation.path, operation.symbol, now)
         if not match.is_elsewhere:
             return None
         return self._judged(operation, match.path, match.symbol, match.likeness, now)
 
     def of_member(self, operation: Operation, now: Snapshot) -> Relocation | None:
-        """Return where a member that is added to a class belongs, if that class went elsewhere."""
+        """Return the target of an added member in its class's new place; None if the class has none."""
         match = self._matcher.match(operation.path, operation.owner, now) if operation.owner else None
         module = now.module(match.path) if match and match.is_elsewhere else None
         if match is None or module is None:
@@ -110,7 +110,7 @@ class Relocations:
         return Relocation(wanted=wanted, likeness=match.likeness, problem=problem)
 
     def of_file(self, operation: Operation, path: str, now: Snapshot) -> Relocation | None:
-        """Return the target of an operation in another file, under its own name; None if nothing like it is there."""
+        """Return the target of the same name in another file; None if there is none, or it is not alike."""
         module, symbol = now.module(path), operation.symbol
         alike = self._matcher.likeness(operation.path, symbol, now, symbol, there=path)
         if module is None or len(chosen(module, symbol)) != 1 or alike < ENOUGH:
@@ -118,9 +118,9 @@ class Relocations:
         return self._judged(operation, path, symbol, alike, now)
 
     def successors(self, operation: Operation, now: Snapshot) -> Successors:
-        """Return what may do the work of a definition that is gone: what is new, and has its name or is like it.
+        """Return the new definitions that have the name of a missing one, or are like it.
 
-        Where nothing is, all that is new beside it is named.
+        If there are none, the result names every new definition beside it.
         """
         path, own = operation.path, now.module(operation.path)
         named: list[str] = []
@@ -139,7 +139,7 @@ class Relocations:
         return Successors(named=tuple(named or beside), is_likely=is_likely)
 
     def _new(self, operation: Operation, now: Snapshot) -> Iterator[tuple[str, str]]:
-        """Yield what is new in a file, and what of its name or its class's name is new in others of its package."""
+        """Yield the new definitions of a file, and those of its package with the symbol's name or its class's."""
         path, leaf, outer = operation.path, operation.leaf, operation.symbol.partition(".")[0]
         searched = {path: None}
         for name in (leaf, outer):
@@ -155,17 +155,17 @@ class Relocations:
                     yield there, name
 
     def of_edit(self, operation: Operation, now: Snapshot) -> Relocation | None:
-        """Return the only other definition of the file that has all that an edit looks for, if the edit fits there."""
+        """Return the only other definition of the file that has every find of an edit, if the edit fits there."""
         module, before = now.module(operation.path), self._base.module(operation.path)
         if module is None:
             return None
         holding = [name for name in symbols(module) if name != operation.symbol and _has_finds(operation, module, name)]
-        # A class has what its method has: the innermost definition is meant.
+        # A class contains its methods: the innermost definition is meant.
         innermost: list[str] = []
         for name in holding:
             if not any(other.startswith(f"{name}.") for other in holding):
                 innermost.append(name)
-        # What had it before, too, is not where it went.
+        # A definition that had the finds before is not the new place.
         if len(innermost) != 1 or (before and _has_finds(operation, before, innermost[0])):
             return None
         (symbol,) = innermost
@@ -174,9 +174,9 @@ class Relocations:
         return None if judged.problem else replace(judged, by_text=True)
 
     def files_with_new_finds(self, operation: Operation, now: Snapshot) -> list[str]:
-        """Return the other modules that have more of what an edit looks for than before, called ones first.
+        """Return the other modules in which a find of an edit occurs more often than before, called ones first.
 
-        A module that was only renamed has nothing new.
+        A module that was only renamed does not count.
         """
         found: list[str] = []
         for path, blob in now.entries.items():
@@ -195,7 +195,7 @@ class Relocations:
         if key not in self._counts:
             sought, content = layout_of(find), snapshot.read(path)
             rarest = max(sought.texts, key=len).encode()
-            # Splitting a module into words takes a thousand times as long.
+            # Tokenizing a module takes a thousand times as long.
             is_possible = all(line in content for line in rarest.split(b"\n"))
             text = content.decode("utf-8", "replace") if is_possible else ""
             self._counts[key] = len(TokenLayout(text).occurrences(sought)) if is_possible else 0
@@ -212,7 +212,7 @@ class Relocations:
         return not words.isdisjoint(map(leaf_of, module.definitions))
 
     def _judged(self, operation: Operation, path: str, symbol: str, alike: float, now: Snapshot) -> Relocation:
-        """Return an operation on another target, with what keeps it from being applied there."""
+        """Return an operation on another target, with the reason if it does not fit there."""
         module, text = now.module(path), operation.text
         assert module is not None  # noqa: S101  # the target was found there
         if text and operation.kind != "attribute":
@@ -222,7 +222,7 @@ class Relocations:
         return Relocation(wanted=there, likeness=alike, problem=problem)
 
     def _breaking(self, operation: Operation, there: Definition) -> str:
-        """Return which parts that an operation needs differ in its new target; empty if none does."""
+        """Return the parts of the new target that break the operation, as a sentence; empty if none does."""
         module = self._base.module(operation.path)
         known = chosen(module, operation.symbol) if module is not None else []
         bare = Contract(path=operation.path, operation=operation.action)
@@ -235,7 +235,7 @@ class Relocations:
 
 
 def _has_finds(operation: Operation, module: Module, name: str) -> bool:
-    """Return whether a definition has all that an edit looks for, as often as the edit says."""
+    """Return whether a definition has every find of an edit, as often as the edit says."""
     known = chosen(module, name)
     if len(known) != 1 or known[0].kind == "import":
         return False

@@ -1,8 +1,7 @@
-"""Removed statements: an edit, and its definition before and now → whether upstream deleted what the edit changes.
+"""Removed statements: an edit and its definition before and now → whether upstream deleted the edited statements.
 
-A statement counts as deleted if nothing took its place, in its definition or elsewhere in the file: what was rewritten
-may need the edit in another form, also if it moved, or if what it assigned is a member of the class now.
-`relocations` looks into other files.
+A statement counts as deleted if nothing replaced it in its definition or elsewhere in the file: a rewritten or moved
+statement may need the edit in another form. `relocations` looks into other files.
 """
 
 from __future__ import annotations
@@ -47,14 +46,14 @@ def _layout(module: Module, symbol: str) -> TokenLayout:
 
 
 def _is_gone(edit: Edit, before: Module, now: Module) -> bool:
-    """Return whether a file has no find of an edit where it had none before."""
+    """Return whether a find of an edit occurs in a file less often than before, by the edit's count."""
     find = layout_of(edit.find)
     had, has = (len(layout_of(module.content.decode()).occurrences(find)) for module in (before, now))
     return has <= had - edit.count
 
 
 def _is_rewritten(edit: Edit, old: TokenLayout, new: Counter[tuple[str, ...]]) -> bool:
-    """Return whether a new line binds a name that an edited line bound, or is like one of the lines looked for."""
+    """Return whether a new line binds a name that an edited line bound, or is like a line of the find."""
     lines, finds = words_of_lines(old), list(filter(None, words_of_lines(layout_of(edit.find))))
     bound: set[str] = set()
     for line in _lines_found(old, edit):
@@ -63,7 +62,7 @@ def _is_rewritten(edit: Edit, old: TokenLayout, new: Counter[tuple[str, ...]]) -
 
 
 def _lines_found(layout: TokenLayout, edit: Edit) -> frozenset[int]:
-    """Return the numbers of the lines on which an edit's find is."""
+    """Return the numbers of the lines in which an edit's find occurs."""
     find = layout_of(edit.find)
     found: set[int] = set()
     for at in layout.occurrences(find):

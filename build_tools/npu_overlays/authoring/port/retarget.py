@@ -1,4 +1,4 @@
-"""Retarget: operations whose targets are elsewhere now → the merge modules that state them for the new targets."""
+"""Retarget: operations with new targets → the merge modules that state them for these targets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from npu_overlays.authoring.writer.marker_imports import Markers, bound_imports
-from npu_overlays.authoring.writer.merge_module_text import rewritten, statement_at, top_names
+from npu_overlays.authoring.writer.merge_module_text import OperationChange, rewritten, statement_at, top_names
 from npu_overlays.authoring.writer.statements import where
 from npu_overlays.errors import MergeError
 from npu_overlays.model.code_blocks import reindent, renamed
@@ -28,9 +28,9 @@ class Retarget:
     """An operation and its new target.
 
     Args:
-        operation: as it is stated for the old target.
-        wanted: as it is to be stated, on the same target or a new one.
-        source: the merge module that states it, if its author's statement is to be kept; None to write it anew.
+        operation: the operation on the old target.
+        wanted: the new operation, on the same target or a new one.
+        source: the merge module whose statement is to be kept; None to write a new one.
     """
 
     operation: Operation
@@ -39,13 +39,13 @@ class Retarget:
 
     @property
     def is_rename(self) -> bool:
-        """Whether the statement keeps its place in the overlay, and only gets another name."""
+        """Whether the statement keeps its place in the overlay and only gets another name."""
         one, other = self.operation, self.wanted
         return (one.path, one.owner) == (other.path, other.owner) and one.action != "deleted"
 
     @property
     def is_other_code(self) -> bool:
-        """Whether it is more than another target: a shared definition cannot have it for one of its targets alone."""
+        """Whether its code changes, too: a shared definition has one code for all its targets."""
         one, leaf = self.operation, self.wanted.leaf
         text = renamed(one.text, leaf) if one.text and one.kind != "attribute" else one.text
         return (text, one.edits) != (self.wanted.text, self.wanted.edits)
@@ -60,7 +60,7 @@ class Retarget:
         return ""
 
     def is_stated_by(self, statement: object) -> bool:
-        """Return whether another statement of the overlay does the same to the new target."""
+        """Return whether another statement of the overlay makes the same change to the new target."""
         return isinstance(statement, Operation) and _effect(statement) == _effect(self.wanted)
 
 
@@ -93,8 +93,8 @@ def restated(moves: Iterable[Retarget], known: Mapping[str, str], now: SourceTre
 
     Args:
         moves: the operations.
-        known: the merge modules that exist, by the same paths, to which `obstacle_in` knows no obstacle.
-        now: upstream, which has the targets in the order in which they are stated.
+        known: the merge modules that exist, by the same paths; `obstacle_in` found no obstacle in them.
+        now: upstream, whose order of definitions the modules follow.
     """
     by_path: dict[str, list[Retarget]] = {}
     for move in moves:
@@ -105,18 +105,20 @@ def restated(moves: Iterable[Retarget], known: Mapping[str, str], now: SourceTre
         blank = f"{docstring}\n\nfrom {MARKERS_MODULE} import *\n"
         text = Module(path, known.get(path, blank).encode())
         markers = Markers(text.tree)
-        operations = [_calling(move.wanted, markers.name("upstream")) for move in listed]
+        changes: list[OperationChange] = []
         statements: dict[str, str] = {}
         for move in listed:
+            operation = _calling(move.wanted, markers.name("upstream"))
+            changes.append(OperationChange(known=None, wanted=operation))
             if move.source is not None:
                 statements[move.wanted.symbol] = _as_written(move, move.source, markers)
         order = top_names(Module(path, now.read(path)))
-        found[path] = rewritten(path, text.content, [], operations, order, statements=statements) or b""
+        found[path] = rewritten(path, text.content, changes, order, statements=statements) or b""
     return found
 
 
 def _calling(operation: Operation, original: str) -> Operation:
-    """Return an operation whose wrapper calls the original by another name."""
+    """Return an operation with another name for the original that its wrapper calls."""
     if operation.action != "wrapped":
         return operation
     text = _with_name(operation.text, operation.upstream_name, original)
@@ -124,7 +126,7 @@ def _calling(operation: Operation, original: str) -> Operation:
 
 
 def _with_name(text: str, old: str, new: str) -> str:
-    """Return code in which a name is another one."""
+    """Return code with a name replaced."""
     module = Module("", text.encode())
     splices: list[Splice] = []
     for node in ast.walk(module.tree):
@@ -175,7 +177,7 @@ def _as_written(move: Retarget, content: bytes, there: Markers) -> str:
 
 
 def _selecting(own: Module, mark: ast.Call, result: Operation) -> list[Splice]:
-    """Return what makes a marker say which of several definitions is meant."""
+    """Return the splices that make a marker select one of several definitions."""
     selecting = where(replace(result, text="" if result.kind == "attribute" else result.text))
     for one in mark.keywords:
         if one.arg == "where":

@@ -1,11 +1,13 @@
-"""Start: an overlay and what a user names → the folder of its port, with the new pin in it."""
+"""Start: an overlay and a revision that a user names → the new pin, and the folder of the port with it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
 
 from npu_overlays.authoring.port.folder import PortState, begin, place
-from npu_overlays.authoring.port.target import find_target
 from npu_overlays.contracts.lockfile import load_lock
 from npu_overlays.errors import Problem, SourceError, UsageError
 from npu_overlays.overlay.inputs import PORT_FILE
@@ -16,8 +18,126 @@ from npu_overlays.pipeline.lock_derivation import FetchedMetadata
 from npu_overlays.pipeline.upstream import absent, released_version, upstream_metadata
 from npu_overlays.progress import step
 from npu_overlays.sources import acquisition
-from npu_overlays.sources.pin import Pin
+from npu_overlays.sources.histories import history
+from npu_overlays.sources.pin import Archive, Pin
+from npu_overlays.sources.releases import find_release
 from npu_overlays.sources.tree import SourceTree
+from npu_summary.plurals import plural
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortTarget:
+    """The new pin of a port.
+
+    Args:
+        pin: the new one.
+        history: a bare repository with the commits between; None if only a release is known.
+        notes: about the choice of the pin, for the user.
+    """
+
+    pin: Pin
+    history: Path | None
+    notes: tuple[str, ...] = ()
+
+
+def find_target(pin: Pin, to: str, clone: Path | None) -> PortTarget:
+    """Return the pin that a tag, a branch, a commit id or a version names.
+
+    If git has a commit of that name, it is pinned, and beside it the release of that version, if all files that both
+    have are the same. If they differ, the named one is pinned: the commit by its tag, the release by its version.
+
+    Args:
+        pin: of the overlay now.
+        to: the new one, as named.
+        clone: a clone of the user's to take commits from.
+
+    Raises:
+        SourceError: neither git nor an index has it.
+    """
+    problems: list[Problem] = []
+    commit, tag, repository = _commit(pin, to, clone, problems)
+    version = _version(to, digits=not (pin.repository or clone))
+    archive = _release(pin, version, problems) if version else None
+    bare = replace(pin, commit=commit, tag=tag, archives=())
+    if archive is None:
+        if not commit:
+            raise SourceError(problems or _unnamed(pin, to))
+        is_missed = version and problems
+        notes = (f"no release archive is pinned beside the commit: {problems[-1].what}",) if is_missed else ()
+        return PortTarget(pin=bare, history=repository, notes=notes)
+    release = replace(pin, commit="", tag="", archives=(archive,))
+    if not commit:
+        return PortTarget(pin=release, history=None)
+    named = tag or commit[:9]
+    step(f"comparing {archive.file} with {named}")
+    differing = _differing(bare, release, repository)
+    if not differing:
+        return PortTarget(pin=replace(bare, archives=(archive,)), history=repository)
+    what = f"{named} is not what {archive.file} was made from: {plural(len(differing), 'file')} changed"
+    what += f", {differing[0]} first"
+    if to == version:
+        notes = (f"{what}; the release is pinned; name {tag} for the commit",)
+        return PortTarget(pin=release, history=None, notes=notes)
+    return PortTarget(pin=bare, history=repository, notes=(f"{what}; the commit is pinned",))
+
+
+def _commit(pin: Pin, to: str, clone: Path | None, problems: list[Problem]) -> tuple[str, str, Path | None]:
+    """Return the commit, its tag if that was named, and the repository that has it; empty and None if none has it."""
+    if not (pin.repository or clone):
+        return "", "", None
+    names = [f"v{to}", to] if to == _version(to) else [to]
+    known = [pin.commit] if pin.commit else []
+    for name in names:
+        try:
+            repository, found = history(pin, [name, *known], clone=clone, cache=acquisition.cache_root(), progress=step)
+        except SourceError as error:
+            problems += error.problems
+            continue
+        return found[name], name if _version(name) else "", repository
+    return "", "", None
+
+
+def _release(pin: Pin, version: str, problems: list[Problem]) -> Archive | None:
+    """Return the file of a release that is most like the pinned one; None if there is no such release."""
+    like = pin.archives[0].file if pin.archives else ""
+    try:
+        cache = acquisition.cache_root().absolute()
+        return find_release(pin.project, version, like=like, cache=cache, progress=step).archive
+    except SourceError as error:
+        problems += error.problems
+        return None
+
+
+def _version(to: str, *, digits: bool = False) -> str:
+    """Return the version that a name stands for; empty if it is none.
+
+    Args:
+        to: the name.
+        digits: whether digits without a dot are a version; with a repository, they may be the beginning of a commit id.
+    """
+    text = to.removeprefix("v")
+    try:
+        Version(text)
+    except InvalidVersion:
+        return ""
+    return text if digits or "." in text else ""
+
+
+def _unnamed(pin: Pin, to: str) -> Problem:
+    what = f"is no version, and {pin.project} names no repository in which it could be a commit, tag or branch"
+    fix = f"name a release, 1.2.3 say; or a clone, --upstream {pin.project}=PATH"
+    return Problem(where=f"--to {to}", what=what, fix=fix)
+
+
+def _differing(bare: Pin, release: Pin, repository: Path | None) -> list[str]:
+    """Return the shipped files that a commit and a release both have, and that differ."""
+    commit = acquisition.acquire(bare, local=repository, progress=step, read=False)
+    archive = acquisition.acquire(release, mode="archive", progress=step)
+    differing: list[str] = []
+    for path in commit.entries.keys() & archive.entries.keys():
+        if bare.place(path) and commit.entries[path].blob != archive.entries[path].blob:
+            differing.append(path)
+    return sorted(differing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +146,8 @@ class StartedPort:
 
     Args:
         overlay: the new one.
-        notes: what the user should know about the new pin.
-        metadata: upstream's, there, if its build backend was asked for them.
+        notes: about the new pin, for the user.
+        metadata: of upstream at the new pin, if its build backend gave them.
     """
 
     overlay: Overlay
@@ -36,10 +156,10 @@ class StartedPort:
 
 
 def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
-    """Make the folder of a port, in which nothing is decided yet.
+    """Make the folder of a port without any decisions.
 
     Raises:
-        OverlayError: the target cannot be had, is the old pin, or its folder exists already.
+        OverlayError: the target cannot be fetched, is the old pin, or its folder exists already.
     """
     load_lock(old)
     clone = choice.clone(old.pin.project)
@@ -59,17 +179,17 @@ def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
     mode = "auto" if repository else choice.mode or "auto"
     tree = acquisition.acquire(pin, mode=mode, local=repository, progress=step)
     ported, notes = _shipping(replace(old, pin=pin), tree)
-    version, fetched = _version(pin, tree)
+    version, fetched = _fetched_version(pin, tree)
     new = begin(old, ported, PortState(origin=old.folder.name, to=to, version=version), tree)
     named = tuple(f"{new.name}: {note}" for note in (*target.notes, *notes))
     return StartedPort(overlay=new, notes=named, metadata=fetched)
 
 
-def _version(pin: Pin, tree: SourceTree) -> tuple[str, FetchedMetadata | None]:
-    """Return upstream's version, and its metadata if its build backend was asked for them, which takes seconds.
+def _fetched_version(pin: Pin, tree: SourceTree) -> tuple[str, FetchedMetadata | None]:
+    """Return upstream's version, and its metadata if its build backend gave them, which takes seconds.
 
-    A release has its version, and that of the commit it was made from. So the backend is asked here only for a commit
-    that was not released; for others it is asked when the port is locked.
+    A release has its version, which is that of its commit, too. So the backend runs here only for a commit without a
+    release; for others it runs when the port is locked.
     """
     if pin.archives:
         return pin.archives[0].version, None
@@ -80,7 +200,7 @@ def _version(pin: Pin, tree: SourceTree) -> tuple[str, FetchedMetadata | None]:
 
 
 def _shipping(overlay: Overlay, tree: SourceTree) -> tuple[Overlay, list[str]]:
-    """Return an overlay that ships what a tree has of its packages and licence files, with notes on the others.
+    """Return an overlay that ships the packages and licence files that a tree has, with notes on the missing ones.
 
     Raises:
         SourceError: nothing is left to ship.

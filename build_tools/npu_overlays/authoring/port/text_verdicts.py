@@ -15,7 +15,7 @@ from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.sources.tree import PatchedTree
 
-# With more lines above it than that, a text is no longer told apart by what it belongs to.
+# The most lines above a find that can make it unique.
 _LONGEST_LEAD = 12
 
 
@@ -31,7 +31,7 @@ class SubstitutionVerdicts:
         self._known: dict[tuple[str, str], list[Verdict]] = {}
 
     def verdicts(self, edits: Iterable[SourcedEdit], now: Snapshot) -> Iterator[tuple[SourcedEdit, Verdict]]:
-        """Yield the verdict on each substitution; those in one file are made one after another."""
+        """Yield the verdict on each substitution; those in one file are applied one after another."""
         by_path: dict[str, list[SourcedEdit]] = {}
         for edit in edits:
             by_path.setdefault(edit.path, []).append(edit)
@@ -53,14 +53,14 @@ class SubstitutionVerdicts:
             others = [one for one in now.entries if one.endswith(f"/{leaf}") and one not in self._base]
             return retired(f"{path} is gone", others, is_likely=bool(others))
         evidence, there = f"upstream has no {top}/ any more", now.relocated_file(path, self._base)
-        # If the overlay changes that file already, it knows the file.
+        # A file that the overlay changes already is not new to it.
         if there and there not in edited:
             return left(evidence, there)
         return Verdict(kind="left", proposal="drop", evidence=evidence)
 
 
 def _verdicts(edits: list[SourcedEdit], now: bytes, before: bytes) -> Iterator[Verdict]:
-    """Yield the verdict on each substitution of a file, which is made in what those before it leave."""
+    """Yield the verdict on each substitution of a file, applied to the result of those before it."""
     for sourced in edits:
         edit, path = sourced.edit, sourced.path
         find, replace = edit.find.encode(), edit.replace.encode()
@@ -83,14 +83,14 @@ def _verdicts(edits: list[SourcedEdit], now: bytes, before: bytes) -> Iterator[V
 
 
 def _repeated_keys(path: str, before: bytes, after: bytes) -> list[str]:
-    """Return the keys that a substitution repeats in YAML, where the last one counts, or nothing can be read."""
+    """Return the keys that a substitution repeats in a YAML file, which such a file must not have."""
     if not path.endswith(ENDINGS):
         return []
     return repeated_keys(before.decode(errors="replace"), after.decode(errors="replace"))
 
 
 def _taken(repeated: list[str], *, is_same: bool) -> Verdict:
-    """Return the verdict on a substitution that adds keys which upstream has now, with the same values or others."""
+    """Return the verdict on a substitution that adds keys which upstream has now, with equal or other values."""
     named = ", ".join(f"`{key}`" for key in repeated)
     if is_same:
         return Verdict(kind="absorbed", proposal="drop", evidence=f"upstream has {named} now, as it adds it")
@@ -98,7 +98,7 @@ def _taken(repeated: list[str], *, is_same: bool) -> Verdict:
 
 
 def _fitting(path: str, find: str, before: bytes, now: bytes) -> Verdict:
-    """Return that a substitution fits, and whether what it looks for belongs to something else now."""
+    """Return that a substitution fits, and whether the context of its find changed."""
     old, new = substitution_context(path, before, find), substitution_context(path, now, find)
     if not old or old == new:
         return Verdict(kind="fits", applies=True)
@@ -118,7 +118,7 @@ def _ambiguous(expected: int, count: int, lead: bytes) -> Verdict:
 
 
 def _lead(find: bytes, before: bytes, now: bytes) -> bytes:
-    """Return the fewest lines above the text that was meant with which it occurs once now; empty if none do."""
+    """Return the fewest lines above a find with which it occurs once now; empty if no number of them is enough."""
     above = before.partition(find)[0].splitlines(keepends=True) if find in before else []
     for number in range(1, min(len(above), _LONGEST_LEAD) + 1):
         lead = b"".join(above[-number:])
@@ -128,7 +128,7 @@ def _lead(find: bytes, before: bytes, now: bytes) -> bytes:
 
 
 def patch_verdicts(files: Sequence[OverlayFile], now: Snapshot) -> Iterator[tuple[OverlayFile, Verdict]]:
-    """Yield the verdict on each patch, tried on the tree that those before it leave."""
+    """Yield the verdict on each patch, tried on the result of those before it."""
     patches = list(map(read_patch, files))
     paths: set[str] = set()
     for patch in patches:

@@ -1,4 +1,4 @@
-"""Upstream commits: the commits after a pin → whether the change that an operation was forwarded as is among them."""
+"""Upstream commits: the commits after a pin → the one with which an operation's forwarded change landed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _PULL = re.compile(r"\(#(\d+)\)\s*$")
 _MERGED = re.compile(r"^Merge pull request #(\d+) ")
-# As git writes it, anywhere in a subject; else a subject that begins with the word.
+# As git quotes it, anywhere in a subject; else a subject that begins with the word.
 _QUOTED = re.compile(r'\breverts?:?\s+"(.*)"', re.IGNORECASE)
 _BEGUN = re.compile(r"\W*revert\b\W*(.*)", re.IGNORECASE)
 _REVERTED_COMMIT = re.compile(r"\bThis reverts commit ([0-9a-f]{7,40})\b")
@@ -48,11 +48,11 @@ def _pull_in(subject: str) -> str:
 
 
 def references(forwarded: str, repositories: Iterable[str]) -> tuple[str, ...]:
-    """Return the pull requests and commits of a repository that a reason names as forwarded.
+    """Return the pull requests and commits of a repository that a ``forwarded`` names.
 
     Args:
-        forwarded: as an author writes it: a URL, ``#123``, a commit id.
-        repositories: upstream's URLs, present and past; URLs of other repositories, as forks, do not count.
+        forwarded: a URL, ``#123``, or a commit id.
+        repositories: upstream's URLs, present and past; those of other repositories, such as forks, do not count.
     """
     own = tuple(repositories)
     found: list[str] = []
@@ -67,7 +67,7 @@ def references(forwarded: str, repositories: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Revert:
-    """What a commit reverts, by its message: commit ids, pull requests, or else a subject."""
+    """The commits that a message reverts: by ids, pull requests, or else a subject."""
 
     ids: tuple[str, ...]
     pulls: tuple[str, ...]
@@ -75,7 +75,7 @@ class _Revert:
 
     @classmethod
     def of(cls, commit: UpstreamCommit) -> _Revert | None:
-        """Return what a commit reverts; None for nothing. A subject counts by its pull request if it names one."""
+        """Return the commits that a commit reverts; None for none. A subject with a pull request counts by that."""
         quoted, begun = _QUOTED.search(commit.subject), _BEGUN.match(commit.subject)
         subject = quoted[1] if quoted else _PULL.sub("", begun[1]).strip() if begun else ""
         pulls = _REVERTED_PULL.findall(commit.body)
@@ -86,7 +86,7 @@ class _Revert:
         return cls(ids=ids, pulls=tuple(pulls), subject=subject) if ids or pulls or subject else None
 
     def reverts(self, one: UpstreamCommit) -> bool:
-        """Return whether a commit is meant; the subject may be cut off, or leave out its pull request."""
+        """Return whether a commit is reverted; the subject may be cut off, or lack its pull request."""
         if one.id.startswith(self.ids) or one.pull in self.pulls:
             return True
         bare = _PULL.sub("", one.subject).strip()
@@ -100,7 +100,7 @@ class _Revert:
 
 
 class LandedCommits:
-    """The commits upstream has made since an overlay's pin, in order, as far as they were noted."""
+    """Upstream's commits since an overlay's pin, in order, as far as they were noted."""
 
     def __init__(self) -> None:
         self._by_pull: dict[str, list[UpstreamCommit]] = {}
@@ -108,7 +108,7 @@ class LandedCommits:
         self._reverts: dict[str, list[str]] = {}
 
     def note(self, commits: Iterable[UpstreamCommit]) -> None:
-        """Note further commits; one that reverts another removes that one, unless it is reverted itself."""
+        """Note further commits; a revert removes the commit that it names, unless the revert is reverted itself."""
         for commit in commits:
             if revert := _Revert.of(commit):
                 for one in filter(revert.reverts, self._by_id.values()):
@@ -118,7 +118,7 @@ class LandedCommits:
                 self._by_pull.setdefault(commit.pull, []).append(commit)
 
     def find(self, wanted: Iterable[str]) -> UpstreamCommit | None:
-        """Return the commit with which the first of some pull requests or commits landed; None if none did."""
+        """Return the commit with which the first of these pull requests or commits landed; None if none did."""
         for one in wanted:
             named = self._by_pull.get(one, [])[::-1]
             if len(one) >= _SHORTEST_ID:

@@ -1,4 +1,4 @@
-"""Verdicts: what happened to a part of an overlay on another state of upstream, with evidence and proposal."""
+"""Verdicts: the result for a part of an overlay on another state of upstream, with evidence and proposal."""
 
 from __future__ import annotations
 
@@ -28,45 +28,45 @@ Kind = Literal[
     "find gone",
     "does not fit",
 ]
-# Names that a sentence has.
+# The most names in a sentence.
 _SHOWN = 3
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Proposal = Literal["", "drop", "retarget", "follow", "keep", "relock"]
 
 MEANINGS: dict[Kind, str] = {
-    "fits": "nothing it depends on changed",
-    "body changed": "upstream's definition is another one now",
-    "reads changed": "what its code reads upstream is another now",
-    "user changed": "it is added for an operation that has another line of this table",
-    "signature changed": "upstream's parameters, decorators or kind are others now",
+    "fits": "nothing that it depends on changed",
+    "body changed": "upstream changed the definition",
+    "reads changed": "upstream changed something that its code reads",
+    "user changed": "it is added for an operation that does not fit as it stands",
+    "signature changed": "upstream changed the parameters, decorators or kind",
     "renamed": "the same definition stands in the same file under another name",
     "moved": "the same definition stands in another file, class or function",
-    "already gone": "it deletes what is not there any more, or changes an import or a statement that is not",
+    "already gone": "it deletes or changes something that upstream has deleted",
     "other value": "it deletes an assignment whose value changed",
-    "absorbed": "upstream seems to do it itself now",
-    "left": "the package it is in left the repository",
+    "absorbed": "upstream seems to have made the change itself",
+    "left": "its package left the repository",
     "retired": "its file, class or function is gone, and nothing like it was found",
     "taken": "upstream has another definition, file or key under the name it adds",
     "ambiguous": "its target is there more than once, or under a condition",
-    "find gone": "a text it looks for does not occur as often as it says",
+    "find gone": "a find does not occur as often as it says",
     "does not fit": "it cannot be applied, for the reason given",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What happened to one operation, substitution, patch or added file.
+    """The result for one operation, substitution, patch or added file.
 
     Args:
         kind: in a word or two; `MEANINGS` has a sentence for each.
-        applies: whether it can be applied as it is, and nothing that it needs changed.
-        proposal: what to do, if the evidence alone decides it; empty if a person has to.
+        applies: whether it can be applied unchanged, and no change breaks it.
+        proposal: the step that the evidence proves; empty if a person has to decide.
         wanted: for ``retarget`` and ``follow``, the operation to state instead; without a proposal it does not fit.
-        lead: for an ambiguous substitution, the text above the one that is meant, with which it occurs once.
+        lead: for an ambiguous substitution, the lines above its find that make it unique.
         likeness: of the new target to the old one, from 0 to 1; None if nothing was compared.
         evidence: in a sentence.
-        change: what upstream did, in words that are the same for every part that it concerns, or empty.
-        unknown: what the proposal leaves open.
+        change: upstream's change, in the same words for every part that it concerns; may be empty.
+        unknown: the question that the proposal leaves open.
         landed: the commit with which the forwarded change landed.
     """
 
@@ -88,23 +88,23 @@ class Verdict:
 
     @property
     def resolved(self) -> bool:
-        """Whether nobody has to write anything: it applies, or there is a proposal."""
+        """Whether it applies, or there is a proposal."""
         return self.applies or bool(self.proposal)
 
 
 def left(evidence: str, there: str) -> Verdict:
-    """Return the verdict on what left with its package, and may be in a new file."""
+    """Return the verdict on a part that left with its package, and may be in a new file."""
     evidence += f", but {there}, which is new, may be where its file went"
     return Verdict(kind="left", evidence=evidence, change=evidence, unknown=f"whether `{there}` needs the change")
 
 
 def retired(evidence: str, successors: Sequence[str], *, is_likely: bool) -> Verdict:
-    """Return the verdict on what has no place upstream any more: it goes, unless something is likely to be that place.
+    """Return the verdict on a part without a target: it is dropped, unless a new definition is a likely target.
 
     Args:
-        evidence: that it is gone.
-        successors: what may do its work now.
-        is_likely: whether one of these is so like it that a person has to look.
+        evidence: the sentence that it is gone.
+        successors: the new definitions that may replace the target.
+        is_likely: whether one of these is so likely that a person has to look.
     """
     named = listing((f"`{one}`" for one in successors), _SHOWN) or "what does its work now, if anything,"
     unknown = f"whether {named} needs the change, too"

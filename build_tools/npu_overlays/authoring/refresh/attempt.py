@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from npu_overlays.authoring.refresh.equivalence import plain_imports, same_program
-from npu_overlays.authoring.refresh.patch_underlay import underlays
+from npu_overlays.authoring.refresh.replaced_ranges import replaced_ranges
+from npu_overlays.authoring.writer.merge_module_text import OperationChange
 from npu_overlays.changes.reconciliation import reconcile
 from npu_overlays.changes.tree_comparison import compare_file, compare_trees
 from npu_overlays.errors import MergeError
-from npu_overlays.merge.authorship import kept
+from npu_overlays.merge.authorship import Authorship, kept
 from npu_overlays.merge.module_merge import merged_module
 from npu_overlays.merge.results import MergedModule
+from npu_overlays.model.encodings import as_declared, as_utf8
+from npu_overlays.model.syntax import line_starts
 from npu_overlays.overlay.operations import ImportedName, Operation
 from npu_overlays.sources.tree import FileEntry, PatchedTree, Source, SourceTree, blob_id
 
 
-@dataclass(frozen=True, kw_only=True)
-class OperationChange:
-    """The operation on a symbol that there is, and the one that there should be; None for none."""
-
-    symbol: str
-    known: Operation | None
-    wanted: Operation | None
-
-    @property
-    def target(self) -> str:
-        """The symbol with its file, ``path:Symbol``."""
-        one = self.wanted or self.known
-        return f"{one.path}:{self.symbol}" if one else self.symbol
-
-    @property
-    def is_addition(self) -> bool:
-        """Whether there is an operation now that adds a definition, and there was none."""
-        return self.known is None and self.wanted is not None and self.wanted.action == "added"
-
-
 def removal(operation: Operation) -> OperationChange:
     """Return the change that takes an operation out."""
-    return OperationChange(symbol=operation.symbol, known=operation, wanted=None)
+    return OperationChange(known=operation, wanted=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +110,7 @@ class Attempt:
             found[change.symbol] = replace(change, wanted=wanted)
         for one in self.subject.operations:
             if one.symbol not in found and (wanted := rebound(one, self.exchanged)) != one:
-                found[one.symbol] = OperationChange(symbol=one.symbol, known=one, wanted=wanted)
+                found[one.symbol] = OperationChange(known=one, wanted=wanted)
         return tuple(found.values())
 
 
@@ -179,3 +163,71 @@ def rebound(operation: Operation, exchanged: Mapping[ImportedName, ImportedName]
     """Return an operation with imports exchanged; itself where it has none of them."""
     imports = tuple(exchanged.get(one, one) for one in operation.imports)
     return operation if imports == operation.imports else replace(operation, imports=imports)
+
+
+_Nearest: TypeAlias = Callable[[Authorship, int], int | None]
+
+
+def underlays(upstream: bytes, merged: MergedModule, wanted: bytes) -> Iterator[bytes]:
+    """Yield upstream's module with the changes from the merged to the wanted one; nothing if they touch other text.
+
+    Text that is put in between or behind texts of operations goes beside the nearest text of upstream's: once beside
+    that above, and once beside that below. Whether it means the same there has to be tried.
+
+    Args:
+        upstream: its bytes.
+        merged: the result of the operations.
+        wanted: what it should become.
+    """
+    above = _underlay(upstream, merged, wanted, _above)
+    if above is not None:
+        yield above
+    below = _underlay(upstream, merged, wanted, _below)
+    if below is not None and below != above:
+        yield below
+
+
+def _underlay(upstream: bytes, merged: MergedModule, wanted: bytes, nearest: _Nearest) -> bytes | None:
+    source = as_utf8(upstream)
+    old, new = (as_utf8(content).splitlines(keepends=True) for content in (merged.content, wanted))
+    starts = line_starts(old)
+    parts: list[bytes] = []
+    position = 0
+    for first, behind, start, end in replaced_ranges(old, new):
+        place = _place(merged.authorship, starts[first], starts[behind], nearest)
+        if place is None or place[0] < position:
+            return None
+        parts += [source[position : place[0]], *new[start:end]]
+        position = place[1]
+    return as_declared(b"".join([*parts, source[position:]]), upstream)
+
+
+def _place(authorship: Authorship, start: int, end: int, nearest: _Nearest) -> tuple[int, int] | None:
+    """Return where bytes of the merged module are in upstream's; for an empty range, where text can be put in."""
+    if start == end:
+        before = authorship.origin(start - 1) if start else None
+        at = authorship.origin(start) if before is None else before + 1
+        at = nearest(authorship, start) if at is None else at
+        return None if at is None else (at, at)
+    first, last = authorship.origin(start), authorship.origin(end - 1)
+    if first is None or last is None or last - first != end - 1 - start:
+        return None
+    inside = all(authorship.origin(offset) is not None for offset in range(start, end))
+    return (first, last + 1) if inside else None
+
+
+def _above(authorship: Authorship, offset: int) -> int | None:
+    """Return the place behind the last byte of upstream's in front of an offset, or None."""
+    ends: list[int] = []
+    for one in authorship.stretches:
+        if one.origin is not None and one.end <= offset:
+            ends.append(one.origin + one.end - one.start)
+    return max(ends, default=None)
+
+
+def _below(authorship: Authorship, offset: int) -> int | None:
+    """Return the place in front of the first byte of upstream's behind an offset, or None."""
+    for one in authorship.stretches:
+        if one.origin is not None and one.start >= offset:
+            return one.origin
+    return None

@@ -6,18 +6,17 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from npu_overlays.authoring.refresh.attempt import OperationChange
 from npu_overlays.authoring.refresh.patch_text import free_name, new_patch, patch_between, with_section
 from npu_overlays.authoring.refresh.placement import LayerFile, LayerFiles
 from npu_overlays.authoring.refresh.plan import AddedFileChange, EditChange, PatchChange, RefreshPlan
 from npu_overlays.authoring.refresh.reasons import handed_on
-from npu_overlays.authoring.refresh.shared_definitions import by_place, shared
-from npu_overlays.authoring.writer.merge_module_text import Written, blank, rewritten
-from npu_overlays.authoring.writer.settings_text import with_change, with_file, with_new, without_file
-from npu_overlays.errors import Problem, UsageError
+from npu_overlays.authoring.writer.merge_module_text import OperationChange, blank, rewritten
+from npu_overlays.authoring.writer.settings_text import with_changes, with_file, with_new, without_file
+from npu_overlays.errors import MergeError, Problem, UsageError
 from npu_overlays.merge.actions.wraps import private_name
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.model import classes_of
+from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.layer_content import OverlayFile
@@ -71,31 +70,28 @@ class LayerWriter:
         return self._layers[name], path
 
     def _operations(self, plan: RefreshPlan) -> None:
-        written: dict[str, list[Written]] = {}
-        # By layer and path of the module.
-        new: dict[tuple[str, str], list[Operation]] = {}
+        """Rewrite the merge modules whose operations change."""
+        # By layer and path in it.
+        changes: dict[tuple[str, str], list[OperationChange]] = {}
         for group in by_place(plan.operations):
             known = group[0].known
-            if known is None:
-                operation = self._explained(group[0])
-                new.setdefault((self._layer_of(operation), operation.path), []).append(operation)
-                continue
-            kept, moved = shared(self._subject.content.operations, known, group)
-            written.setdefault(known.file, []).append(kept)
-            for operation in moved:
-                new.setdefault((known.layer, operation.path), []).append(operation)
-        for label, entries in written.items():
-            layer, path = self._layer(label)
-            target = path.removeprefix("tree/")
-            own = new.pop((layer.name, target), []) if path.startswith("tree/") else []
-            self._rewrite(layer, path, entries, own, plan.orders.get(target, []))
-        for (name, target), own in new.items():
-            self._rewrite(self._layers[name], f"tree/{target}", [], own, plan.orders.get(target, []))
+            new = [] if known else [self._explained(group[0])]
+            if known:
+                kept, new = shared(self._subject.content.operations, known, group)
+                changes.setdefault((known.layer, self._layer(known.file)[1]), []).append(kept)
+            for operation in new:
+                holder = known.layer if known else self._layer_of(operation)
+                change = OperationChange(known=None, wanted=operation)
+                changes.setdefault((holder, f"tree/{operation.path}"), []).append(change)
+        for (name, path), some in changes.items():
+            layer = self._layers[name]
+            content = self._files.read(layer, path) or blank(path)
+            order = plan.orders.get(path.removeprefix("tree/"), [])
+            self._files.write(layer, path, rewritten(layer.label(path), content, some, order))
 
     def _explained(self, change: OperationChange) -> Operation:
-        assert change.wanted is not None  # noqa: S101  # every change has a known or a wanted operation
-        grounds = self._explain(change.wanted.action, f"{change.wanted.path}:{change.symbol}")
-        return dataclasses.replace(change.wanted, reason=grounds.reason, bounds=grounds.bounds, accept=grounds.accept)
+        grounds = self._explain(change.one.action, change.target)
+        return dataclasses.replace(change.one, reason=grounds.reason, bounds=grounds.bounds, accept=grounds.accept)
 
     def _layer_of(self, new: Operation) -> str:
         """Return the name of the layer for something new: an original that left its wrapper stays beside that."""
@@ -108,12 +104,6 @@ class LayerWriter:
             if new.symbol in [private_name(classes, module, known) for known in chosen(module, one.symbol)]:
                 return one.layer
         return self._into.name
-
-    def _rewrite(
-        self, layer: Layer, path: str, written: Sequence[Written], new: Sequence[Operation], order: Sequence[str]
-    ) -> None:
-        content = self._files.read(layer, path) or blank(path)
-        self._files.write(layer, path, rewritten(layer.label(path), content, written, new, order))
 
     def _added(self, file: AddedFileChange, moved: OverlayFile | None) -> None:
         """Write an added file; `moved` is the one it was under another name, if any, whose layer keeps it."""
@@ -171,18 +161,13 @@ class LayerWriter:
 
     def _known_edits(self, changes: Iterable[EditChange]) -> None:
         """Change substitutions in their places; of one for several files, those that differ get one of their own."""
-        paths: dict[tuple[str, TextEdit, str | None], tuple[str, ...]] = {}
+        by_layer: dict[str, list[tuple[TextEdit, str, str, str | None]]] = {}
         for one in changes:
             if one.known:
-                key = (one.known.layer, one.known.edit, one.replace)
-                paths[key] = (*paths.get(key, ()), one.path)
-        remaining: dict[tuple[str, TextEdit], TextEdit] = {}
-        for (layer, edit, put_in), some in paths.items():
-            now = remaining.get((layer, edit), edit)
-            changed = partial(with_change, edit=now, paths=some, replacement=put_in)
-            self._settings(self._layers[layer], changed)
-            rest = tuple(path for path in now.paths if path not in some)
-            remaining[layer, edit] = dataclasses.replace(now, paths=rest)
+                change = (one.known.edit, one.path, one.find, one.replace)
+                by_layer.setdefault(one.known.layer, []).append(change)
+        for layer, some in by_layer.items():
+            self._settings(self._layers[layer], partial(with_changes, changes=some))
 
     def _settings(self, layer: Layer, change: Callable[[str, str], str]) -> None:
         name = layer.settings[0]
@@ -217,3 +202,47 @@ def _in_a_sentence(reason: Reason) -> str:
         if text:
             texts.append(f"({name}: {text})")
     return " ".join(texts)
+
+
+def by_place(changes: Iterable[OperationChange]) -> list[list[OperationChange]]:
+    """Return changes by the statement that they change: those of one shared definition together."""
+    groups: dict[object, list[OperationChange]] = {}
+    for number, change in enumerate(changes):
+        key = (change.known.layer, change.known.where) if change.known else number
+        groups.setdefault(key, []).append(change)
+    return list(groups.values())
+
+
+def shared(
+    operations: Sequence[Operation], known: Operation, group: Sequence[OperationChange]
+) -> tuple[OperationChange, list[Operation]]:
+    """Return the change of an operation's statement, and for targets that leave a shared one, their own operations.
+
+    `operations` are all of the overlay's, and `group` the changes of those of that statement.
+    """
+    everywhere = [one for one in operations if (one.layer, one.where) == (known.layer, known.where)]
+    wanted = [_called(one.wanted, known.shared) if one.wanted else None for one in group]
+    texts = {(one.action, one.text, one.annotation, one.edits, one.imports) if one else None for one in wanted}
+    alike = len(group) == len(everywhere) and len(texts) == 1
+    # A relative import is another one in every target.
+    imports = wanted[0].imports if wanted[0] else ()
+    means_the_same = not any(one.statement.startswith("from .") for one in imports)
+    if not known.shared or (alike and means_the_same):
+        return OperationChange(known=known, wanted=wanted[0]), []
+    if known.like:
+        names = ", ".join(f"{one.known.path}:{one.known.symbol}" for one in group if one.known)
+        what = f"changes some of the definitions like `{known.like.model}`, which have one text"
+        fix = f"add to `but` what is to have its own, with the reason, and run `npu-overlays lock`: {names}"
+        raise MergeError(Problem(where=known.where, what=what, fix=fix))
+    gone = {(one.known.path, one.symbol) for one in group if one.known}
+    stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)
+    # In a file of its own, a definition has the name of its target.
+    moved = [dataclasses.replace(_called(one, one.leaf), shared="") for one in wanted if one]
+    return OperationChange(known=known, wanted=None, targets=stay), moved
+
+
+def _called(one: Operation, name: str) -> Operation:
+    """Return an operation whose definition has the name; unchanged for values, and where no name is given."""
+    if not name or not one.text or one.kind == "attribute":
+        return one
+    return dataclasses.replace(one, text=renamed(one.text, name))

@@ -6,12 +6,12 @@ import shutil
 import sysconfig
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from npu_overlays.errors import OverlayError, Problem, UsageError
-from npu_overlays.files import scratch, write_file, writing
+from npu_overlays.files import remove, scratch, write_file, writing
 from npu_overlays.interrupts import Interrupted, held, undisguised
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.layers import BUNDLED_LAYERS
@@ -110,10 +110,9 @@ def _copy(layer: Layer, folder: Path) -> None:
 def _write_file(folder: Path, file: LayerFile) -> None:
     path = folder / file.path
     if file.content is None:
-        path.unlink(missing_ok=True)
-        _without_empty_folders(path.parent, folder)
-        return
-    write_file(path, file.content, executable=file.executable)
+        remove(path, within=folder)
+    else:
+        write_file(path, file.content, executable=file.executable)
 
 
 def put_in_place(files: Sequence[LayerFile], *, state: str) -> None:
@@ -171,17 +170,9 @@ def _beside(stack: ExitStack, file: LayerFile) -> Path:
 
 def _put_in_place(file: LayerFile, made: Path) -> None:
     path = file.layer.folder / file.path
+    if file.content is None:
+        remove(path, within=file.layer.folder)
+        return
     with writing(path):
-        if file.content is None:
-            path.unlink(missing_ok=True)
-            _without_empty_folders(path.parent, file.layer.folder)
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            made.replace(path)
-
-
-def _without_empty_folders(folder: Path, root: Path) -> None:
-    with suppress(OSError):  # something is in it
-        while folder != root:
-            folder.rmdir()
-            folder = folder.parent
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made.replace(path)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from npu_overlays.authoring.refresh.attempt import OperationChange
 from npu_overlays.authoring.refresh.edited_files import EditedFile
+from npu_overlays.authoring.writer.merge_module_text import OperationChange
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
 from npu_overlays.overlay.operations import Operation
 
@@ -78,7 +78,7 @@ class RefreshPlan:
         """Yield what needs a reason: the action, and its target."""
         for change in self.operations:
             if change.wanted and not change.known:
-                yield change.wanted.action, f"{change.wanted.path}:{change.symbol}"
+                yield change.wanted.action, change.target
         for patch in self.patches:
             if not patch.known:
                 yield "patch", patch.path

@@ -6,16 +6,16 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from npu_overlays.authoring.refresh.attempt import EditedModule, OperationChange, removal
+from npu_overlays.authoring.refresh.attempt import EditedModule, removal
 from npu_overlays.authoring.refresh.edited_files import EditedFile
 from npu_overlays.authoring.refresh.equivalence import same_program
 from npu_overlays.authoring.refresh.module_derivation import derive
 from npu_overlays.authoring.refresh.moved_operations import left_for_others
 from npu_overlays.authoring.refresh.patch_text import last_patch
-from npu_overlays.authoring.refresh.plan import AddedFileChange, EditChange, PatchChange, RefreshPlan
+from npu_overlays.authoring.refresh.plan import AddedFileChange, PatchChange, RefreshPlan
 from npu_overlays.authoring.refresh.reasons import listed_with_reasons
 from npu_overlays.authoring.refresh.text_edits import EditedText, substituted
-from npu_overlays.authoring.writer.merge_module_text import top_names
+from npu_overlays.authoring.writer.merge_module_text import OperationChange, top_names
 from npu_overlays.errors import MergeError, Problem, listing
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.model.encodings import encoding_of
@@ -142,10 +142,7 @@ class Planner:
             stated = listing(dict.fromkeys(each.where for each in text.edits))
             fix = f"change what {stated} says by hand, or less of this file at once"
             raise MergeError(Problem(where=one.path, what=what, fix=fix))
-        for known, replacement in found.changed:
-            plan.edits.append(EditChange(path=one.path, known=known, find=known.edit.find, replace=replacement))
-        for find, replace in found.new:
-            plan.edits.append(EditChange(path=one.path, known=None, find=find, replace=replace))
+        plan.edits += found.edits
         for after in found.below:
             self._patch_below(plan, one.path, after)
 

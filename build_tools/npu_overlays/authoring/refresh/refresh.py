@@ -54,41 +54,35 @@ class RefreshResult:
     nested: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class RefreshOptions:
-    """How to refresh."""
-
-    into: str  # the name of the layer that takes what is new; empty for the pin's own folder
-    # Whether a patch may replace the pin's own operations, where they cannot stay.
-    as_patch: bool
-
-
-def refresh(subject: AppliedInput, folder: Path, explain: Explain, options: RefreshOptions) -> RefreshResult:
+def refresh(
+    subject: AppliedInput, folder: Path, explain: Explain, *, into: str = "", as_patch: bool = False
+) -> RefreshResult:
     """Return what brings what was edited in a checkout back into its overlay, proven and not yet written.
 
     Args:
         subject: the overlay and its upstream.
         folder: of the checkout.
         explain: returns the reasons of everything new, by action and target.
-        options: how to do it.
+        into: the name of the layer that takes what is new; empty for the pin's own folder.
+        as_patch: whether a patch may replace the pin's own operations, where they cannot stay.
 
     Raises:
         UsageError: there is no such checkout or layer, or a reason is missing.
         MergeError: no change of the overlay gives what was edited.
     """
-    layer = layer_named(subject, options.into)
+    layer = layer_named(subject, into)
     checkout = find_checkout(folder, subject.content)
     with naming_places(subject.content):
-        return _refreshed(subject, checkout, layer, explain, options)
+        return _refreshed(subject, checkout, layer, explain, as_patch=as_patch)
 
 
 def _refreshed(
-    subject: AppliedInput, checkout: Checkout, layer: Layer, explain: Explain, options: RefreshOptions
+    subject: AppliedInput, checkout: Checkout, layer: Layer, explain: Explain, *, as_patch: bool
 ) -> RefreshResult:
     marked = apply_part(subject.content, subject.tree, absent=subject.absent)
     edited = edited_files(checkout, subject.content.overlay, marked)
     step(f"deriving what gives {plural(len(edited), 'file')}")
-    planner = Planner(subject, marked, as_patch=options.as_patch)
+    planner = Planner(subject, marked, as_patch=as_patch)
     plan = planner.plan(edited)
     done = RefreshResult(
         plan=plan,
@@ -151,7 +145,7 @@ def bring_up_to_date(done: RefreshResult, subject: AppliedInput) -> None:
         return
     repository = Repository(checkout.folder)
     try:
-        head = repository.commit(subject, checkout.base, series(subject).commits)
+        head = repository.commit(subject, checkout.base, series(subject))
         found = dataclasses.replace(checkout, head=head, digest=digest_of(subject.content))
         with held(f"{checkout.folder} is what the overlay gives"):
             repository.go_to(head)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
+from npu_overlays.authoring.refresh.plan import EditChange
 from npu_overlays.authoring.refresh.replaced_ranges import ReplacedRange, common, replaced_ranges
 from npu_overlays.merge.settings_text import ENDINGS, repeated_keys
 from npu_overlays.overlay.layer_content import SourcedEdit
@@ -34,9 +35,7 @@ class EditedText:
 class DerivedText:
     """What gives a wanted file."""
 
-    # The substitutions that change, with what they should put in; None for those that go.
-    changed: tuple[tuple[SourcedEdit, str | None], ...] = ()
-    new: tuple[tuple[str, str], ...] = ()  # new ones, behind all others: what each finds, and what it puts in
+    edits: tuple[EditChange, ...] = ()  # known substitutions that change, and new ones behind all others
     # Upstream's file after a patch that must come first; empty if no patch is needed.
     below: tuple[bytes | None, ...] = ()
 
@@ -44,37 +43,44 @@ class DerivedText:
 def substituted(text: EditedText) -> DerivedText | None:
     """Return what gives a file, or None where nothing does."""
     if text.wanted is None or text.before is None or text.now is None:
-        return DerivedText(changed=tuple((one, None) for one in text.edits), below=(text.wanted,))
+        return DerivedText(edits=tuple(_changed_to(one, None) for one in text.edits), below=(text.wanted,))
     found = undone(text.before, [one.edit for one in text.edits], text.wanted)
-    if found and (known := _known(text, text.before, text.wanted, found)):
+    if found and (known := _known(text, text.before, text.wanted, *found)):
         return known
     new = _new(text.path, text.now, text.wanted)
-    return DerivedText(new=new) if new else None
+    return DerivedText(edits=new) if new else None
 
 
-def _known(text: EditedText, before: bytes, wanted: bytes, found: UndoneEdits) -> DerivedText | None:
-    """Return what gives a file if each substitution puts in what was found for it, in the text that was found."""
-    changed: list[tuple[SourcedEdit, str | None]] = []
+def _changed_to(one: SourcedEdit, put_in: str | None) -> EditChange:
+    """Return the change of a known substitution, which goes where None is put in."""
+    return EditChange(path=one.path, known=one, find=one.edit.find, replace=put_in)
+
+
+def _known(
+    text: EditedText, before: bytes, wanted: bytes, replacements: Sequence[str], below: bytes
+) -> DerivedText | None:
+    """Return what gives a file if each substitution gets its replacement, in upstream's text or in the one below."""
+    changed: list[EditChange] = []
     kept: list[TextEdit] = []
-    for one, put_in in zip(text.edits, found.put_in, strict=True):
+    for one, put_in in zip(text.edits, replacements, strict=True):
         is_idle = one.edit.find == put_in
         if put_in != one.edit.replace:
-            changed.append((one, None if is_idle else put_in))
+            changed.append(_changed_to(one, None if is_idle else put_in))
         if not is_idle:
             kept.append(replace(one.edit, replace=put_in))
     now = made(kept, before)
     if now == wanted:
-        return DerivedText(changed=tuple(changed))
+        return DerivedText(edits=tuple(changed))
     # A file that only a patch changes stays with the patch.
     is_patched_alone = text.patched and not text.edits
     new = _new(text.path, now, wanted) if now is not None and not is_patched_alone else ()
     if new:
-        return DerivedText(changed=tuple(changed), new=new)
-    gives_it = made(kept, found.below) == wanted
-    return DerivedText(changed=tuple(changed), below=(found.below,)) if gives_it else None
+        return DerivedText(edits=(*changed, *new))
+    gives_it = made(kept, below) == wanted
+    return DerivedText(edits=tuple(changed), below=(below,)) if gives_it else None
 
 
-def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
+def _new(path: str, now: bytes, wanted: bytes) -> tuple[EditChange, ...]:
     """Return a few substitutions of whole lines; none if there would be many, or an overlay cannot hold them."""
     try:
         old, new = now.decode().splitlines(keepends=True), wanted.decode().splitlines(keepends=True)
@@ -83,13 +89,14 @@ def _new(path: str, now: bytes, wanted: bytes) -> tuple[tuple[str, str], ...]:
     changed = list(replaced_ranges(old, new))
     if len(changed) > _MOST_PLACES:
         return ()
-    found: list[tuple[str, str]] = []
+    found: list[EditChange] = []
+    edits: list[TextEdit] = []
     for hunk in changed:
         pair = _unique(now.decode(), old, new, hunk)
         if pair is None or not re.sub(r"[\n\t]", "", "".join(pair)).isprintable():
             return ()
-        found.append(pair)
-    edits = [TextEdit(paths=(), find=find, replace=text, count=1, why="") for find, text in found]
+        found.append(EditChange(path=path, known=None, find=pair[0], replace=pair[1]))
+        edits.append(TextEdit(paths=(), find=pair[0], replace=pair[1], count=1, why=""))
     return tuple(found) if made(edits, now) == wanted and not _repeats_keys(path, edits, now) else ()
 
 
@@ -122,14 +129,6 @@ def _unique(text: str, old: Sequence[str], new: Sequence[str], hunk: ReplacedRan
     return None
 
 
-@dataclass(frozen=True, kw_only=True)
-class UndoneEdits:
-    """What substitutions have to be to give a text."""
-
-    put_in: tuple[str, ...]  # what each of them has to put in, in their order
-    below: bytes  # the text in which they have to be made
-
-
 def made(edits: Iterable[TextEdit], content: bytes) -> bytes | None:
     """Return a text after substitutions; None if one does not occur as often as it states."""
     for one in edits:
@@ -139,7 +138,7 @@ def made(edits: Iterable[TextEdit], content: bytes) -> bytes | None:
     return content
 
 
-def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdits | None:
+def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> tuple[list[str], bytes] | None:
     """Return what gives a text, found from the last substitution to the first; whether it does is to be tried.
 
     Args:
@@ -148,7 +147,8 @@ def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdi
         wanted: what is to come out.
 
     Returns:
-        It; None if a change reaches over the border of what one puts in, or they put in what is not alike.
+        What each of them has to put in, in their order, and the text in which they have to be made. None if a change
+        reaches over the border of what one puts in, or they put in what is not alike.
     """
     states = [before]
     for one in edits:
@@ -165,7 +165,7 @@ def undone(before: bytes, edits: Sequence[TextEdit], wanted: bytes) -> UndoneEdi
             return None
         for start, end in reversed(spans):
             wanted = wanted[:start] + one.find.encode() + wanted[end:]
-    return UndoneEdits(put_in=tuple(put_in), below=wanted)
+    return put_in, wanted
 
 
 def _spans(state: bytes, one: TextEdit, now: bytes, wanted: bytes) -> list[tuple[int, int]]:

@@ -7,12 +7,11 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from npu_overlays.merge.import_merge import imported_names
 from npu_overlays.model.code_blocks import names_in
 from npu_overlays.model.definitions import bound_name
 from npu_overlays.model.module import Module
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.overlay.operations import ACTIONS, ImportedName, Operation
+from npu_overlays.overlay.operations import ACTIONS, ImportedName, Operation, imported_names
 from npu_overlays.overlay.parser.vocabulary import MARKERS, MARKERS_MODULE
 
 

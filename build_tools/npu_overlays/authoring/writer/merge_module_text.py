@@ -24,20 +24,41 @@ _GONE = "pass  # gone"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
-    """An operation that stands in a file, and what is to stand there instead."""
+class OperationChange:
+    """An operation of an overlay, and the one that there should be; None for none."""
 
-    known: Operation  # the operation that stands there
-    wanted: Operation | None  # what it is to be; None for what goes
-    # of a shared definition, the targets that stay as they are, where others go; None for all
+    known: Operation | None
+    wanted: Operation | None
+    # Of a shared definition, the targets that stay as they are, where others go; None for all.
     targets: tuple[str, ...] | None = None
 
+    @property
+    def one(self) -> Operation:
+        """The operation that there should be, or else the one that there is."""
+        found = self.wanted or self.known
+        assert found is not None  # noqa: S101  # a change has one of the two
+        return found
 
-def rewritten(  # noqa: PLR0913  # the module, what changes in it, and how that is written
+    @property
+    def symbol(self) -> str:
+        """The symbol of both."""
+        return self.one.symbol
+
+    @property
+    def target(self) -> str:
+        """The symbol with its file, ``path:Symbol``."""
+        return f"{self.one.path}:{self.one.symbol}"
+
+    @property
+    def is_addition(self) -> bool:
+        """Whether there is an operation now that adds a definition, and there was none."""
+        return self.known is None and self.one.action == "added"
+
+
+def rewritten(
     path: str,
     content: bytes,
-    written: Sequence[Written],
-    new: Sequence[Operation],
+    changes: Sequence[OperationChange],
     order: Sequence[str],
     *,
     statements: Mapping[str, str] | None = None,
@@ -47,24 +68,22 @@ def rewritten(  # noqa: PLR0913  # the module, what changes in it, and how that 
     Args:
         path: of the file, for messages.
         content: its bytes.
-        written: the operations it holds that change or go.
-        new: those it does not hold.
+        changes: of its operations; those that it does not hold are new.
         order: the symbols of the module it changes, in their order.
         statements: those of new operations that are written already, by symbol, at column 0.
     """
     text = Module(path, content)
     splices: list[Splice] = []
-    wanted: list[Operation] = []
-    for each in written:
-        splices += _exchanged(text, each)
-        if each.wanted:
-            wanted.append(each.wanted)
+    for one in changes:
+        if one.known:
+            splices += _exchanged(text, one, one.known)
     text = Module(path, splice(text.content, splices, newline=text.newline))
-    for operation in new:
-        insertion = _inserted(text, operation, order, (statements or {}).get(operation.symbol, ""))
-        text = Module(path, splice(text.content, [insertion], newline=text.newline))
+    for one in changes:
+        if one.wanted and not one.known:
+            insertion = _inserted(text, one.wanted, order, (statements or {}).get(one.symbol, ""))
+            text = Module(path, splice(text.content, [insertion], newline=text.newline))
     text = Module(path, _without_empty_classes(text))
-    text = Module(path, with_imports(text, [*wanted, *new]))
+    text = Module(path, with_imports(text, [one.wanted for one in changes if one.wanted]))
     markers = Markers(text.tree)
     return as_declared(text.content, text.file) if any(map(markers.action, ast.walk(text.tree))) else None
 
@@ -81,18 +100,19 @@ def top_names(module: Module) -> list[str]:
     return list(dict.fromkeys(name.partition(".")[0] for name in module.definitions))
 
 
-def _exchanged(text: Module, written: Written) -> Iterator[Splice]:
-    node = statement_at(text, written.known.line)
+def _exchanged(text: Module, change: OperationChange, known: Operation) -> Iterator[Splice]:
+    """Yield what makes the statement of a known operation say what is wanted."""
+    node = statement_at(text, known.line)
     end = text.line_end(node.end_lineno or node.lineno)
-    where, margin = written.known.where, text.indentation(node)
-    if written.targets is not None and written.targets:
-        yield _retargeted(text, node, written.targets)
-    elif written.wanted is None:
+    where, margin = known.where, text.indentation(node)
+    if change.targets:
+        yield _retargeted(text, node, change.targets)
+    elif change.wanted is None:
         # A class must hold something until it is known whether it holds anything else.
         yield Splice(start=_above(text, node), end=end, text=f"{margin}{_GONE}\n" if margin else "", where=where)
     else:
-        yield from amended(text, node, written.known, written.wanted)
-        yield from _stand(text, node, written.known.leaf, written.wanted.leaf)
+        yield from amended(text, node, known, change.wanted)
+        yield from _stand(text, node, known.leaf, change.wanted.leaf)
 
 
 def _stand(text: Module, node: ast.stmt, old: str, new: str) -> Iterator[Splice]:

@@ -15,31 +15,60 @@ from npu_overlays.overlay.project import LAYER_FILE, FileSettings, Overlay, Text
 from npu_overlays.sources.pin import Pin
 
 
+def edit_entry(edit: TextEdit) -> dict[str, Any]:
+    """Return a substitution as the values of its table."""
+    values: dict[str, Any] = {"paths": list(edit.paths), "find": edit.find, "replace": edit.replace}
+    if edit.count != 1:
+        values["count"] = edit.count
+    return {**values, "why": edit.why, **_bounds_and_acceptances(edit)}
+
+
+def _bounds_and_acceptances(stated: TextEdit | FileSettings) -> dict[str, Any]:
+    values = {one: getattr(stated.bounds, one) for one in SINCE_UNTIL} | {"accept": list(map(str, stated.accept))}
+    return {name: value for name, value in values.items() if value}
+
+
 def with_new(name: str, content: str, edit: TextEdit) -> str:
     """Return a settings file with a substitution behind all others."""
-    values = {"paths": list(edit.paths), "find": _text(edit.find), "replace": _text(edit.replace)}
-    values |= {"count": edit.count} if edit.count != 1 else {}
-    return _with_table(name, content, "edit", {**values, "why": edit.why}, edit)
+    texts = {"find": _text(edit.find), "replace": _text(edit.replace)}
+    return _with_table(name, content, "edit", edit_entry(edit) | texts)
 
 
 def with_file(name: str, content: str, settings: FileSettings) -> str:
     """Return a settings file with the bounds and acceptances of an added file."""
-    return _with_table(name, content, "file", {"path": settings.path}, settings)
+    return _with_table(name, content, "file", {"path": settings.path, **_bounds_and_acceptances(settings)})
 
 
-def _with_table(name: str, content: str, key: str, values: dict[str, Any], said: TextEdit | FileSettings) -> str:
-    """Return a settings file with a new table of bounds and acceptances, if there are any."""
+def _with_table(name: str, content: str, key: str, values: dict[str, Any]) -> str:
+    """Return a settings file with a new table in a list."""
     document = tomlkit.parse(content)
     listed = _holder(name, document).setdefault(key, tomlkit.aot())
     entry = tomlkit.table() if isinstance(listed, AoT) else tomlkit.inline_table()
-    beside = {one: getattr(said.bounds, one) for one in SINCE_UNTIL} | {"accept": list(map(str, said.accept))}
     entry.update(values)
-    entry.update({one: value for one, value in beside.items() if value})
     listed.append(entry)
     return tomlkit.dumps(document)
 
 
-def with_change(  # noqa: PLR0913  # the substitution, its files, its find and its replacement
+def with_changes(name: str, text: str, changes: Iterable[tuple[TextEdit, str, str, str | None]]) -> str:
+    """Return a settings file with substitutions changed in their places, for some of their paths or for all.
+
+    `changes` are a substitution, one of its paths, and what it is to look for and to put in there; None to leave that
+    path out.
+    """
+    together: dict[tuple[TextEdit, str, str | None], tuple[str, ...]] = {}
+    for edit, path, find, put_in in changes:
+        key = (edit, "" if find == edit.find else find, put_in)
+        together[key] = (*together.get(key, ()), path)
+    # What is left of a substitution that is split.
+    remaining: dict[TextEdit, TextEdit] = {}
+    for (edit, find, put_in), paths in together.items():
+        now = remaining.get(edit, edit)
+        text = _with_change(name, text, now, paths, put_in, find=find)
+        remaining[edit] = replace(now, paths=tuple(path for path in now.paths if path not in paths))
+    return text
+
+
+def _with_change(  # noqa: PLR0913  # the substitution, its files, its find and its replacement
     name: str, content: str, edit: TextEdit, paths: Sequence[str], replacement: str | None, *, find: str = ""
 ) -> str:
     """Return a settings file with a substitution changed for some of its paths, which get one of their own then.

@@ -13,7 +13,7 @@ from npu_overlays.checks.risk_lint.statement_diff import CodeStatement, differen
 from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode, reader_of
 from npu_overlays.merge.results import Applied, PatchedFile
 from npu_overlays.merge.settings_text import ENDINGS, keyed_lines
-from npu_overlays.model.module import Module
+from npu_overlays.model.module import parsed_module
 from npu_overlays.model.selectors import chosen, leaf_of, plain
 from npu_overlays.model.syntax import nodes_of
 from npu_overlays.overlay.acceptances import Acceptance
@@ -56,7 +56,7 @@ def code_changes(content: Content, applied: Applied) -> Iterator[CodeChange]:
         yield _of_file(file, codes.get(f"file {file.path}"))
     for patched in applied.patched:
         files = [other for other in applied.patched if other.path == patched.path]
-        yield _of_patched(patched, (files[0].before, files[-1].after), modules)
+        yield _of_patched(patched, (files[0].before, files[-1].after))
 
 
 class _ChangedModules:
@@ -67,16 +67,11 @@ class _ChangedModules:
         for one in applied.patched:
             self.before[one.path] = one.after
         self._after = applied.tree.after
-        self._parsed = applied.after.modules.parsed
         self._imports: dict[str, Imports] = {}
-
-    def parsed(self, path: str, content: bytes | None) -> Module | None:
-        """Return a file as a module; None if it is absent or this Python cannot parse it."""
-        return self._parsed.module(content) if content is not None and path.endswith(".py") else None
 
     def nodes(self, path: str, symbol: str, *, shipped: bool) -> list[ast.stmt]:
         """Return the definitions of a symbol in a module as shipped, or before the overlay's operations."""
-        module = self.parsed(path, self._after(path) if shipped else self.before[path])
+        module = parsed_module(path, self._after(path) if shipped else self.before[path])
         if module is None:
             return []
         return [one.node for one in chosen(module, symbol) or chosen(module, plain(symbol))]
@@ -84,7 +79,7 @@ class _ChangedModules:
     def imports(self, path: str) -> Imports:
         """Return the imports of a shipped module."""
         if path not in self._imports:
-            module = self.parsed(path, self._after(path))
+            module = parsed_module(path, self._after(path))
             self._imports[path] = imports_of(module.nodes) if module else {}
         return self._imports[path]
 
@@ -144,15 +139,14 @@ def _of_file(file: OverlayFile, code: CodePiece | None) -> CodeChange:
     )
 
 
-def _of_patched(one: PatchedFile, ends: tuple[bytes | None, bytes | None], modules: _ChangedModules) -> CodeChange:
+def _of_patched(one: PatchedFile, ends: tuple[bytes | None, bytes | None]) -> CodeChange:
     """Return the changes of a patch or a substitution that no later one reverts.
 
     Args:
         one: its effect on a file.
         ends: that file before the first of them and after the last.
-        modules: parses them.
     """
-    parsed = [modules.parsed(one.path, content) for content in (one.before, one.after, *ends)]
+    parsed = [parsed_module(one.path, content) for content in (one.before, one.after, *ends)]
     before, after, first, last = (module.tree.body if module else [] for module in parsed)
     done, net = difference(before, after), difference(first, last)
     added, removed = (tuple(filter(left.__contains__, own)) for own, left in zip(done, net, strict=True))

@@ -11,7 +11,7 @@ from npu_overlays.model.definitions import first_line
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, selector, with_selector
 from npu_overlays.model.splices import Splice
-from npu_overlays.model.syntax import called, is_name, last_name
+from npu_overlays.model.syntax import decorator_names, is_name
 from npu_overlays.overlay.operations import Operation
 
 _STEP = "    "
@@ -54,11 +54,7 @@ def _refuse_special(site: Site, parent: str, leaf: str) -> None:
 
 def _is_record(module: Module, owner: str) -> bool:
     """Return whether a class's decorator generates ``__eq__`` and ``__hash__``."""
-    for known in module.definitions.get(owner, []):
-        for decorator in getattr(known.node, "decorator_list", []):
-            if last_name(called(decorator)) in _RECORDS:
-                return True
-    return False
+    return any(decorator_names(known.node) & _RECORDS for known in module.definitions.get(owner, []))
 
 
 def _text(site: Site, name: str, indentation: str) -> str:

@@ -14,7 +14,7 @@ from npu_overlays.model.definitions import FunctionNode
 from npu_overlays.model.functions import FunctionKind, a_kind, function_kind, own_nodes
 from npu_overlays.model.module import Module
 from npu_overlays.model.signatures import Parameter, call_mismatch, parameters, signature_text
-from npu_overlays.model.syntax import all_of, is_name
+from npu_overlays.model.syntax import all_of, decorator_names, is_name
 
 Misuse = tuple[str, str]
 _LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
@@ -188,8 +188,7 @@ def _without_self(wrapper: Wrapper, call: ast.Call, theirs: list[Parameter]) -> 
     """Return what is wrong with the first argument of a call in a method, or an empty text."""
     own = [one.name for one in parameters(wrapper.node.args) if one.kind in ("/", "|")]
     first = call.args[0] if call.args else next((one.value for one in call.keywords if one.arg in own[:1]), None)
-    decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in wrapper.original.decorator_list}
-    if decorators & {"staticmethod", "abstractstaticmethod"}:
+    if decorator_names(wrapper.original) & {"staticmethod", "abstractstaticmethod"}:
         strangers = {"self", "cls", "__class__", wrapper.owner.rpartition(".")[2]} - {*own}
         given = isinstance(first, ast.Name) and first.id in strangers
         return f"hands on `{ast.unparse(first)}` to a static method" if first and given else ""

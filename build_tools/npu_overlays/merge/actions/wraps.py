@@ -8,8 +8,9 @@ from itertools import chain, starmap
 
 from npu_overlays.merge.actions.upstream_calls import Wrapper, entered, misuses
 from npu_overlays.merge.sites import Site
-from npu_overlays.merge.upstream.early_calls import body, called_early, calling_decorator, is_stub
-from npu_overlays.merge.upstream.introspection import callers_seen, registers_code
+from npu_overlays.merge.upstream.caller_frames import callers_seen
+from npu_overlays.merge.upstream.early_calls import body, called_early, calling_decorator
+from npu_overlays.merge.upstream.introspection import registers_code
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.code_blocks import lines_of, reindent, value_text
@@ -133,16 +134,10 @@ def _check_place(site: Site, definition: Definition, private: str) -> None:
     if decorator := calling_decorator(site.module, definition):
         what = f"upstream's decorator `{decorator}` calls {site.named} at once, where no wrapper can work yet"
         raise site.error(what, _INSTEAD)
-    if callers_seen(site.module, definition):
+    if callers_seen(site.classes, site.module.path, definition):
         raise site.error(f"{site.named} looks at its caller's frame, which would be the wrapper's", _INSTEAD)
-    if not definition.parent:
-        return
-    kind = site.closed_kind(definition.parent)
-    if kind == "TypedDict":
+    if site.closed_kind(definition.parent) == "TypedDict":
         raise site.error(f"`{definition.parent}` is a TypedDict, whose methods cannot be wrapped", "use @replaced")
-    if kind == "Protocol" and is_stub(definition.node):
-        what = f"{site.named} is a stub of the Protocol `{definition.parent}`, which never runs"
-        raise site.error(what, "wrap what implements it")
 
 
 def _is_taken(site: Site, definition: Definition, private: str) -> bool:

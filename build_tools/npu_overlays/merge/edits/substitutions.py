@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from itertools import pairwise, starmap
 
-from npu_overlays.errors import MergeError, Problem
+from npu_overlays.errors import MergeError, Problem, nearest
 from npu_overlays.merge.edits.exchanges import Exchange, exchanges
 from npu_overlays.merge.edits.misreadings import misreadings
 from npu_overlays.merge.sites import Site
@@ -159,8 +158,8 @@ def _symbol_at(module: Module, line: int) -> str:
 
 def _nearest(find: TokenLayout, passage: Passage) -> str:
     """Return the definition's line that is most similar to the first line of a find."""
-    close = difflib.get_close_matches(_words(find)[0], _words(passage.layout), n=1)
-    return f"nearest: `{close[0]}`" if close else ""
+    close = nearest(_words(find)[0], _words(passage.layout))
+    return f"nearest: `{close}`" if close else ""
 
 
 def _words(layout: TokenLayout) -> list[str]:

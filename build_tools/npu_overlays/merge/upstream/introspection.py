@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from math import inf
 
-from npu_overlays.merge.upstream.early_calls import called_early
+from npu_overlays.merge.upstream.early_calls import called_early, is_stub
 from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
@@ -18,12 +17,8 @@ from npu_overlays.model.functions import first_parameter, frame_lookers, own_nod
 from npu_overlays.model.instance_attributes import family
 from npu_overlays.model.module import Module
 from npu_overlays.model.signatures import parameters
-from npu_overlays.model.syntax import all_of, call_arguments, called, children, is_name, last_name
+from npu_overlays.model.syntax import all_of, called, children, is_name, last_name
 
-# What gives one frame, the function's own or one that an argument counts up to, and what gives those of all callers.
-_FRAME = frozenset({"_getframe", "_getframemodulename", "currentframe"})
-_FRAMES = frozenset({"extract_stack", "findCaller", "getouterframes", "inspect.stack", "walk_stack"})
-_GIVING_FRAMES = re.compile("|".join(map(re.escape, sorted(_FRAME | _FRAMES))).encode())
 _HARMLESS_METACLASSES = frozenset({"ABCMeta", "EnumMeta", "EnumType"})
 # What these give is a list of names, or of members; of a namespace one can also ask for a single name.
 _LISTING = frozenset({"dir", "getmembers", "getmembers_static"})
@@ -50,7 +45,8 @@ def onlookers(classes: ClassGraph, path: str, definition: Definition) -> list[st
     if not isinstance(node, FUNCTIONS) or module is None:
         return []
     owner = Symbol(path, definition.parent)
-    found = [*frame_lookers(node), *_machinery(classes, owner), *_listing(classes, module, owner)]
+    found = [*frame_lookers(node), *_machinery(classes, owner), *_of_protocol(classes, owner, node)]
+    found += _listing(classes, module, owner)
     for decorator in map(called, node.decorator_list):
         if last_name(decorator) in _COMPILING:
             found.append(f"@{brief(decorator)}, which compiles its text")
@@ -83,50 +79,6 @@ def registers_code(classes: ClassGraph, path: str, decorator: ast.expr) -> bool:
     return False
 
 
-def callers_seen(module: Module, function: Definition) -> float:
-    """Return how many callers up a function reads frames, itself or through functions of its module.
-
-    Returns:
-        0 if it reads no caller's frame, infinity if the text does not show how many.
-    """
-    seen: float = 0
-    pending = [(function, 0)] if _GIVING_FRAMES.search(module.content) else []
-    known = {function.name}
-    for one, calls_between in pending:
-        if not isinstance(one.node, FUNCTIONS):
-            continue
-        calls = [node for node in own_nodes(one.node) if isinstance(node, ast.Call)]
-        seen = max(seen, _callers_seen_by_itself(one.node, calls) - calls_between)
-        own = first_parameter(one.node) if one.parent else ""
-        for call in calls:
-            symbol = last_name(call.func)
-            if isinstance(call.func, ast.Attribute):
-                symbol = f"{one.parent}.{symbol}" if is_name(call.func.value, own) else ""
-            if symbol not in known:
-                known.add(symbol)
-                pending += [(helper, calls_between + 1) for helper in module.definitions.get(symbol, [])]
-    return seen
-
-
-def _callers_seen_by_itself(function: FunctionNode, calls: Iterable[ast.Call]) -> float:
-    """Return how many callers up a function reads by its own calls and by `f_back` of their results."""
-    steps: float = 0
-    for node in own_nodes(function):
-        steps += isinstance(node, ast.Attribute) and node.attr == "f_back"
-        if isinstance(node, (ast.For, ast.While)) and any(one.attr == "f_back" for one in all_of(node, ast.Attribute)):
-            steps = inf
-    seen: float = 0
-    for call in calls:
-        if not _FRAMES.isdisjoint({last_name(call.func), ast.unparse(call.func)}):
-            return inf
-        if last_name(call.func) in _FRAME:
-            depth = next(iter(call_arguments(call)), ast.Constant(0))
-            if not isinstance(depth, ast.Constant) or not isinstance(depth.value, int):
-                return inf
-            seen = max(seen, depth.value + steps)
-    return seen
-
-
 def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
     """Return what may read every name in a class's body: metaclass, keywords, ``__init_subclass__`` of a base."""
     bases = [one for one in classes.line(owner)[1:] if "__init_subclass__" in classes.members(one)]
@@ -136,9 +88,15 @@ def _machinery(classes: ClassGraph, owner: Symbol) -> list[str]:
         leaves = {name.rpartition(".")[2] for name in classes.names(owner.path, keyword.value)}
         if keyword.arg != "metaclass" or not leaves or leaves - _HARMLESS_METACLASSES:
             found.append(f"{keyword.arg}={ast.unparse(keyword.value)}")
-    if classes.closed_kind(owner) == "Protocol":
-        found.append("type checkers, to which the original is a member of the Protocol")
     return sorted(found)
+
+
+def _of_protocol(classes: ClassGraph, owner: Symbol, node: FunctionNode) -> Iterator[str]:
+    """Yield what a wrapper in a Protocol meets: type checkers, and of a stub the classes that do not inherit it."""
+    if classes.closed_kind(owner) == "Protocol":
+        if is_stub(node):
+            yield "the Protocol's implementations, which run it only if they inherit it"
+        yield "type checkers, to which the original is a member of the Protocol"
 
 
 def _fresh_defaults(node: FunctionNode) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.model.definitions import bound_name
 from npu_overlays.model.module import Module
-from npu_overlays.overlay.operations import ACTIONS, Action, ImportedName
+from npu_overlays.overlay.operations import ACTIONS, Action, ImportedName, imported_names
 from npu_overlays.overlay.parser.vocabulary import (
     LIKE,
     MARKERS,
@@ -88,8 +88,8 @@ def parse_file(file: str, content: bytes, *, layer: str, target: str) -> ParsedF
         if isinstance(node, ImportNode):
             if _has_markers(node):
                 markers |= _markers(node)
-            else:
-                imports += _mergeable(node)
+            elif _module_of(node) != "__future__":
+                imports += (one for one in imported_names(node) if one.name != "*")
     return ParsedFile(file=file, layer=layer, module=module, target=target, markers=markers, imports=tuple(imports))
 
 
@@ -160,12 +160,3 @@ def _has_markers(node: ImportNode) -> bool:
 def _module_of(node: ImportNode) -> str:
     """Return the module of a ``from`` import, with its dots; empty for a plain ``import``."""
     return "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-
-
-def _mergeable(node: ImportNode) -> Iterator[ImportedName]:
-    module = _module_of(node)
-    for alias in node.names:
-        if module != "__future__" and alias.name != "*":
-            as_name = f" as {alias.asname}" if alias.asname else ""
-            statement = f"from {module} import {alias.name}{as_name}" if module else f"import {alias.name}{as_name}"
-            yield ImportedName(name=bound_name(node, alias), statement=statement, line=node.lineno)

@@ -7,6 +7,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 
+from npu_overlays.errors import nearest
 from npu_overlays.overlay.operations import ACTIONS
 
 MARKERS_MODULE = "npu_overlays.markers"
@@ -74,8 +75,8 @@ def meant_import(content: bytes) -> str:
 
 def nearest_marker(name: str, *others: str) -> str:
     """Return the marker a name was probably meant as, as a fix, or an empty text."""
-    close = difflib.get_close_matches(name.lower(), (*MARKERS, *others), n=1, cutoff=0.6)
-    return f"nearest: `{close[0]}`" if close else ""
+    close = nearest(name.lower(), (*MARKERS, *others))
+    return f"nearest: `{close}`" if close else ""
 
 
 def _letters(name: str) -> str:
@@ -115,5 +116,5 @@ def _is_mark(node: ast.stmt) -> bool:
     for call in (*getattr(node, "decorator_list", ()), getattr(node, "value", None)):
         if isinstance(call, ast.Call) and "why" in [keyword.arg for keyword in call.keywords]:
             name = ast.unparse(call.func).rpartition(".")[2]
-            return bool(difflib.get_close_matches(name, ACTIONS, n=1, cutoff=_NEAR))
+            return bool(nearest(name, ACTIONS, _NEAR))
     return False

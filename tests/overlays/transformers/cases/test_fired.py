@@ -19,8 +19,9 @@ import emulation
 import families
 import tiny_models
 
-# Families whose forms no other tiny model has: a packed MLP, and a weight kept as its distance from 1.
-FORMS = ("gemma", "phi3")
+# Families whose forms no other tiny model has: a weight kept as its distance from 1, a packed MLP, a norm in fp32 up to
+# its end, and a rotary embedding of pairs.
+FORMS = ("gemma", "phi3", "olmo2", "deepseek_v3")
 
 
 def _code(name: str) -> CodeType:

@@ -12,7 +12,9 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.modules import module
 from transformers.integrations import npu_kernels
+from transformers.models.deepseek_v3.modeling_deepseek_v3 import apply_rotary_pos_emb_interleave
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+from transformers.models.olmo2.modeling_olmo2 import apply_rotary_pos_emb as apply_rotary_pos_emb_in_place
 
 import emulation
 from emulation import attention, checks
@@ -188,12 +190,23 @@ def test_rotary_has_the_dtype_of_the_models_product(dtypes: tuple[torch.dtype, .
     assert_close(actual.to(narrowest), expected.to(narrowest), roundings=3)
 
 
-def test_the_models_rotary_puts_the_heads_where_it_is_told_they_are() -> None:
-    q, k = leaf(2, 5, 4, 8), leaf(2, 5, 2, 8, seed=1)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(
+    ("rotary", "heads"),
+    [(apply_rotary_pos_emb, 2), (apply_rotary_pos_emb_interleave, 1), (apply_rotary_pos_emb_in_place, 1)],
+    ids=["heads where they are said to be", "pairs side by side", "in the dtype of the states"],
+)
+def test_each_form_of_rotary_is_the_models(
+    rotary: Callable[..., tuple[torch.Tensor, ...]], heads: int, dtype: torch.dtype
+) -> None:
+    q, k = leaf(2, 5, 4, 8, dtype=dtype), leaf(2, 5, 2, 8, dtype=dtype, seed=1)
+    # The tables of some models stay in fp32.
     cos, sin = leaf(2, 5, 8, seed=2).cos(), leaf(2, 5, 8, seed=2).sin()
-    expected = apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=2)
+    if heads == 1:
+        q, k = q.transpose(1, 2), k.transpose(1, 2)
+    expected = rotary(q, k, cos, sin, unsqueeze_dim=heads)
     with emulation.recorded() as recording:
-        actual = apply_rotary_pos_emb(*(one.to(NPU) for one in (q, k, cos, sin)), unsqueeze_dim=2)
+        actual = rotary(*(one.to(NPU) for one in (q, k, cos, sin)), unsqueeze_dim=heads)
     assert recording.fused("npu_rotary_mul") == 2
     for one, other in zip(actual, expected, strict=True):
         assert_close(one, other)

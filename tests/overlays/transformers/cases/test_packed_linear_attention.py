@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -51,8 +52,17 @@ def _trained(model: Any, *batches: dict[str, Any]) -> Results:
     return {"logits": logits.detach(), **gradients}
 
 
-def _net(model: Any) -> Any:
+def _layer(model: Any) -> Any:
     return model.model.language_model.layers[0].linear_attn
+
+
+def _net(model: Any) -> Any:
+    """Return the linear attention of a model's first layer with its functions, which modules hold from 5.15 on."""
+    net = _layer(model)
+    if hasattr(net, "chunk_gated_delta_rule"):
+        return net
+    wrapper = import_module("transformers.integrations.gated_delta_net").GatedDeltaNet
+    return wrapper(net, sys.modules[type(net).__module__].torch_chunk_gated_delta_rule)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +162,9 @@ def test_kernels_are_told_once_where_sequences_begin(lengths: list[int] | None) 
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_of_whole_rows_it_computes_what_upstreams_forward_does(rows: int) -> None:
-    net = _net(vision_language.model_of("qwen3_5"))
+    model = vision_language.model_of("qwen3_5")
     states = torch.randn(rows, 70, vision_language.HIDDEN, generator=torch.Generator().manual_seed(3))
-    assert_close(packed.separated_gated_delta(net, states, None, None, None), net(states))
+    assert_close(packed.separated_gated_delta(_net(model), states, None, None, None), _layer(model)(states))
 
 
 @pytest.mark.parametrize(

@@ -409,7 +409,7 @@ def _check_other_models(rank: int, ranks: int) -> None:
     slices = {name: tensor.chunk(ranks, dim=-1)[rank] for name, tensor in tokens.items()}
     padded = {**slices, "attention_mask": torch.ones_like(slices["input_ids"])}
     padded["attention_mask"][0, 0] = int(rank > 0)
-    refused = {"nemotron": "NemotronModel does not say", "falcon_h1": "FalconH1Model"}
+    refused = {"stablelm": "StableLmModel does not say", "falcon_h1": "FalconH1Model"}
     if find_spec("transformers.models.lfm2"):
         refused["lfm2"] = "conv"
     if find_spec("transformers.models.qwen3_next"):
@@ -524,12 +524,12 @@ def _check_who_is_asked() -> None:
 
     small = {"depth": 1, "hidden_size": 8, "intermediate_size": 8, "num_heads": 2, "out_hidden_size": 8}
     tower = vision.Qwen2_5_VisionTransformerPretrainedModel(Qwen2_5_VLVisionConfig(**small))
-    text, other = _built(_text_model), _built(partial(_of_type, "nemotron"))
+    text, other = _built(_text_model), _built(partial(_of_type, "stablelm"))
 
     def share(*models: nn.Module) -> None:
         share_sequences(nn.ModuleList(models), lambda: dist.group.WORLD)
 
-    _expect([(NotImplementedError, "NemotronModel", partial(share, text, other))])
+    _expect([(NotImplementedError, "StableLmModel", partial(share, text, other))])
     assert ulysses_group() is None
     assert [len(one._forward_pre_hooks) for one in (text, text.model)] == [0, 0]
     share(tower, text)

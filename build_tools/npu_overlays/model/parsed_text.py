@@ -1,0 +1,73 @@
+"""Parsed text: Python source in UTF-8 → its syntax, scopes and definitions, computed once for all who hold it."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property, lru_cache
+from weakref import WeakValueDictionary
+
+from npu_overlays.model.definitions import Definition, definitions_of
+from npu_overlays.model.exports import Surface, surface_of, typing_only
+from npu_overlays.model.scope_reader import read_scopes
+from npu_overlays.model.scopes import Scopes
+from npu_overlays.model.syntax import nodes_of, syntax_tree
+
+# A stage without a model asks again about the texts that it read last.
+_KEPT = 256
+
+
+class ParsedText:
+    """One text; callers must not change what it gives them.
+
+    Raises:
+        SyntaxError: this Python cannot parse it.
+        ValueError: likewise.
+        RecursionError: it is nested too deeply.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.tree = syntax_tree(content)
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Its whole syntax, as `nodes_of` lists it."""
+        return nodes_of(self.tree)
+
+    @cached_property
+    def imports(self) -> list[ast.Import | ast.ImportFrom]:
+        """Its imports, in functions too."""
+        return [node for node in self.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """The bindings and reads of every name."""
+        return read_scopes(self.tree)
+
+    @cached_property
+    def surface(self) -> Surface:
+        """The names that other modules can import from it."""
+        return surface_of(self.tree, self.scopes, self.content)
+
+    @cached_property
+    def typing_only(self) -> frozenset[ast.stmt]:
+        """The statements of a module and its classes that only type checkers see."""
+        return frozenset(typing_only(self.tree.body) if b"TYPE_CHECKING" in self.content else ())
+
+    @cached_property
+    def definitions(self) -> dict[str, list[Definition]]:
+        """Every definition by qualified name, several if a name is bound several times."""
+        found: dict[str, list[Definition]] = {}
+        for definition in definitions_of(self.tree):
+            found.setdefault(definition.name, []).append(definition)
+        return found
+
+
+# The model of a tree holds the texts of its modules, so no stage parses one of them again.
+_IN_USE: WeakValueDictionary[bytes, ParsedText] = WeakValueDictionary()
+
+
+@lru_cache(maxsize=_KEPT)
+def parsed_text(content: bytes) -> ParsedText:
+    """Return a text, parsed before if somebody holds it; raises as `ParsedText` does."""
+    return _IN_USE.get(content) or _IN_USE.setdefault(content, ParsedText(content))

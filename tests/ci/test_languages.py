@@ -1,0 +1,73 @@
+"""Documents in both languages: the same commands, headings, tables and links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import ROOT
+
+CHINESE = ".zh-CN.md"
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FOLDERS = (ROOT, ROOT / "docs", ROOT / "recipes", ROOT / "stacks", ROOT / "build_tools" / "npu_doctor")
+PAGES = sorted(page for folder in FOLDERS for page in folder.glob(f"*{CHINESE}"))
+
+
+def english(page: Path) -> Path:
+    """Return the English document of a Chinese one."""
+    return page.with_name(page.name.replace(CHINESE, ".md"))
+
+
+def commands(text: str) -> list[str]:
+    """Return the lines of commands and settings, without their comments."""
+    lines = [
+        line for language, block in FENCE.findall(text) if language in {"bash", "toml"} for line in block.split("\n")
+    ]
+    return [re.sub(r"\s*# .*", "", line).strip() for line in lines]
+
+
+def headings(text: str) -> list[str]:
+    """Return the signs of the headings, which say their levels."""
+    return re.findall(r"^#+(?= )", FENCE.sub("", text), re.MULTILINE)
+
+
+def tables(text: str) -> list[int]:
+    """Return the lines of each table."""
+    return [len(table.splitlines()) for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)]
+
+
+def targets(text: str) -> list[str]:
+    """Return where links and images lead, without anchors."""
+    return [found.partition("#")[0] for found in re.findall(r"\]\(<?([^)>]+)>?\)", FENCE.sub("", text))]
+
+
+def linked(text: str) -> list[str]:
+    """Return the documents that a text links to, in whichever language, in the order of their names."""
+    return sorted(target.replace(".zh-CN", "") for target in targets(text))
+
+
+def test_there_are_documents_in_chinese() -> None:
+    assert {"README.zh-CN.md", "train.zh-CN.md", "porting.zh-CN.md", "checks.zh-CN.md"} <= {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("part", [commands, headings, tables, linked])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_document_has_the_same_parts_in_both_languages(page: Path, part: Callable[[str], list[object]]) -> None:
+    assert part(page.read_text("utf-8")) == part(english(page).read_text("utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_chinese_document_links_to_chinese_ones(page: Path) -> None:
+    links = {target for target in targets(page.read_text("utf-8")) if target.endswith(".md")} - {english(page).name}
+    in_english = [page.parent / link for link in links if not link.endswith(CHINESE)]
+    assert [link for link in in_english if link.with_name(link.name.replace(".md", CHINESE)).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_both_languages_name_each_other(page: Path) -> None:
+    if "{include}" not in page.read_text("utf-8"):
+        assert f"[English]({english(page).name}) | 简体中文" in page.read_text("utf-8")
+        assert f"English | [简体中文]({page.name})" in english(page).read_text("utf-8")

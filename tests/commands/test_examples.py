@@ -1,0 +1,77 @@
+"""Help of every command: it has examples, and the command line accepts each."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+import pytest
+
+from npu_doctor import arguments as doctor
+from npu_overlays.commands.parser import parser
+from npu_recipes.commands.parser import parser as recipes_parser
+from npu_summary import cli as summary
+from support.examples import arguments, commands_of, examples
+
+PROGRAMS = {"npu-overlays": parser(), "npu-recipes": recipes_parser()}
+COMMANDS = [(program, name) for program, root in PROGRAMS.items() for name in commands_of(root)]
+DOCTOR = "python -m npu_doctor"
+SUMMARY = "python -m verl_npu_summary"
+WIDTH = 100
+
+
+def help_of(root: ArgumentParser, name: str) -> str:
+    return commands_of(root)[name].format_help()
+
+
+@pytest.mark.parametrize(("program", "name"), COMMANDS)
+def test_a_command_has_examples_that_it_accepts(program: str, name: str) -> None:
+    shown = [arguments(one, program) for one in examples(help_of(PROGRAMS[program], name))]
+    own = [words for words in shown if words]
+    assert name in [words[0] for words in own]
+    for words in own:
+        assert PROGRAMS[program].parse_args(words).command.name == words[0]
+
+
+def test_the_doctor_has_examples_of_each_command_that_it_accepts() -> None:
+    for command in doctor.COMMANDS:
+        shown = [arguments(one, DOCTOR) for one in examples(doctor.parse([command, "--help"]).help)]
+        assert {doctor.parse(words).command for words in shown if words is not None} == set(doctor.COMMANDS)
+
+
+def test_the_summary_has_examples_that_it_accepts() -> None:
+    shown = [arguments(one, SUMMARY) for one in examples(summary.usage("verl_npu_summary"))]
+    assert len(shown) > 5
+    for words in shown:
+        assert words is not None
+        assert not summary.parse(words, package="verl_npu_summary").help
+
+
+@pytest.mark.parametrize(("program", "name"), COMMANDS)
+def test_help_is_not_wider_than_a_screen(program: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    assert [line for line in help_of(PROGRAMS[program], name).splitlines() if len(line) > WIDTH] == []
+
+
+def test_other_help_is_not_wider_than_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    texts = [root.format_help() for root in PROGRAMS.values()]
+    texts += [doctor.parse([command, "--help"]).help for command in doctor.COMMANDS]
+    texts.append(summary.usage("verl_npu_summary"))
+    assert [line for text in texts for line in text.splitlines() if len(line) > WIDTH] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a\n\nexamples:\n  x one          what it does\n  x 'a b'\n\nmore:\n  x two\n", ["x one", "x 'a b'"]),
+        ("a\n\nexamples:\n  A=1 \\\n    x three | less\n", ["A=1 x three | less"]),
+        ("a\n", []),
+    ],
+)
+def test_examples_are_read_without_remarks(text: str, found: list[str]) -> None:
+    assert examples(text) == found
+
+
+def test_the_arguments_of_an_example_end_where_its_command_does() -> None:
+    assert arguments("x y 'a | b' | less", "x") == ["y", "a | b"]
+    assert arguments("z y", "x") is None

@@ -1,0 +1,33 @@
+"""Examples in the help of command lines: the text below ``examples:`` → the commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from argparse import ArgumentParser, _SubParsersAction
+
+# What ends a command in a shell.
+_ENDS = {"|", ">", "&&"}
+
+
+def commands_of(root: ArgumentParser) -> dict[str, ArgumentParser]:
+    """Return the parser of each command by its name."""
+    for action in root._actions:  # argparse offers no other way to its commands
+        if isinstance(action, _SubParsersAction):
+            return dict(action.choices)
+    raise AssertionError("there are no commands")
+
+
+def examples(text: str) -> list[str]:
+    """Return the commands below ``examples:``, without the remarks beside them."""
+    below = text.partition("\nexamples:\n")[2].partition("\n\n")[0]
+    return [re.split(r" {2,}", line.strip())[0] for line in re.sub(r"\\\n *", "", below).splitlines()]
+
+
+def arguments(example: str, program: str) -> list[str] | None:
+    """Return the arguments that an example gives to a program; None for an example of another program."""
+    words, wanted = shlex.split(example), program.split()
+    if words[: len(wanted)] != wanted:
+        return None
+    end = next((place for place, word in enumerate(words) if word in _ENDS), len(words))
+    return words[len(wanted) : end]
