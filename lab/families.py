@@ -9,6 +9,7 @@ usage: python families.py FOLDER [--emulated] [FAMILY ...]     FOLDER/FAMILY.pt,
 from __future__ import annotations
 
 import argparse
+import inspect
 import multiprocessing
 import re
 import sys
@@ -20,7 +21,7 @@ from typing import Any
 import torch
 
 _HIDDEN, _VOCABULARY, _LENGTH, _PADDED = 32, 99, 12, 3
-_SECONDS = 120
+_SECONDS = 600
 # The size that every option of a configuration has whose name fits; the first that does counts.
 _SIZES: tuple[tuple[str, int], ...] = (
     (r"hidden_size|d_model|n_embd|n_embed|(\w+_)?embed_dim|hidden_dim|dim|width|lru_width|out_hidden_size", _HIDDEN),
@@ -32,7 +33,7 @@ _SIZES: tuple[tuple[str, int], ...] = (
     (r"num_(key_value|kv)_heads|n_head_kv|kv_n_heads|linear_num_key_heads|num_query_groups", 2),
     (r"(\w+_)?head_dim|d_kv|kv_channels", 8),
     (r"(q|kv|o)_lora_rank", 16),
-    (r"(text_|n_)?vocab(_size)?(_per_layer_input)?", _VOCABULARY),
+    (r"(text_|n_|encoder_hash_byte_group_)?vocab(_size)?(_per_layer_input)?", _VOCABULARY),
     (
         r"max_position_embeddings|n_positions|n_ctx|max_(seq|sequence|target|source)_(len|length|positions)|seq_length",
         64,
@@ -48,6 +49,8 @@ _SIZES: tuple[tuple[str, int], ...] = (
     (r"pad_token_id", 0),
     (r"(bos|eos)_token_id", 1),
 )
+# Near a tie rounding decides which experts are chosen, and neither choice is the less accurate one: all are, in bf16.
+_EVERY_EXPERT = dict.fromkeys(("num_experts_per_tok", "moe_topk", "moe_top_k", "moe_k", "top_k_experts"), 4)
 # Latent attention has as many key heads as query heads, and heads of two parts.
 _LATENT = {"num_key_value_heads": 4, "qk_head_dim": 16, "head_dim": 8}
 _HIGHEST_TOKEN = 90
@@ -72,19 +75,29 @@ class Variant:
     Args:
         name: in results.
         dtype: of parameters and activations.
-        padding: ``left``, ``right``, or none where it is empty: the side on which the first sequence is shorter.
+        layout: ``left`` or ``right``, the side on which the first of two sequences is padded; ``packed``, both joined
+            into one; or neither.
+        is_exact: whether it is what bf16 is held against: computed in fp32, with parameters rounded to bf16.
     """
 
     name: str
     dtype: torch.dtype
-    padding: str = ""
+    layout: str = ""
+    is_exact: bool = False
+
+    @property
+    def every_expert(self) -> dict[str, Any]:
+        """Options of a configuration that choose all experts, where rounding would choose among them."""
+        return _EVERY_EXPERT if not self.layout else {}
 
 
 VARIANTS = (
     Variant("fp32 left", torch.float32, "left"),
     Variant("fp32 right", torch.float32, "right"),
+    Variant("fp32 packed", torch.float32, "packed"),
     Variant("bf16", torch.bfloat16),
 )
+EXACT = Variant("bf16 exact", torch.float32, is_exact=True)
 
 
 def families() -> list[str]:
@@ -176,14 +189,11 @@ def run(model: torch.nn.Module, variant: Variant, device: str) -> dict[str, torc
         variant: the input and the precision.
         device: where to run.
     """
+    if variant.is_exact:
+        model = model.to(torch.bfloat16)
     model = model.to(device=device, dtype=variant.dtype)
     model.zero_grad()
-    torch.manual_seed(1)
-    ids = torch.randint(2, 80, (2, _LENGTH))
-    mask = torch.ones_like(ids)
-    if variant.padding:
-        mask[0, slice(_PADDED) if variant.padding == "left" else slice(-_PADDED, None)] = 0
-    inputs = {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
+    inputs = {name: tensor.to(device) for name, tensor in _inputs(variant.layout).items()}
     if getattr(model.config, "is_encoder_decoder", False):
         inputs["decoder_input_ids"] = inputs["input_ids"]
     made = model(**inputs)
@@ -195,6 +205,19 @@ def run(model: torch.nn.Module, variant: Variant, device: str) -> dict[str, torc
         if parameter.grad is not None:
             found[f"grad {name}"] = parameter.grad.float().cpu()
     return found
+
+
+def _inputs(layout: str) -> dict[str, torch.Tensor]:
+    torch.manual_seed(1)
+    ids = torch.randint(2, 80, (2, _LENGTH))
+    if layout == "packed":
+        # The sequences are of odd lengths, and told by their positions alone.
+        positions = torch.cat((torch.arange(_LENGTH - _PADDED), torch.arange(_LENGTH + _PADDED)))
+        return {"input_ids": ids.view(1, -1), "position_ids": positions.unsqueeze(0)}
+    mask = torch.ones_like(ids)
+    if layout:
+        mask[0, slice(_PADDED) if layout == "left" else slice(-_PADDED, None)] = 0
+    return {"input_ids": ids, "attention_mask": mask}
 
 
 def _save(family: str, folder: Path, results: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
@@ -221,7 +244,7 @@ def _needs(family: str) -> dict[str, Any]:
 
 
 def _on_cpu(family: str, more: dict[str, Any]) -> dict[str, Any]:
-    return {"results": {variant.name: run(build(family, more), variant, "cpu") for variant in VARIANTS}}
+    return {"results": {variant.name: _results(family, more, variant, "cpu") for variant in (*VARIANTS, EXACT)}}
 
 
 def _emulated(family: str, more: dict[str, Any]) -> dict[str, Any]:
@@ -229,11 +252,23 @@ def _emulated(family: str, more: dict[str, Any]) -> dict[str, Any]:
 
     results, operators, launches = {}, {}, {}
     for variant in VARIANTS:
-        model = build(family, more)
         with emulation.recorded() as recording:
-            results[variant.name] = run(model, variant, "npu")
+            results[variant.name] = _results(family, more, variant, "npu")
         operators[variant.name], launches[variant.name] = dict(recording.operators), recording.launches()
     return {"results": results, "operators": operators, "launches": launches}
+
+
+def _results(family: str, more: dict[str, Any], variant: Variant, device: str) -> dict[str, torch.Tensor] | None:
+    """Return what a variant gives, or None where it is packed sequences and the family does not take them."""
+    model = build(family, {**more, **variant.every_expert})
+    if variant.layout == "packed" and "position_ids" not in inspect.signature(model.forward).parameters:
+        return None
+    try:
+        return run(model, variant, device)
+    except Exception:  # whatever upstream raises: its positions may be of images as well
+        if variant.layout != "packed":
+            raise
+    return None
 
 
 def main() -> int:
@@ -242,7 +277,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--emulated", action="store_true", help="on the emulated NPU")
     parser.add_argument("families", nargs="*", metavar="FAMILY")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     if options.emulated:
@@ -250,7 +285,8 @@ def main() -> int:
 
         emulation.install()
     results = _emulated if options.emulated else _on_cpu
-    # Forked, so that torch and transformers are imported once.
+    # Forked, so that torch and transformers, and what every model imports of it, are imported once.
+    build("llama", {})
     context = multiprocessing.get_context("fork")
     for family in options.families or families():
         child = context.Process(target=_save, args=(family, options.folder, results))

@@ -155,13 +155,13 @@ class Installations:
         """Return an environment with an overlay's wheels, npu-doctor and what they require, made once a run."""
         return self._beside(torch, f"installed-{overlay}", *self.wheels(overlay), self.doctor())
 
-    def packages(self, torch: Torch, name: str, requirements: tuple[str, ...]) -> Path:
-        """Return a folder of further packages, for PYTHONPATH, made once a run."""
-        return self._beside(torch, f"packages-{name}", *requirements).packages
+    def packages(self, torch: Torch, name: str, requirements: tuple[str, ...], *, given: tuple[str, ...] = ()) -> Path:
+        """Return a folder of further packages, for PYTHONPATH, made once a run; those given are not among them."""
+        return self._beside(torch, f"packages-{name}", *requirements, given=given).packages
 
-    def _beside(self, torch: Torch, name: str, *requirements: str | Path) -> Torch:
+    def _beside(self, torch: Torch, name: str, *requirements: str | Path, given: tuple[str, ...] = ()) -> Torch:
         def make(folder: Path) -> None:
-            install(torch.beside(folder).python, requirements, given=("torch",))
+            install(torch.beside(folder).python, requirements, given=("torch", *given))
 
         return Torch(once(self.folder, name, make))
 

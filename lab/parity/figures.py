@@ -83,3 +83,39 @@ class Pin:
     torch_npu: str
     parity: Mapping[str, Parity]
     operators: Mapping[str, Operators]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """What `make families` measured of one family.
+
+    Args:
+        name: as upstream calls it.
+        error: why it could not be built or run with upstream's code; empty where it could.
+        problem: why it failed with the wheel's code; empty where it did not.
+        is_equal: whether outputs and gradients on the CPU are upstream's, bit for bit.
+        is_equal_on_npu: whether those on the emulated NPU are what upstream's code gives there.
+        full: the largest relative error in fp32 on the emulated NPU, beside the CPU.
+        output: how far the output in bf16 is from the exact one.
+        gradients: likewise all gradients together.
+        fused: the NPU's own operators that ran forward.
+        launches: of upstream's code and of the wheel's, forward and backward.
+        is_packed: whether it takes packed sequences.
+    """
+
+    name: str
+    error: str = ""
+    problem: str = ""
+    is_equal: bool = False
+    is_equal_on_npu: bool = False
+    full: float = 0.0
+    output: Half = Half(error=0.0, upstream=1.0)
+    gradients: Half = Half(error=0.0, upstream=1.0)
+    fused: tuple[str, ...] = ()
+    launches: tuple[int, int] = (0, 0)
+    is_packed: bool = False
+
+    @property
+    def half(self) -> Half:
+        """Of output and gradients, that which is the farther from upstream's accuracy."""
+        return max(self.output, self.gradients, key=lambda one: one.ratio)

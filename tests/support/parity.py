@@ -1,4 +1,4 @@
-"""Parity: a page of `make parity` in, the figures it gives out."""
+"""Parity: a page of `make parity` or `make families` in, what it says of each model out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from parity.figures import Half, Operators, Parity, Pin
 _HALVES = ("bfloat16", "float16", "autocast")
 
 Table = dict[str, dict[str, str]]
+
+
+def read_families(text: str) -> dict[str, tuple[str, ...]]:
+    """Return what is fused in each family of a page of `make families`."""
+    fused = {
+        name: tuple(kinds.split(", ")) for name, kinds in re.findall(r"^\| `(.+?)` \| (.+?) \|", text, re.MULTILINE)
+    }
+    (plain,) = re.findall(r"^(`.+`)[.。]$", text, re.MULTILINE)
+    return fused | dict.fromkeys(re.findall(r"`(.+?)`", plain), ())
 
 
 def read_page(text: str) -> list[Pin]:

@@ -61,7 +61,7 @@ def test_text_and_steps(sample: Sample) -> None:
     )
     assert done.out.startswith("3 commits, from ")
     assert "git apply" not in done.out
-    assert re.search(r"renamed → src/lib/core\.py:Engine\.halt +.*scale by three \(#3\)", done.out)
+    assert re.search(r"renamed → src/lib/core\.py:Engine\.halt .*scale by three \(#3\)", " ".join(done.out.split()))
 
 
 @pytest.mark.parametrize(

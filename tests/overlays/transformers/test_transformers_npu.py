@@ -42,6 +42,8 @@ PINS = [
 # Pins with experts of either kind, one tensor for all of them or a module each, and of either with every torch_npu that
 # a stack names, and the newest: which operators there are, and what they can do, differs.
 SERVED = {DEFAULT: ("grouped_mm", "experts"), "transformers@91393fe": ("moe",)}
+# Other ways to change a model: adapters, kernels from the hub in the versions that transformers takes, and Liger's.
+BESIDE = ("peft==0.21.2", "kernels>=0.12,<0.13", "liger-kernel==0.8.5")
 # It lacks what the cases of operators are about; models run all the same.
 CANDIDATE = "2.5.1rc1"
 
@@ -117,6 +119,17 @@ def _compare(content: Content, called: dict[str, list[str]]) -> None:
         file.write_text(render_coverage(fired), "utf-8")
     assert file.read_text("utf-8") == render_coverage(fired), "WRITE_FIRED=1 writes it anew; review it like code"
     assert list(uncovered_operations(content, load_coverage(content.overlay.folder))) == []
+
+
+@pytest.mark.index
+def test_beside_other_ways_to_change_a_model_each_operator_is_ours_or_theirs(
+    installations: Installations, torch_python: Torch
+) -> None:
+    installed, _ = _environments(installations, torch_python, DEFAULT)
+    packages = installations.packages(torch_python, "beside", BESIDE, given=("transformers", "triton"))
+    cases = HERE / "cases" / "test_beside.py"
+    report = _run_cases(installed.python, stack_versions(DEFAULT)[-1], cases, PYTHONPATH=str(packages))
+    assert "10 passed" in report
 
 
 @pytest.mark.index

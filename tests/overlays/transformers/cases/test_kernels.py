@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from types import MethodType
 
 import pytest
 import torch
@@ -151,6 +152,14 @@ def _replaced() -> nn.SiLU:
 def test_swiglu_is_left_to_the_model_otherwise(states: torch.Tensor, activation: object) -> None:
     assert npu_kernels.can_use_swiglu(_npu(*[1] * 7, 4), nn.SiLU())
     assert not npu_kernels.can_use_swiglu(states, activation)
+
+
+def test_swiglu_is_used_where_an_activation_was_given_its_own_forward_again() -> None:
+    activation = nn.SiLU()
+    activation.__dict__["forward"] = MethodType(nn.SiLU.forward, activation)
+    assert npu_kernels.can_use_swiglu(_npu(2, 4), activation)
+    activation.__dict__["forward"] = MethodType(nn.GELU.forward, activation)
+    assert not npu_kernels.can_use_swiglu(_npu(2, 4), activation)
 
 
 HOOKS = ["forward_pre", "forward", "full_backward", "full_backward_pre"]

@@ -14,6 +14,7 @@ something imported torch_npu, and that import is what fills ``torch.ops.npu``.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -87,13 +88,26 @@ def is_hooked(module: nn.Module) -> bool:
         *(every._global_forward_hooks, every._global_forward_pre_hooks),
         *(every._global_backward_hooks, every._global_backward_pre_hooks),
     )
-    # accelerate and others replace `forward` on the instance instead.
-    return "forward" in module.__dict__ or any(
-        not getattr(hook, "only_observes", False) for some in hooks for hook in some.values()
-    )
+    # accelerate and others replace `forward` on the instance instead; kernels puts the class's own there as well.
+    own = module.__dict__.get("forward")
+    is_replaced = own is not None and getattr(own, "__func__", None) is not type(module).forward
+    return is_replaced or any(not getattr(hook, "only_observes", False) for some in hooks for hook in some.values())
 
 
-@functools.cache
+def _answered_once(function: Callable[..., bool]) -> Callable[..., bool]:
+    """Return a function that answers each question once, and that torch.compile calls instead of tracing it."""
+    answers = functools.cache(function)
+
+    @functools.wraps(function)
+    def answer(*question: str) -> bool:
+        return answers(*question)
+
+    # As torch.compiler.assume_constant_result has it, which imports the compiler.
+    answer.__dict__["_dynamo_marked_constant"] = True
+    return answer
+
+
+@_answered_once
 def has_operator(name: str) -> bool:
     """Return whether the loaded torch_npu has the operator `name`; asked only once a tensor is on an NPU."""
     return hasattr(torch.ops.npu, name)
@@ -106,7 +120,13 @@ def operator_arguments(name: str) -> dict[str, object]:
     return {argument.name: argument.default_value for argument in schema.arguments}
 
 
-@functools.cache
+@_answered_once
+def has_argument(name: str, argument: str) -> bool:
+    """Return whether an operator of the loaded torch_npu has an argument of a name."""
+    return argument in operator_arguments(name)
+
+
+@_answered_once
 def has_backward(name: str) -> bool:
     """Return whether autograd can differentiate an operator.
 
@@ -239,7 +259,7 @@ def _rotary_shapes_fit(states: torch.Size, table: torch.Size) -> bool:
         return False
     batch, dim = states[0], states[3]
     # 2.5.1rc1, which knows this mode alone, takes multiples of 64.
-    multiple = 2 if "rotary_mode" in operator_arguments("npu_rotary_mul") else 64
+    multiple = 2 if has_argument("npu_rotary_mul", "rotary_mode") else 64
     return (
         table[0] in (1, batch)
         and table[3] == dim
@@ -270,7 +290,7 @@ def has_attention_sinks() -> bool:
     """Return whether attention takes sinks and has their gradients: 2.6.0.post5, 2.7.1.post2, 2.8.0.post2, 2.9.0 on."""
     gradients = torch.ops.npu.npu_fusion_attention_grad.default._schema.returns
     # Of queries, keys, values, position embeddings and sinks.
-    return "sink" in operator_arguments("npu_fusion_attention") and len(gradients) == 5  # noqa: PLR2004
+    return has_argument("npu_fusion_attention", "sink") and len(gradients) == 5  # noqa: PLR2004
 
 
 def attention_misfit(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> str:
