@@ -41,7 +41,7 @@ PINS = [
 ]
 # Pins with experts of either kind, one tensor for all of them or a module each, and of either with every torch_npu that
 # a stack names, and the newest: which operators there are, and what they can do, differs.
-SERVED = {DEFAULT: "grouped_mm", "transformers@91393fe": "moe"}
+SERVED = {DEFAULT: ("grouped_mm", "experts"), "transformers@91393fe": ("moe",)}
 # Other ways to change a model: adapters, kernels from the hub in the versions that transformers takes, and Liger's.
 BESIDE = ("peft==0.21.2", "kernels>=0.12,<0.13", "liger-kernel==0.8.5")
 # It lacks what the cases of operators are about; models run all the same.
@@ -140,7 +140,7 @@ def test_every_torch_npu_version_is_served_by_what_it_has(
     overlay: str, version: str, installations: Installations, torch_python: Torch
 ) -> None:
     installed, _ = _environments(installations, torch_python, overlay)
-    names = ("emulation", "kernels", SERVED[overlay], "flash_attention")
+    names = ("emulation", "kernels", *SERVED[overlay], "flash_attention")
     options = [str(HERE / "cases" / f"test_{name}.py") for name in names]
     if version == CANDIDATE:
         options = [str(HERE / "cases" / "test_models.py"), "-k", "on_npu_fp32 or on_npu_half"]

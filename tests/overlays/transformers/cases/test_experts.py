@@ -27,18 +27,20 @@ SELECTED = ((1, 4), (4, 2), (3, 4), (4, 1), (2, 4), (1, 2), (4, 3))
 
 def _experts(family: str, **options: Any) -> Any:
     """Return the experts of a layer: with a gate and without one, transposed, with biases."""
-    prefix, classes, sizes = {
-        "mixtral": ("Mixtral", "MixtralExperts", {"num_local_experts": EXPERTS, "intermediate_size": INNER}),
-        "deepseek_v3": ("DeepseekV3", "DeepseekV3NaiveMoe", {"n_routed_experts": EXPERTS}),
-        "gpt_oss": ("GptOss", "GptOssExperts", {"num_local_experts": EXPERTS, "intermediate_size": INNER}),
-        "nemotron_h": ("NemotronH", "NemotronHExperts", {"n_routed_experts": EXPERTS}),
+    prefix, sizes = {
+        "mixtral": ("Mixtral", {"num_local_experts": EXPERTS, "intermediate_size": INNER}),
+        "deepseek_v3": ("DeepseekV3", {"n_routed_experts": EXPERTS}),
+        "gpt_oss": ("GptOss", {"num_local_experts": EXPERTS, "intermediate_size": INNER}),
+        "nemotron_h": ("NemotronH", {"n_routed_experts": EXPERTS}),
     }[family]
     config = getattr(transformers, f"{prefix}Config")(
         **{"hidden_size": HIDDEN, "moe_intermediate_size": INNER, **sizes, **options}
     )
     config._experts_implementation = "grouped_mm"
     package = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
-    return _initialised(getattr(package, classes)(config))
+    # DeepSeek's had another name before 5.24.
+    (name,) = (name for name in vars(package) if name in {f"{prefix}Experts", f"{prefix}NaiveMoe"})
+    return _initialised(getattr(package, name)(config))
 
 
 def _initialised(module: nn.Module) -> nn.Module:

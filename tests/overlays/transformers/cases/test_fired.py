@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -39,6 +40,18 @@ def _attend() -> None:
     npu_flash_attn_varlen_func(q[0], k[0], v[0], ends, ends, 4, 4, causal=True)
 
 
+def _multiply() -> None:
+    """Run experts of two dtypes, which from 5 on upstream's dispatch serves, with the grouped product."""
+    from transformers import Qwen3MoeConfig  # noqa: PLC0415
+    from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeExperts  # noqa: PLC0415
+
+    config = Qwen3MoeConfig(hidden_size=8, moe_intermediate_size=8, num_experts=2)
+    config._experts_implementation = "grouped_mm"
+    experts = Qwen3MoeExperts(config).to("npu")
+    experts.down_proj = torch.nn.Parameter(experts.down_proj.detach().bfloat16())
+    experts(torch.ones(2, 8).to("npu"), torch.tensor([[0], [1]]).to("npu"), torch.ones(2, 1).to("npu"))
+
+
 def test_what_each_operation_calls_is_what_is_recorded_of_this_pin() -> None:
     file = os.environ.get("FIRED")
     if file is None:
@@ -52,6 +65,8 @@ def test_what_each_operation_calls_is_what_is_recorded_of_this_pin() -> None:
         for family in FORMS:
             families.run(families.build(family, {}), families.VARIANTS[0], "npu")
         _attend()
+        if find_spec("transformers.integrations.moe"):
+            _multiply()
     called = {name: sorted(operators) for name, operators in sorted(recording.called.items())}
     Path(file).with_suffix(".seen").write_text(json.dumps(called), "utf-8")
     assert [operation for operation, names in targets.items() if called.keys().isdisjoint(names)] == []
