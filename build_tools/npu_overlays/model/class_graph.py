@@ -105,8 +105,9 @@ class ClassGraph:
         """Return the names that a class's own body binds, and those that it only annotates."""
         if symbol.path not in self._members:
             module = self.module(symbol.path)
+            definitions = module.definitions if module else {}
             found: dict[str, tuple[set[str], set[str]]] = {}
-            for name, known in (module.definitions if module else {}).items():
+            for name, known in definitions.items():
                 owner, _, leaf = name.rpartition(".")
                 found.setdefault(owner, (set(), set()))[all(map(_only_annotates, known))].add(leaf)
             self._members[symbol.path] = {owner: (frozenset(a), frozenset(b)) for owner, (a, b) in found.items()}

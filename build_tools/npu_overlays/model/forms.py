@@ -118,7 +118,8 @@ class Forms:
         if path not in self._by_shape:
             found = self._by_shape.setdefault(path, {})
             module = self._symbols.module(path)
-            for name in module.definitions if module else ():
+            names = module.definitions if module else ()
+            for name in names:
                 found.setdefault(self._shape(Symbol(path, name)), []).append(Symbol(path, name))
         return self._by_shape[path]
 

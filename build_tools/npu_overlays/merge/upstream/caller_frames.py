@@ -90,7 +90,8 @@ def _number(node: ast.expr | None, values: Mapping[str, int]) -> float:
 def _called(classes: ClassGraph, visit: _Visit, call: ast.Call) -> Iterator[_Visit]:
     """Yield the functions that a call may run, of modules that read frames."""
     member = _member(classes, visit, call.func)
-    for symbol in [member] if member else classes.resolver.resolve(visit.path, call.func):
+    symbols = [member] if member else classes.resolver.resolve(visit.path, call.func)
+    for symbol in symbols:
         module = classes.module(symbol.path) if isinstance(symbol, Symbol) else None
         if not isinstance(symbol, Symbol) or module is None or not _GIVING_FRAMES.search(module.content):
             continue
