@@ -21,7 +21,7 @@ examples:
   python -m {package} --all                 the same, with every import
   python -m {package} --distribution {distribution}
   python -m {package} --format json | python -m json.tool
-  python -m {package} --diff > npu.diff     the difference between upstream and the wheels
+  python -m {package} --diff > all.diff     the difference between upstream and the wheels
   python -m {package} --html page.html      everything on one page for a browser
   python -m {package} --version
   python -m {package} --verify              is everything as built? prints each repair
