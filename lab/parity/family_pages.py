@@ -2,7 +2,8 @@
 
 usage: python -m parity.family_pages [--overlay NAME] [--keep FOLDER]
 
-exit codes: 0 written; 1 a family differs from upstream by more than is allowed, each is printed; 2 a pin is not had
+exit codes: 0 written; 1 a family differs from upstream by more than is allowed, each is printed;
+2 the pin cannot be measured
 """
 
 from __future__ import annotations

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from npu_overlays.errors import Problem, UsageError, listing
+from npu_overlays.errors import Problem, UsageError, listing, nearest
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, file_reason
@@ -195,7 +194,7 @@ def choose(units: Sequence[Unit], names: Iterable[str], *, overlay: str) -> tupl
 
 def _unknown(name: str, units: Iterable[Unit], overlay: str) -> Problem:
     known = frozenset().union(*(unit.names for unit in units))
-    near = difflib.get_close_matches(name, sorted(known), n=1)
-    fix = f"nearest: {near[0]}" if near else f"see `npu-overlays show {overlay}`"
-    options = tuple((name, one) for one in near)
+    near = nearest(name, sorted(known))
+    fix = f"nearest: {near}" if near else f"see `npu-overlays show {overlay}`"
+    options = ((name, near),) if near else ()
     return Problem(where=name, what="the overlay has no such operation, file or patch", fix=fix, options=options)
