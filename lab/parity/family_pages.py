@@ -147,13 +147,13 @@ On the CPU every output and gradient is upstream's, bit for bit.
 
 ## Rotary embeddings that upstream's code computes
 
-| family | why |
+| because | families |
 |---|---|
-| `deepseek_v2`, `llama4`, `llama4_text` | they multiply complex numbers; the operator takes cosines and sines |
-| `nanochat` | it rotates the other way: the operator negates the second half, not the first |
-| `codegen`, `deepseek_v4`, `ernie4_5_vl_moe`, `gptj`, `roformer` | each has a form of its own |
-| `granitemoehybrid` | it has one only where its configuration says so; then it is fused |
-| `jamba`, `mamba`, `nemotron_h` | their layers have none |
+| they multiply complex numbers, and the operator takes cosines and sines | `deepseek_v2`, `llama4`, `llama4_text` |
+| it rotates the other way: the operator negates the second half, not the first | `nanochat` |
+| each has a form of its own | `codegen`, `deepseek_v4`, `ernie4_5_vl_moe`, `gptj`, `roformer` |
+| it has one only where its configuration says so; then it is fused | `granitemoehybrid` |
+| their layers have none | `jamba`, `mamba`, `nemotron_h` |
 
 The embeddings of pairs of neighbours (GLM, Cohere, Helium, ERNIE 4.5) need a torch_npu whose operator has
 `rotary_mode`, so not 2.5.1rc1. Where each sequence has a table of its own, the sequences are joined into one, since in
@@ -207,13 +207,13 @@ fp32 下两条序列，第一条在左侧或右侧填充；{packed} 个模型族
 
 ## 由上游代码计算的旋转位置编码
 
-| 模型族 | 原因 |
+| 原因 | 模型族 |
 |---|---|
-| `deepseek_v2`、`llama4`、`llama4_text` | 它们做复数乘法；算子接受的是余弦和正弦 |
-| `nanochat` | 旋转方向相反：算子取负的是后一半，而不是前一半 |
-| `codegen`、`deepseek_v4`、`ernie4_5_vl_moe`、`gptj`、`roformer` | 各有自己的写法 |
-| `granitemoehybrid` | 只在配置要求时才有；有则融合 |
-| `jamba`、`mamba`、`nemotron_h` | 它们的层没有旋转位置编码 |
+| 它们做复数乘法，而算子接受的是余弦和正弦 | `deepseek_v2`、`llama4`、`llama4_text` |
+| 旋转方向相反：算子取负的是后一半，而不是前一半 | `nanochat` |
+| 各有自己的写法 | `codegen`、`deepseek_v4`、`ernie4_5_vl_moe`、`gptj`、`roformer` |
+| 只在配置要求时才有；有则融合 | `granitemoehybrid` |
+| 它们的层没有旋转位置编码 | `jamba`、`mamba`、`nemotron_h` |
 
 相邻数成对旋转的编码（GLM、Cohere、Helium、ERNIE 4.5）要求 torch_npu 的算子有 `rotary_mode`，因此 2.5.1rc1 不行。
 在这种模式下，算子对所有序列只接受一张表；各序列的表不同时，先把它们拼接成一条。这种模式只支持 `jit_compile=False`，

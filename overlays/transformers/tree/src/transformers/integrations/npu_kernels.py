@@ -239,7 +239,8 @@ def npu_rotary(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> to
     ones are widened, which loses nothing. The operator computes in fp32 and
     rounds once. See :func:`can_use_rotary` for the shapes.
     """
-    rotated = torch.ops.npu.npu_rotary_mul(*_of_product_dtype(states, cos, sin))
+    x, cos, sin = _of_product_dtype(states, cos, sin)
+    rotated = torch.ops.npu.npu_rotary_mul(x, cos, sin)
     return rotated if states.dim() == _ROTARY_NDIM else rotated.squeeze(0)
 
 
@@ -254,16 +255,16 @@ def npu_rotary_pairs(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor)
     This way the operator takes the same tables for all sequences. Where each
     has its own, or there are too many, all are joined into one.
     """
-    x, *tables = _of_product_dtype(states, cos, sin)
-    heads_first = _heads_first(x.shape, tables[0].shape)
+    x, cos, sin = _of_product_dtype(states, cos, sin)
+    heads_first = _heads_first(x.shape, cos.shape)
     heads = x.shape[1] if heads_first else x.shape[2]
-    if tables[0].shape[0] == 1 and x.shape[0] * heads < _ROTARY_MAX_BATCH_OR_HEADS:
-        rotated = torch.ops.npu.npu_rotary_mul(x, *tables, "interleave")
+    if cos.shape[0] == 1 and x.shape[0] * heads < _ROTARY_MAX_BATCH_OR_HEADS:
+        rotated = torch.ops.npu.npu_rotary_mul(x, cos, sin, rotary_mode="interleave")
     else:
-        by_token = [one.transpose(1, 2) if heads_first else one for one in (x, *tables)]
+        by_token = [one.transpose(1, 2) if heads_first else one for one in (x, cos, sin)]
         batch, length = by_token[0].shape[:2]
-        joined = [one.expand(batch, -1, -1, -1).reshape(1, batch * length, *one.shape[2:]) for one in by_token]
-        rotated = torch.ops.npu.npu_rotary_mul(*joined, "interleave").view(by_token[0].shape)
+        x, cos, sin = (one.expand(batch, -1, -1, -1).reshape(1, batch * length, *one.shape[2:]) for one in by_token)
+        rotated = torch.ops.npu.npu_rotary_mul(x, cos, sin, rotary_mode="interleave").view(by_token[0].shape)
         rotated = rotated.transpose(1, 2) if heads_first else rotated
     return rotated if states.dim() == _ROTARY_NDIM else rotated.squeeze(0)
 
