@@ -76,7 +76,7 @@ _ATTEMPTS: tuple[dict[str, Any], ...] = (
             "partial_rotary_factor": 1.0,
         }
     },
-    {"rope_scaling": {"rope_type": "default", "mrope_section": [1, 1, 0]}},
+    {"rope_scaling": {"rope_type": "default", "mrope_section": [1, 1, 2]}},
 )
 
 
