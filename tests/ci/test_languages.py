@@ -20,7 +20,7 @@ ENGLISH_ALONE = {"CHANGELOG.md"}
 # Words of Chinese documents that the glossary replaces, and by what.
 TERMS = {
     r"你": "您",
-    r"发行包|(?<!Linux )发行版": "分发包 for a distribution, 发布版 for a release",
+    r"发行包|(?<!Linux[ \n])发行版": "分发包 for a distribution, 发布版 for a release",
     r"安装程序": "安装器",
     r"软件包索引": "包索引",
     r"合并请求": "pull request",
