@@ -12,10 +12,10 @@ English | [简体中文](rivals.zh-CN.md)
 
 <!-- `make rivals` writes this page and its picture. -->
 
-How long each way takes from {distribution} {version} to an installed wheel of `{overlay}`. The figures are medians: the
-ways ran {repeats} times in turn, on one machine ({cores} cores, Python {python}), without the network and with everything
-fetched before. The patch is the output of `npu-overlays diff`, {lines:,} lines. Every way except the last applies it; the
-last column compares the installed files with ours.
+How long each way takes from {distribution} {version} to an installed wheel of `{overlay}`. The figures are medians:
+the ways ran {repeats} times in turn, on one machine ({cores} cores, Python {python}), without the network and with
+everything fetched before. The patch is the output of `npu-overlays diff`, {lines:,} lines. Every way except the last
+applies it; the last column compares the installed files with ours.
 
 ![Seconds to an installed wheel, by way](rivals.svg)
 
@@ -43,9 +43,10 @@ _CHINESE = """\
 
 <!-- 本页及其图由 `make rivals` 写出。 -->
 
-各种途径从 {distribution} {version} 到装好 `{overlay}` 的 wheel 需要多久。数字是中位数：各途径在同一台机器上轮流运行 {repeats} 次
-（{cores} 核，Python {python}），不用网络，所需内容均已事先取好。补丁即 `npu-overlays diff` 的输出，共 {lines:,} 行。除最后一种外，
-每种途径都应用这个补丁；最后一列把装好的文件与我们的比较。
+各种途径从 {distribution} {version} 到装好 `{overlay}` 的 wheel 需要多久。数字是中位数：
+各途径在同一台机器上轮流运行 {repeats} 次（{cores} 核，Python {python}），不用网络，所需内容均已事先取好。补丁即
+`npu-overlays diff` 的输出，共 {lines:,} 行。除最后一种外，每种途径都应用这个补丁；
+最后一列把装好的文件与我们的比较。
 
 ![各途径到装好 wheel 所用的秒数](rivals.svg)
 
@@ -53,8 +54,8 @@ _CHINESE = """\
 |---|---|---|---|---|---|
 {rows}
 
-- **npu-overlays** 按哈希核对上游，按 lock 核对每个操作，检查改动后的全部源码，并写出修改概述、物料清单和声明文件。`merged before`
-  是没有改动时的再次构建。
+- **npu-overlays** 按哈希核对上游，按 lock 核对每个操作，检查改动后的全部源码，并写出修改概述、
+  物料清单和声明文件。`merged before` 是没有改动时的再次构建。
 - **Fromager {fromager}** 每次构建都准备一个环境。
 - **pip wheel** 在这里不需要准备环境（`--no-build-isolation`）。
 

@@ -113,8 +113,8 @@ English | [简体中文](families.zh-CN.md)
 
 <!-- `make families` writes this page. -->
 
-`make families` builds a tiny random model of every text and vision-language family of transformers, from upstream's own
-configuration with small sizes. It runs the model forward and backward, with upstream's code and with the wheel of
+`make families` builds a tiny random model of every text and vision-language family of transformers, from upstream's
+own configuration with small sizes. It runs the model forward and backward, with upstream's code and with the wheel of
 `{overlay}`, on the CPU and on the emulated NPU of torch_npu {version}. The inputs are
 
 - in fp32: two sequences, the first padded on the left or on the right;
@@ -138,18 +138,17 @@ Each norm has an epsilon of its own. On the CPU every output and gradient equals
 {table}
 
 - **launches**: operators of the whole model of two layers, forward and backward: upstream's code → the wheel's.
-- **fp32**: the largest relative error of any output or gradient on the emulated NPU, compared with upstream's code on the
-  CPU. At most {full:.0e} is allowed. If a gradient is smaller than a hundredth of the largest, its error is divided by
-  that hundredth: where larger numbers cancel out, only rounding is left.
-- **bf16**: the error of the output, or of all gradients together, compared with exact numbers. In brackets is this error
-  divided by the error of upstream's own code on the CPU; the larger quotient counts. For one input the quotient depends on
-  luck, so at most {half:.0f} is allowed for a family, and {median_allowed} for the median. The median is {median:.2f}. All
-  experts are chosen, because near a tie rounding would choose different experts on each device.
+- **fp32**: the largest relative error of any output or gradient on the emulated NPU, compared with upstream's code on
+  the CPU. At most {full:.0e} is allowed. If a gradient is smaller than a hundredth of the largest, its error is
+  divided by that hundredth: where larger numbers cancel out, only rounding is left.
+- **bf16**: the error of the output, or of all gradients together, compared with exact numbers. In brackets is this
+  error divided by the error of upstream's own code on the CPU; the larger quotient counts. For one input the quotient
+  depends on luck, so at most {half:.0f} is allowed for a family, and {median_allowed} for the median. The median is
+  {median:.2f}. All experts are chosen, because near a tie rounding would choose different experts on each device.
 
 ## Without a fused operator
 
-On the emulated NPU, too, every output and gradient of these families equals upstream's, bit for bit:
-{plain}.
+On the emulated NPU, too, every output and gradient of these families equals upstream's, bit for bit: {plain}.
 
 ## Not built
 
@@ -162,8 +161,8 @@ On the emulated NPU, too, every output and gradient of these families equals ups
 
 <!-- 本页由 `make families` 写出。 -->
 
-`make families` 为 transformers 的每个文本和视觉语言模型族建立一个参数随机的微型模型，配置取自上游，只缩小尺寸。它分别用上游代码和
-`{overlay}` 的 wheel，在 CPU 和 torch_npu {version} 的模拟 NPU 上运行前向与反向。输入为：
+`make families` 为 transformers 的每个文本和视觉语言模型族建立一个参数随机的微型模型，配置取自上游，只缩小尺寸。
+它分别用上游代码和 `{overlay}` 的 wheel，在 CPU 和 torch_npu {version} 的模拟 NPU 上运行前向与反向。输入为：
 
 - fp32：两条序列，第一条在左侧或右侧填充；
 - fp32，{packed} 个模型族：打包成一条的两条序列；
@@ -186,16 +185,15 @@ On the emulated NPU, too, every output and gradient of these families equals ups
 {table}
 
 - **启动次数**：两层的整个模型前向与反向的算子数：上游代码 → wheel。
-- **fp32**：模拟 NPU 上任一输出或梯度与 CPU 上的上游代码相比的最大相对误差，不得超过 {full:.0e}。小于最大梯度百分之一的梯度，误差除以
-  该百分之一：较大的数相互抵消后，剩下的只是舍入。
-- **bf16**：输出或全部梯度与精确值相比的误差；括号内是它与上游代码在 CPU 上的误差之比，取比值较大者。单次输入的比值有偶然性，因此
-  每个模型族不得超过 {half:.0f}，中位数不得超过 {median_allowed}。实际的中位数为 {median:.2f}。这里选中所有专家，因为接近平局时，
-  舍入会使两种设备选择不同的专家。
+- **fp32**：模拟 NPU 上任一输出或梯度与 CPU 上的上游代码相比的最大相对误差，不得超过 {full:.0e}。
+  小于最大梯度百分之一的梯度，误差除以该百分之一：较大的数相互抵消后，剩下的只是舍入。
+- **bf16**：输出或全部梯度与精确值相比的误差；括号内是它与上游代码在 CPU 上的误差之比，取比值较大者。
+  单次输入的比值有偶然性，因此每个模型族不得超过 {half:.0f}，中位数不得超过 {median_allowed}。实际的中位数为
+  {median:.2f}。这里选中所有专家，因为接近平局时，舍入会使两种设备选择不同的专家。
 
 ## 没有融合算子
 
-在模拟 NPU 上，这些模型族的每个输出和梯度也与上游逐位相同：
-{plain}。
+在模拟 NPU 上，这些模型族的每个输出和梯度也与上游逐位相同：{plain}。
 
 ## 未建立
 

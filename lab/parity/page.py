@@ -18,20 +18,20 @@ For each pin of transformers, `make parity` builds the wheel and installs it bes
 random model of every family that the overlay changes, forward and backward, on the CPU and on an emulated NPU. On the
 CPU it also runs upstream's unpatched code of the same pin.
 
-- **Language models in fp32**: one sequence, three padded sequences, packed sequences of odd lengths, and GELU instead of
-  SiLU.
+- **Language models in fp32**: one sequence, three padded sequences, packed sequences of odd lengths, and GELU instead
+  of SiLU.
 - **Language models in bf16, in fp16, and under autocast** to bf16 with parameters in fp32: two sequences.
 - **Vision towers** in fp32, in bf16 and under autocast: three images of different sizes.
 
-The tests run the same cases. Each norm has an epsilon of its own. The emulated torch_npu is the newest one that a stack
-names for the pin; if no stack does, it is the newest of all.
+The tests run the same cases. Each norm has an epsilon of its own. The emulated torch_npu is the newest one that a
+stack names for the pin; if no stack does, it is the newest of all.
 
 | transformers | overlay | emulated torch_npu | models | cases | on the CPU |
 |---|---|---|---|---|---|
 {cases}
 
-"Bit for bit" means that every output and every gradient of every case equals upstream's. If one differs, `make parity`
-writes no page.
+"Bit for bit" means that every output and every gradient of every case equals upstream's. If one differs,
+`make parity` writes no page.
 
 ## In fp32, on the emulated NPU
 
@@ -59,22 +59,23 @@ bf16 by autocast, with parameters in fp32. Before transformers 5 upstream's rout
 
 ## Operators of one layer
 
-The number of operators that a model of two layers launches on the emulated NPU in fp32, forward and backward, divided by
-two: upstream's code → the wheel's. In brackets is the number of the NPU's own fused operators among the wheel's;
-upstream's code launches none. One of the two layers of Qwen3-Next and Qwen3.5 has linear attention, and one of the two
-layers of the other mixtures of experts has no experts. Both sides use eager attention.
+The number of operators that a model of two layers launches on the emulated NPU in fp32, forward and backward, divided
+by two: upstream's code → the wheel's. In brackets is the number of the NPU's own fused operators among the wheel's;
+upstream's code launches none. One of the two layers of Qwen3-Next and Qwen3.5 has linear attention, and one of the
+two layers of the other mixtures of experts has no experts. Both sides use eager attention.
 
 {operators}
 
-How often the host waits for the device in the whole model, upstream's code → the wheel's, for models where they differ:
+How often the host waits for the device in the whole model, upstream's code → the wheel's, for models where they
+differ:
 
 {waits}
 
 ## What this does not say
 
-The emulated NPU computes with PyTorch on the CPU. It accepts operators as the wheel of torch_npu declares them, refuses
-inputs outside the limits that any version documents, and counts launches. Only a real NPU shows how it rounds, what else
-it refuses, and how long anything takes.
+The emulated NPU computes with PyTorch on the CPU. It accepts operators as the wheel of torch_npu declares them,
+refuses inputs outside the limits that any version documents, and counts launches. Only a real NPU shows how it
+rounds, what else it refuses, and how long anything takes.
 """
 _CHINESE = """\
 # 模型与上游相差多少
@@ -83,15 +84,16 @@ _CHINESE = """\
 
 <!-- 本页由 `make parity` 写出。 -->
 
-`make parity` 为 transformers 的每个 pin 构建 wheel，与 torch {torch} 装在一起，然后为 overlay 改动的每个模型族取一个参数随机的
-微型模型，在 CPU 和模拟 NPU 上运行前向与反向。在 CPU 上还运行同一 pin 未修改的上游代码。
+`make parity` 为 transformers 的每个 pin 构建 wheel，与 torch {torch} 装在一起，然后为 overlay
+改动的每个模型族取一个参数随机的微型模型，在 CPU 和模拟 NPU 上运行前向与反向。在 CPU 上还运行同一 pin
+未修改的上游代码。
 
 - **语言模型，fp32**：单条序列，三条带填充的序列，长度为奇数的打包序列，以及用 GELU 代替 SiLU。
 - **语言模型，bf16、fp16，以及参数为 fp32 的 bf16 autocast**：两条序列。
 - **视觉塔，fp32、bf16 和 autocast**：三幅大小不同的图像。
 
-测试运行的也是这些用例。每个归一化层的 epsilon 各不相同。模拟的 torch_npu 是各 stack 为该 pin 所列版本中最新的一个；没有 stack
-列出时，取所有版本中最新的。
+测试运行的也是这些用例。每个归一化层的 epsilon 各不相同。模拟的 torch_npu 是各 stack 为该 pin
+所列版本中最新的一个；没有 stack 列出时，取所有版本中最新的。
 
 | transformers | overlay | 模拟的 torch_npu | 模型 | 用例 | 在 CPU 上 |
 |---|---|---|---|---|---|
@@ -107,8 +109,8 @@ _CHINESE = """\
 
 ## 半精度，模拟 NPU
 
-与同一模型的 fp32 结果相比的相对误差；括号内是它与上游代码在 CPU 上的误差之比。输出与全部梯度两者中，取比值较大者。测试允许 1.25。
-线性注意力（Qwen3-Next、Qwen3.5）会放大舍入，上游代码也一样。
+与同一模型的 fp32 结果相比的相对误差；括号内是它与上游代码在 CPU 上的误差之比。输出与全部梯度两者中，
+取比值较大者。测试允许 1.25。线性注意力（Qwen3-Next、Qwen3.5）会放大舍入，上游代码也一样。
 
 bf16：
 
@@ -124,9 +126,9 @@ fp16：
 
 ## 每层的算子
 
-两层的模型在模拟 NPU 上以 fp32 前向与反向启动的算子数，除以二：上游代码 → wheel。括号内是 wheel 的算子中 NPU 自己的融合算子数；
-上游代码一个也不启动。Qwen3-Next 和 Qwen3.5 的两层中有一层是线性注意力，其他混合专家模型的两层中有一层没有专家。两边的注意力都是
-eager。
+两层的模型在模拟 NPU 上以 fp32 前向与反向启动的算子数，除以二：上游代码 → wheel。括号内是 wheel 的算子中 NPU
+自己的融合算子数；上游代码一个也不启动。Qwen3-Next 和 Qwen3.5 的两层中有一层是线性注意力，
+其他混合专家模型的两层中有一层没有专家。两边的注意力都是 eager。
 
 {operators}
 
@@ -136,8 +138,8 @@ eager。
 
 ## 本页没有说明的
 
-模拟 NPU 在 CPU 上用 PyTorch 计算。它按 torch_npu 的 wheel 中的声明接受算子，拒绝超出任一版本文档限制的输入，并统计启动的算子。
-如何舍入、还会拒绝什么、各步耗时多少，只有真实的 NPU 才能说明。
+模拟 NPU 在 CPU 上用 PyTorch 计算。它按 torch_npu 的 wheel 中的声明接受算子，拒绝超出任一版本文档限制的输入，
+并统计启动的算子。如何舍入、还会拒绝什么、各步耗时多少，只有真实的 NPU 才能说明。
 """
 _SAME = {"parity.md": "bit for bit", "parity.zh-CN.md": "逐位相同"}
 _MODEL = {"parity.md": "model", "parity.zh-CN.md": "模型"}

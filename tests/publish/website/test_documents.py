@@ -32,7 +32,8 @@ def test_each_document_is_in_both_languages_under_one_name(environment: Environm
         environment.folder / "project",
         {
             "index.md": "# It\n\nEnglish | [简体中文](index.zh-CN.md)\n\n[one](one.md#a-b)\n",
-            "index.zh-CN.md": "# 它\n\n[English](index.md) | 简体中文\n\n[一](one.zh-CN.md#一)、[总览](overview.zh-CN.md)\n",
+            "index.zh-CN.md": "# 它\n\n[English](index.md) | 简体中文\n\n"
+            "[一](one.zh-CN.md#一)、[总览](overview.zh-CN.md)\n",
             "one.md": "# One\n\n[it](index.md), [readme](../README.md), [file](../data/x.json)\n\n## A b\n\nText.\n",
             "one.zh-CN.md": "# 壹\n\n[自述](../README.zh-CN.md)\n\n## 一\n",
             "overview.md": "```{include} ../README.md\n:relative-docs: docs/\n```\n",
