@@ -35,10 +35,9 @@ def english(page: Path) -> Path:
 
 
 def commands(text: str) -> list[str]:
-    """Return the lines of commands and settings, without their comments."""
-    lines = [
-        line for language, block in FENCE.findall(text) if language in {"bash", "toml"} for line in block.split("\n")
-    ]
+    """Return the lines of commands, settings and code, without their comments."""
+    written = [block for language, block in FENCE.findall(text) if language in {"bash", "python", "toml"}]
+    lines = "".join(written).split("\n")
     return [re.sub(r"\s*# .*", "", line).strip() for line in lines]
 
 
