@@ -121,7 +121,7 @@ class Checked:
 _SPECIFIERS = "from packaging.specifiers import SpecifierSet\n"
 _WITH_HELPERS = (
     "from .helpers import compare_versions, is_transformers_version, is_in_range\n"
-_WITH_HELPERS += "from .helpers import require_version, require_all\n"
+    "from .helpers import require_version, require_all\n"
 )
 
 
