@@ -1,4 +1,7 @@
-"""Recipe: settings with which a model is trained, read from a YAML file; all its mistakes are reported at once."""
+"""Recipe: settings with which a model is trained, read from a YAML file; all its mistakes are reported at once.
+
+``like: NAME`` in a file stands for all that another recipe states and this one does not.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from npu_recipes.catalogue.pins import load_pins
 from npu_recipes.errors import Problem, RecipeError
 
 _FOLDER = Path(__file__).parent / "recipes"
+# The key that names the recipe with which a recipe shares what it does not state.
+_LIKE = "like"
 _ALGORITHMS = ("sft", "grpo", "dapo")
 # The keys of each table, and the types of their values.
 _RECIPE = {
@@ -133,10 +138,7 @@ def load(name: str) -> Recipe:
 
 def read(name: str, text: str) -> Recipe:
     """Return the recipe that a YAML text states; raises `RecipeError` with everything that is wrong in it."""
-    try:
-        stated = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise RecipeError(Problem(where=f"{name}.yaml", what=f"is not YAML: {error}")) from error
+    stated = _stated(name, text)
     problems = [Problem(where=f"{name}.yaml{where}", what=what) for where, what in _mistakes(stated)]
     if problems:
         raise RecipeError(problems)
@@ -153,6 +155,36 @@ def read(name: str, text: str) -> Recipe:
         options=stated["options"],
         pins={pin: _part(part) for pin, part in stated["pins"].items()},
     )
+
+
+def _stated(name: str, text: str) -> Any:
+    """Return what a YAML text states, on top of what the recipe states that it is like.
+
+    The two are merged as JSON merge patches are (RFC 7386): tables key by key, and null takes a key away.
+    """
+    try:
+        stated = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RecipeError(Problem(where=f"{name}.yaml", what=f"is not YAML: {error}")) from error
+    if not isinstance(stated, dict) or _LIKE not in stated:
+        return stated
+    other = stated.pop(_LIKE)
+    if other not in names() or other == name:
+        fix = f"name another of {', '.join(names())}"
+        raise RecipeError(Problem(where=f"{name}.yaml: {_LIKE}", what=f"{other} is no other recipe", fix=fix))
+    return _merged(_stated(other, (_FOLDER / f"{other}.yaml").read_text("utf-8")), stated)
+
+
+def _merged(whole: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(whole) if isinstance(whole, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value)
+    return merged
 
 
 def _part(stated: Mapping[str, Any]) -> Part:
