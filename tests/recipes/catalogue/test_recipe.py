@@ -98,7 +98,7 @@ def test_a_pin_without_a_stack_says_why() -> None:
     note = told.pins["verl@0.9.1"].note
     assert note is not None
     assert note.en == "none here"
-    with pytest.raises(RecipeError, match="zh is missing"):
+    with pytest.raises(RecipeError, match=r"note\.zh: is missing"):
         read("mine", silent.replace("stacks: []", "stacks: [], note: {en: none here}"))
 
 
