@@ -77,10 +77,15 @@ class Dist(Frozen):
     @property
     def editable(self) -> str:
         """The source folder of an editable install, else empty."""
+        from urllib.parse import unquote, urlsplit  # few are
+
         origin = self.direct_url
-        info = origin.get("dir_info")
-        is_editable = isinstance(info, dict) and info.get("editable", False)
-        return str(origin.get("url", "")).removeprefix("file://") if is_editable else ""
+        info, url = origin.get("dir_info"), origin.get("url")
+        if not isinstance(info, dict) or not info.get("editable") or not isinstance(url, str):
+            return ""
+        with suppress(ValueError):
+            return unquote(urlsplit(url).path)
+        return ""
 
     @property
     def commands(self) -> list[str]:
