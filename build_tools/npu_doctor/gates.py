@@ -45,22 +45,23 @@ def find_gates(packages: Packages, paths: Sequence[str], installed: Mapping[str,
         version = installed[project]
         release = versions.public(version)
         evaluation = Evaluation(packages=packages, project=project, version=version, release=release)
-        search = _Search(evaluation=evaluation, holds=re.compile(rf"(?<![\d.]){re.escape(_start(version))}(?!\d)"))
+        search = _Search(evaluation=evaluation)
         modules = list(filter(None, map(names.module, concerned)))
-        for module in modules:
-            search.note_constants(module)
+        with contextlib.suppress(RecursionError):  # an expression of a thousand terms
+            for module in modules:
+                search.note_constants(module)
         for path in set(paths).difference(concerned):
             if any(files.mentions(path, one) for one in evaluation.constants):
                 modules += filter(None, [names.module(path)])
         for module in sorted(modules, key=lambda one: one.path):
-            with contextlib.suppress(RecursionError):  # an expression of a thousand terms
+            with contextlib.suppress(RecursionError):  # likewise
                 yield from list(search.gates(module))
 
 
 def _concerned(paths: Sequence[str], installed: Mapping[str, str]) -> dict[str, list[str]]:
     """Return, by project that any of the files names, those that hold its release or may read its version."""
     found: dict[str, list[str]] = {project: [] for project in installed}
-    starts = {project: _start(version).encode() for project, version in installed.items()}
+    releases = {project: re.compile(_spelled(version).encode()) for project, version in installed.items()}
     words = {project: re.compile(rb"(['\"]?)\b" + re.escape(project.encode()) + rb"\b") for project in installed}
     named: set[str] = set()
     for path in paths:
@@ -68,14 +69,15 @@ def _concerned(paths: Sequence[str], installed: Mapping[str, str]) -> dict[str, 
         for project in installed:
             words_here = set(words[project].findall(content)) if project.encode() in content else set()
             named |= {project} if words_here else set()
-            if (words_here - {b""} and b"ersion" in content) or starts[project] in content:
+            if (words_here - {b""} and b"ersion" in content) or releases[project].search(content):
                 found[project].append(path)
     return {project: found[project] for project in installed if project in named}
 
 
-def _start(version: str) -> str:
-    """Return the part that every spelling of a release contains: ``5.0`` is 5.0.0, too."""
-    return re.sub(r"(\.0)*(\D*\.?dev.*)?$", "", versions.public(version))
+def _spelled(version: str) -> str:
+    """Return a pattern that every spelling of a release fits: ``5.0`` and ``"5"`` are 5.0.0, too."""
+    start = re.sub(r"(\.0)*(\D*\.?dev.*)?$", "", versions.public(version))
+    return re.escape(start) + ("" if "." in start else r"""(?:\.0|[ ,;"'])""")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +85,6 @@ class _Search:
     """The search in one distribution, for one project."""
 
     evaluation: Evaluation
-    holds: re.Pattern[str]  # what every text with the release matches
 
     def note_constants(self, module: Module) -> None:
         """Note a module's constants that hold the release: other files may compare with them."""
@@ -96,11 +97,16 @@ class _Search:
     def _is_about(self, value: Twin) -> bool:
         """Return whether a value is the release, holds it, or was made of the installed version."""
         texts = value.ours if isinstance(value.ours, (tuple, list)) else [value.ours]
-        return value.read or any(isinstance(one, str) and self.holds.search(one) for one in texts)
+        return value.read or any(isinstance(one, str) and self._names_release(one) for one in texts)
+
+    def _names_release(self, text: str) -> bool:
+        """Return whether a text is the release, or a requirement with a clause that names it."""
+        release = self.evaluation.release
+        return versions.same(text, release) or bool(versions.clauses_at(text, release))
 
     def gates(self, module: Module) -> Iterator[Gate]:
         """Yield the gates of one module, one a line of either kind."""
-        texts = [one for one in module.texts if one == self.evaluation.project or self.holds.search(one)]
+        texts = [one for one in module.texts if one == self.evaluation.project or self._names_release(one)]
         holders = module.holders([*texts, *self.evaluation.constants])
         refusing: dict[tuple[int, bool], bool] = {}
         for node in ast.walk(module.tree):

@@ -28,7 +28,6 @@ _PARTED = (
 )
 
 _LONGEST = 2000
-_CLAUSE = re.compile(r"(===|==|!=|~=|<=|>=|<|>)\s*([^\s,;<>=!~]+)")
 _OF_AN_EXTRA = re.compile(r";(?!.*\bor\b).*\bextra\s*==\s*[\"'][A-Za-z0-9]")
 _BEFORE = re.compile(r"\s*[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*")
 
@@ -178,7 +177,7 @@ def _asked_rows(context: Context, distribution: Distribution, ours: Mapping[str,
         text = line.removeprefix("Requires-Dist:").strip()
         wanted = _requirement_here(context, text) if text != line else None
         version = ours.get(canonicalize_name(wanted.name), "") if wanted else ""
-        clauses = _clauses_at(range_of(text), versions.public(version)) if version else set()
+        clauses = versions.clauses_at(range_of(text), versions.public(version)) if version else set()
         if wanted and clauses:
             met = "===" not in clauses
             yield Row(
@@ -189,12 +188,6 @@ def _asked_rows(context: Context, distribution: Distribution, ours: Mapping[str,
                 why="" if met else "`===` compares the label of the patched wheel, too: pip and uv refuse it",
                 fix="" if met else f"install {distribution.name} with --no-deps, or another version of it",
             )
-
-
-def _clauses_at(text: str, release: str) -> set[str]:
-    """Return the operators of the clauses in a range that name a release itself, ``<=`` and ``!=`` for example."""
-    clauses = _CLAUSE.findall(text)
-    return {operator for operator, version in clauses if "+" not in version and versions.same(version, release)}
 
 
 def limits(context: Context) -> Iterator[Row]:
