@@ -98,7 +98,7 @@ def _result(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
     raised = next((one for one in operands if isinstance(one, Exception)), None)
     try:
         found = raised or function(*operands)
-    except Exception as error:  # whatever the function raises is its result
+    except Exception as error:  # an exception of the function is its result
         return error
     return LookupError() if isinstance(found, (str, tuple, list)) and len(found) > _LONGEST else found
 
@@ -304,7 +304,7 @@ _READERS: Mapping[type[ast.AST], Callable[[Evaluation, Any, Frame], Iterable[Twi
 
 
 def _read(kind: str, project: str, version: str, name: str) -> Any:
-    """Return what the metadata of a project say to one who asks for a distribution by name."""
+    """Return what a function that reads metadata gives for a distribution of that name."""
     if canonicalize_name(name.strip()) != project:
         raise LookupError(name)
     fields = {"Name": project, "Version": version}

@@ -1,6 +1,6 @@
 """Recipe: settings with which a model is trained, read from a YAML file; all its mistakes are reported at once.
 
-``like: NAME`` in a file stands for all that another recipe states and this one does not.
+``like: NAME`` in a file takes from another recipe what this one does not state.
 """
 
 from __future__ import annotations
