@@ -27,6 +27,10 @@ _NAMED = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?:[<>
 # What leaves the label out; functions where a text has a plus: to cut at, or in a pattern of digits.
 _PUBLIC = ("public", "base_version", "release", "major", "minor", "micro")
 _CUTTING = ("split", "rsplit", "partition", "rpartition", "sub", "match", "fullmatch", "search", "findall")
+# Of an installed distribution: its version, all its metadata, and what gives one field of these.
+_VERSIONS = ("version", "parsed_version")
+_RECORDS = ("metadata", "json")
+_GETTING = ("get", "get_all", "__getitem__")
 _DEEPEST = 5  # functions that call functions
 _SIDES = 2
 
@@ -44,19 +48,35 @@ class Held:
     texts: frozenset[str] = frozenset()  # texts in it
     projects: frozenset[str] = frozenset()  # those whose installed version it may be, as the metadata say it
     unnamed: bool = False  # whether it may be the installed version of a project that no text names
+    records: frozenset[str] = frozenset()  # projects whose metadata it may be; empty text for one that no text names
     bare: bool = False  # whether the label may have been cut off
 
 
 def _union(held: Iterable[Held]) -> Held:
     texts: frozenset[str] = frozenset()
     projects: frozenset[str] = frozenset()
+    records: frozenset[str] = frozenset()
     unnamed = bare = False
     for one in held:
         texts |= one.texts
         projects |= one.projects
+        records |= one.records
         unnamed |= one.unnamed
         bare |= one.bare
-    return Held(texts=texts, projects=projects, unnamed=unnamed, bare=bare)
+    return Held(texts=texts, projects=projects, unnamed=unnamed, records=records, bare=bare)
+
+
+def _version_of(held: Held) -> Held:
+    """Return the version in some metadata, beside what else an expression holds."""
+    unnamed = held.unnamed or "" in held.records
+    return replace(held, projects=held.projects | held.records - {""}, unnamed=unnamed, records=frozenset())
+
+
+def _field_of(held: Held, keys: frozenset[str]) -> Held:
+    """Return what a key gives of metadata: the version, by its key or one that is not known, or nothing of interest."""
+    if not keys or "version" in map(str.lower, keys):
+        return _version_of(held)
+    return replace(held, records=frozenset())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,10 +159,16 @@ class Reader:
             return self._named(node, frame)
         if isinstance(node, ast.Attribute):
             return self._attribute(node, frame)
+        inner = self._held_by_any(self._parts(node), frame)
+        if isinstance(node, ast.Subscript) and inner.records:
+            return _field_of(inner, self.held(node.slice, frame).texts)
+        return inner
+
+    def _parts(self, node: ast.AST) -> Iterable[ast.AST]:
+        """Return the parts of an expression that may be its value; those of a comparison make a truth, no version."""
         if isinstance(node, ast.Compare):
-            return Held()  # a truth, no version
-        inner = self._entries(node) if isinstance(node, ast.Dict) else ast.iter_child_nodes(node)
-        return self._held_by_any(inner, frame)
+            return ()
+        return self._entries(node) if isinstance(node, ast.Dict) else ast.iter_child_nodes(node)
 
     def _entries(self, table: ast.Dict) -> list[ast.expr]:
         """Return the values of a table; of one whose keys name projects, only what is for these, with the keys."""
@@ -166,22 +192,29 @@ class Reader:
 
     def _attribute(self, node: ast.Attribute, frame: Frame) -> Held:
         given = self._held_by_any(frame.module.values.get(node.attr, ()), self.whole(frame.module))
-        held = (self._global(node, frame), self.held(node.value, frame))
+        owner = self.held(node.value, frame)
+        if node.attr in _VERSIONS:
+            owner = _version_of(owner)
+        elif node.attr not in _RECORDS:
+            owner = replace(owner, records=frozenset())
         constant = Held(texts=self.constants.get(node.attr, frozenset()), bare=node.attr in _PUBLIC)
-        return _union([given, *held, constant])
+        return _union([given, self._global(node, frame), owner, constant])
 
     def _returned(self, node: ast.Call, frame: Frame) -> Held:
         """Return what a call may return: an installed version, what a function returns, else all it is given."""
         given = self._held_by_any(names.arguments(node), frame)
-        if _METADATA.search(self._resolve(node.func, frame)[1]):
+        if found := _METADATA.search(self._resolve(node.func, frame)[1]):
             named = self.projects & {project_of(text) for text in given.texts}
-            return Held(projects=named, unnamed=not given.texts)
+            record = Held(records=named if given.texts else frozenset({""}))
+            return _version_of(record) if found[2] == "version" else record
         if self.operators(node, frame):
             return Held()
         if inner := self.called(node, frame):
             returned = [one.value for one in ast.walk(inner.calls[-1]) if isinstance(one, (ast.Return, ast.Yield))]
             return self._held_by_any(filter(None, returned), inner)
         receiver = self.held(node.func.value, frame) if isinstance(node.func, ast.Attribute) else Held()
-        found = _union([given, receiver])
+        if names.last(node.func) in _GETTING and receiver.records:
+            return _field_of(_union([given, receiver]), self._held_by_any(node.args[:1], frame).texts)
+        held = _union([given, receiver])
         cut = names.last(node.func) in _CUTTING and any("+" in text for text in given.texts)
-        return replace(found, bare=found.bare or cut)
+        return replace(held, bare=held.bare or cut)

@@ -56,7 +56,7 @@ def find_parted(packages: Packages, paths: Sequence[str], installed: Mapping[str
     reader = Reader(packages=packages, projects=frozenset(installed))
     for path in paths:
         content = files.content(path) or b""
-        module = names.module(path) if b"version" in content and quoted.search(content) else None
+        module = names.module(path) if b"ersion" in content and quoted.search(content) else None
         if module:
             with contextlib.suppress(RecursionError):  # an expression of a thousand terms
                 yield from list(_parted_in(module, reader, installed))
@@ -155,7 +155,7 @@ class _Values:
         if node in seen:
             raise _UnknownError
         seen |= {node}
-        if isinstance(node, ast.Subscript):
+        if isinstance(node, ast.Subscript) and not self.reader.held(node.value, scope).records:
             return self.of(node.value, scope, seen)[_item(node.slice)]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
             held = self.of(node.func.value, scope, seen)

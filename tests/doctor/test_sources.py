@@ -103,6 +103,7 @@ class Checked:
     def start(self):
         self._check("4.56.1")  # here
 """
+_RECORD = "from importlib.metadata import distribution, metadata\n"
 _SPECIFIERS = "from packaging.specifiers import SpecifierSet\n"
 _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version, is_in_range, require_version\n"
 
@@ -148,6 +149,20 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
             "compatible",
         ),
         (f"{_READ}{_SPECIFIERS}assert version('transformers') in SpecifierSet('===4.56.1')  # here\n", "broken"),
+        (f"{_RECORD}OLD = metadata('transformers')['Version'] == '4.56.1'  # here\n", "compatible"),
+        (f"{_RECORD}OLD = metadata('transformers')['version'] == '4.56.1'  # here\n", "compatible"),
+        (f"{_RECORD}OLD = metadata('transformers').get('Version') == '4.56.1'  # here\n", "compatible"),
+        (f"{_RECORD}OLD = metadata('transformers').json['version'] == '4.56.1'  # here\n", "compatible"),
+        (f"{_RECORD}KEY = 'Version'\nof = metadata('transformers')\nOLD = of[KEY] == '4.56.1'  # here\n", "compatible"),
+        (f"{_RECORD}def f(key):\n    return metadata('transformers')[key] == '4.56.1'  # here\n", "compatible"),
+        (f"{_RECORD}OLD = distribution('transformers').metadata['Version'] == '4.56.1'  # here\n", "compatible"),
+        (
+            (
+                f"{_RECORD}MAX = {{'transformers': '4.56.1'}}\n"
+                "def f(name):\n    of = distribution(name)\n    return of.version == MAX[name]  # here\n"
+            ),
+            "compatible",
+        ),
         # By helpers.
         (
             (
@@ -206,6 +221,12 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
             ),
             "",
         ),
+        (f"{_RECORD}assert metadata('transformers')['Summary'] != '4.56.1'\n", ""),
+        (f"{_RECORD}assert metadata('transformers').get('Description', '') != '4.56.1'\n", ""),
+        (f"{_RECORD}assert metadata('transformers').get_all('Classifier') != ['4.56.1']\n", ""),
+        (f"{_RECORD}of = distribution('transformers').metadata\nassert of.json['summary'] != '4.56.1'\n", ""),
+        (f"{_RECORD}assert distribution('transformers').read_text('PKG') != '4.56.1'\n", ""),
+        (f"{_RECORD}assert distribution('transformers').name != '4.56.1'\n", ""),
         ("import transformers\nassert transformers.__version__ == '4.56.1'\n", ""),
         (f"{_READ}from transformers import __version__ as v\nassert parse(v) <= parse('4.56.1')\n", ""),
         (f"{_OURS}assert Version(found.base_version) <= Version('4.56.1')\n", ""),
@@ -257,6 +278,11 @@ _APART = "from importlib.metadata import version\nfound = version('transformers'
             "import importlib.metadata as m\na, b, c = m.distribution('transformers').version.split('.')  # here\n",
             "broken",
         ),
+        (
+            "import importlib.metadata as m\na, b, c = m.metadata('transformers')['Version'].split('.')  # here\n",
+            "broken",
+        ),
+        ("import importlib.metadata as m\na, b, c = m.metadata('transformers')['Summary'].split('.')\n", ""),
         # The label is cut off, is not reached, or is another's.
         (f"{_APART}a, b, c = found.partition('+')[0].split('.')\n", ""),
         (f"{_APART}a, b, *c = found.split('.')\n", ""),
