@@ -303,11 +303,25 @@ _READERS: Mapping[type[ast.AST], Callable[[Evaluation, Any, Frame], Iterable[Twi
 }
 
 
+class _Fields(dict[str, str]):
+    """Metadata of a distribution: names of fields are written in any case, and in small letters for `json`."""
+
+    @property
+    def json(self) -> _Fields:
+        return self
+
+    def __getitem__(self, name: str) -> str:
+        return super().__getitem__(name.lower())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(name.lower(), default)
+
+
 def _read(kind: str, project: str, version: str, name: str) -> Any:
     """Return what a function that reads metadata gives for a distribution of that name."""
     if canonicalize_name(name.strip()) != project:
         raise LookupError(name)
-    fields = {"Name": project, "Version": version}
+    fields = _Fields(name=project, version=version)
     return {"version": version, "metadata": fields}.get(kind) or SimpleNamespace(version=version, metadata=fields)
 
 

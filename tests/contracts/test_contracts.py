@@ -172,6 +172,22 @@ def test_a_notice_says_who_runs_a_wrapper_in_a_protocol(base: str, body: str, wa
 @pytest.mark.parametrize(
     ("source", "watched"),
     [
+        (
+            "if TYPE_CHECKING:\n    def f(x): ...\nelse:\n    f = make()",
+            "`if TYPE_CHECKING`, under which nothing runs it",
+        ),
+        ("@overload\ndef f(x): ...\ndef f(x, *y): pass", "`@overload`: nothing runs a stub"),
+        ("if x:\n    def f(x): ...\nelse:\n    f = make()", ""),
+    ],
+)
+def test_a_notice_says_that_nothing_runs_the_wrapper_of_a_stub(source: str, watched: str) -> None:
+    (operation,) = operations("@wrapped(why='w', where='#1')\ndef f(x): return upstream(x)\n")
+    assert contract(Module(PATH, source.encode()), operation).watched == watched
+
+
+@pytest.mark.parametrize(
+    ("source", "watched"),
+    [
         ("def f(x=0): pass\n__all__ = [n for n in globals()]", "globals()"),
         ("def f(x=0): pass\nNAMES = dir(); OWN = dict(vars())", "dir(), vars()"),
         (

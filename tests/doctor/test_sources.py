@@ -118,6 +118,7 @@ class Checked:
     def start(self):
         self._check("4.56.1")  # here
 """
+_RECORD = "from importlib.metadata import distribution, metadata\n"
 _SPECIFIERS = "from packaging.specifiers import SpecifierSet\n"
 _WITH_HELPERS = (
     "from .helpers import compare_versions, is_transformers_version, is_in_range\n"
@@ -166,6 +167,19 @@ _WITH_HELPERS = (
             "compatible",
         ),
         (f"{_READ}{_SPECIFIERS}assert version('transformers') in SpecifierSet('===4.56.1')  # here\n", "broken"),
+        (f"{_RECORD}OLD = metadata('transformers')['Version'] == '4.56.1'  # here\n", "compatible"),
+        (f"{_RECORD}OLD = metadata('transformers')['version'] == '4.56.1'  # here\n", "compatible"),
+        (f"{_RECORD}OLD = metadata('transformers').get('Version') == '4.56.1'  # here\n", "compatible"),
+        (f"{_RECORD}OLD = metadata('transformers').json['version'] == '4.56.1'  # here\n", "compatible"),
+        (f"{_RECORD}KEY = 'Version'\nof = metadata('transformers')\nOLD = of[KEY] == '4.56.1'  # here\n", "compatible"),
+        (f"{_RECORD}OLD = distribution('transformers').metadata['Version'] == '4.56.1'  # here\n", "compatible"),
+        (
+            (
+                f"{_RECORD}MAX = {{'transformers': '4.56.1'}}\n"
+                "def f(name):\n    of = distribution(name)\n    return of.version == MAX[name]  # here\n"
+            ),
+            "compatible",
+        ),
         # By helpers.
         (
             (
@@ -226,6 +240,12 @@ _WITH_HELPERS = (
             ),
             "",
         ),
+        (f"{_RECORD}assert metadata('transformers')['Summary'] != '4.56.1'\n", ""),
+        (f"{_RECORD}assert metadata('transformers').get('Description', '') != '4.56.1'\n", ""),
+        (f"{_RECORD}assert metadata('transformers').get_all('Classifier') != ['4.56.1']\n", ""),
+        (f"{_RECORD}of = distribution('transformers').metadata\nassert of.json['summary'] != '4.56.1'\n", ""),
+        (f"{_RECORD}assert distribution('transformers').read_text('PKG') != '4.56.1'\n", ""),
+        (f"{_RECORD}assert distribution('transformers').name != '4.56.1'\n", ""),
         ("import transformers\nassert transformers.__version__ == '4.56.1'\n", ""),
         (f"{_READ}from transformers import __version__ as v\nassert parse(v) <= parse('4.56.1')\n", ""),
         (f"{_OURS}assert Version(found.base_version) <= Version('4.56.1')\n", ""),

@@ -67,6 +67,27 @@ def test_methods_of_base_classes_count(body: str, callers: float) -> None:
     assert _seen(f"from pkg.frames import Base\nclass A(Base):\n    {body}", "A.f") == callers
 
 
+@pytest.mark.parametrize(
+    ("body", "callers"),
+    [
+        ("assert frame.f_back is not None\n    return getframeinfo(frame.f_back)", 1),
+        ("return frame.f_back.f_lineno if frame.f_back else 0", 1),
+        ("return frame.f_back.f_back", 2),
+        ("frame = frame.f_back\n    frame = frame.f_back\n    return frame", 2),
+        ("caller = frame.f_back\n    return caller.f_back, caller.f_lineno", 2),
+        ("frame: Any = frame.f_back\n    return frame.f_back", 2),
+        ("return x and (caller := frame.f_back) and caller.f_back", 2),
+        ("x.frame = frame.f_back\n    return x.frame.f_back", 2),
+        ("held = [frame, frame.f_back]\n    return held[1].f_back", 2),
+        ("held['up'], y = frame.f_back, 1\n    return held['up'].f_back", 2),
+        ("for _ in range(x): frame = frame.f_back\n    return frame", inf),
+        ("return frame.f_code", 0),
+    ],
+)
+def test_each_f_back_of_one_frame_counts_once(body: str, callers: float) -> None:
+    assert _seen(f"def f(x):\n    frame = currentframe()\n    {body}", "f") == callers
+
+
 def _seen(source: str, symbol: str) -> float:
     files = {"pkg/__init__.py": b"", "pkg/frames.py": _FRAMES, "pkg/a.py": source.encode()}
     classes = model_of_files(files, ["pkg"]).classes

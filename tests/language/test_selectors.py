@@ -270,6 +270,25 @@ def test_a_definition_that_may_be_read_before_another_is_taken(before: str) -> N
     assert b"_upstream_f" in merged(before, "@wrapped(why='w', where='#1')\ndef f(): return upstream()\n")[0]
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "if TYPE_CHECKING:\n    def f(x): ...\nelse:\n    f = attrgetter('f')\n",
+        "if t.TYPE_CHECKING:\n    def f(x): ...\nf = attrgetter('f')\n",
+        "if not TYPE_CHECKING:\n    f = attrgetter('f')\nelse:\n    def f(x): ...\n",
+    ],
+)
+@pytest.mark.parametrize("action", ["wrapped", "replaced"])
+def test_a_stub_of_type_checkers_is_changed_beside_what_runs(before: str, action: str) -> None:
+    where = "else" if "not" in before else f"if {'t.' if 't.' in before else ''}TYPE_CHECKING"
+    overlay = f"@{action}(why='w', where='{where}')\ndef f(x): return {'upstream(x)' if action == 'wrapped' else 'x'}\n"
+    content, _ = merged(before, overlay)
+    running, stub = "f = attrgetter('f')\n", "    def f(x): return "
+    assert content.decode().count(running) == content.decode().count(stub) == 1
+    names = "TYPE_CHECKING, attrgetter = False, str.upper\nclass t: TYPE_CHECKING = False\n"
+    assert run(f"{names}{before}", overlay).f == "F"
+
+
 def test_decorators_beside_wrapped_are_upstreams_or_refused() -> None:
     before = "class A:\n    @staticmethod\n    def f(x): return 1\n"
     overlay = "class A:\n    @wrapped(why='w')\n    @{}\n    def f(x): return upstream(x)\n"

@@ -109,13 +109,15 @@ def outside(context: Context) -> Iterator[Row]:
         installed = context.packages.get(distribution)
         if installed is None or origin.package == "megatron.core":
             continue
+        folder = origin.file.rpartition("/")[0].rpartition("/")[0]
+        rays = "of a Ray worker, out of the job's working_dir and py_modules"
         yield Row(
             component=package,
             level="broken",
             found=origin.file,
             expected=f"the file of {distribution} {installed.version} in {installed.root}",
-            why="PYTHONPATH or the current folder comes first, so the installed package is not the one that runs",
-            fix=f"take {'/'.join(origin.file.split('/')[:-2])} off PYTHONPATH, or start elsewhere",
+            why="PYTHONPATH, the current folder or Ray's working_dir comes first: the installed package does not run",
+            fix=f"take {folder} off PYTHONPATH ({rays}), or start elsewhere",
             see=("https://github.com/modelscope/ms-swift/issues/9245",),
         )
 

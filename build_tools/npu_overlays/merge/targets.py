@@ -95,9 +95,9 @@ def _overwritten(module: Module, definition: Definition) -> tuple[str, str] | No
 def overwritten(module: Module, definition: Definition) -> int:
     """Return the line that certainly rebinds or deletes a name before anything reads it, or 0.
 
-    A decorator may have kept the function that it decorates.
+    A decorator may have kept the function that it decorates; type checkers read what is under ``if TYPE_CHECKING:``.
     """
-    if getattr(definition.node, "decorator_list", []):
+    if getattr(definition.node, "decorator_list", []) or definition.node in module.parsed.typing_only:
         return 0
     known = module.definitions[definition.name]
     leaf = definition.leaf

@@ -183,8 +183,13 @@ def _runs(module: Module, definition: Definition, known: list[Definition]) -> bo
     """Return whether a definition binds its name to a value of its own when the module is imported."""
     if any(branch.runs is False for branch in definition.all_branches) or _hands_on(definition, known):
         return False
+    return not is_overload_stub(module, definition)
+
+
+def is_overload_stub(module: Module, definition: Definition) -> bool:
+    """Return whether a definition is a stub under ``@overload``."""
     decorators: list[ast.expr] = getattr(definition.node, "decorator_list", [])
-    return not any(_is_overload(module, one) for one in decorators)
+    return any(_is_overload(module, one) for one in decorators)
 
 
 def _is_overload(module: Module, decorator: ast.expr) -> bool:

@@ -48,14 +48,19 @@ def verify(path: Sequence[str] | None = None, *, names: Iterable[str] = ()) -> V
     return Verification(subjects=tuple(subjects_), findings=tuple(findings), problems=tuple(problems))
 
 
-def elsewhere(names: Iterable[str] = ()) -> list[Finding]:
-    """Return what of the patched distributions a Python started here, or a Ray worker of it, imports from elsewhere."""
+def elsewhere(names: Iterable[str] = (), *, working_dir: str = "") -> list[Finding]:
+    """Return what of the patched distributions a Python started here, or a Ray worker of it, imports from elsewhere.
+
+    Args:
+        names: distribution or project names to restrict the check to.
+        working_dir: of the Ray job's `runtime_env`; empty if it has none.
+    """
     found = distributions.scan(installed.own_path())
     subjects_ = [subjects.load(place, found) for place in installed.select(installed.places(), names)[0]]
     imported = origins.begin(subjects_, None)()
     findings: list[Finding] = []
     for subject in subjects_:
-        findings += [*origins.check(subject, imported), *origins.workers(subject, imported)]
+        findings += [*origins.check(subject, imported), *origins.workers(subject, imported, working_dir)]
     return findings
 
 

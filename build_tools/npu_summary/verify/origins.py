@@ -83,22 +83,28 @@ def _instead(subject: Subject, top: str, places: Sequence[str]) -> tuple[str, st
     return (places[0], "") if places else ("", "")
 
 
-def workers(subject: Subject, origins: Origins) -> Iterator[Finding]:
-    """Yield a note for each package or module that Ray's workers alone import from the current folder.
+def workers(subject: Subject, origins: Origins, working_dir: str = "") -> Iterator[Finding]:
+    """Yield a note for each package or module that Ray's workers alone import from a folder that Ray puts first.
 
-    Ray puts the folder that a job is started in before all others, even if the job's own process does not.
+    That is the folder that a job is started in, even if the job's own process does not look there, and the
+    `working_dir` of the job's `runtime_env`.
     """
     path, here = origins[0], _current()
-    if not path or not here or path[0] in ("", here):
-        return
-    answers = launch.look(subject.importable.values(), [PathFinder], [here, *path])
-    for name in dict.fromkeys(subject.importable.values()):
-        places = answers[name][0]
-        found, package = _instead(subject, name, places)
-        if found and _same(os.path.dirname(places[0]), here):
-            shown = (package or name).replace("/", ".")
-            what = f"`import {shown}` gives {found} in Ray's workers, which look into the current folder first"
-            yield subject.finding("shadowed", what, paths=[found], repairs=(), level="note")
+    first: dict[str, tuple[str, str]] = {}
+    if working_dir and path:
+        remedy = "leave the copy out of it, by `excludes`, or name another folder"
+        first[os.path.abspath(working_dir)] = "the job's working_dir", f"Ray unpacks a copy of it; to repair, {remedy}"
+    if here and path and path[0] not in ("", here):
+        first[here] = "the current folder", ""
+    for folder, (shown, cause) in first.items():
+        answers = launch.look(subject.importable.values(), [PathFinder], [folder, *path])
+        for name in dict.fromkeys(subject.importable.values()):
+            places = answers[name][0]
+            found, package = _instead(subject, name, places)
+            if found and _same(os.path.dirname(places[0]), folder):
+                imported = (package or name).replace("/", ".")
+                what = f"`import {imported}` gives {found} in Ray's workers, which look into {shown} first"
+                yield subject.finding("shadowed", what, cause, paths=[found], repairs=(), level="note")
 
 
 def shadows(subject: Subject) -> Iterator[Finding]:
@@ -143,20 +149,33 @@ def _reasons(root: str, finder: str, path: Sequence[str]) -> Iterator[tuple[str,
         yield "the current folder holds a copy, and Python looks there first", remedy
     if any(_same(root, entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)):
         yield "PYTHONPATH names the folder it lies in", f"take {root} out of PYTHONPATH"
-    for file, lines in pth_files(path):
-        if any(_same(root, os.path.join(os.path.dirname(file), text)) for text in _paths(lines)):
-            yield f"{file} adds the folder it lies in, as editable installs do", f"remove that line from {file}"
     import site
 
     if _same(root, site.getusersitepackages()):
         yield "a copy installed with --user", "uninstall it, or set PYTHONNOUSERSITE=1"
+    yield from _startup(root, path)
+
+
+def _startup(root: str, path: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the .pth files that add a folder, then those that may do so by code, and what to do about them."""
+    files = list(pth_files(path))
+    for file, lines in files:
+        if any(_same(root, os.path.join(os.path.dirname(file), text)) for text in _paths(lines)):
+            yield f"{file} adds the folder it lies in, as editable installs do", f"remove that line from {file}"
+    for file, lines in files:
+        if any(_is_code(line) and "sys.path" in line for line in lines):
+            yield f"{file} changes sys.path by code, which may add {root}", f"correct or remove {file}"
 
 
 def _paths(lines: Sequence[str]) -> Iterator[str]:
     """Yield what lines of a .pth file may add to the path: a line itself, or texts in one that Python runs."""
     for line in lines:
-        is_code = line.startswith(("import ", "import\t"))
-        yield from filter(None, _QUOTED.findall(line) if is_code else [line.strip()])
+        yield from filter(None, _QUOTED.findall(line) if _is_code(line) else [line.strip()])
+
+
+def _is_code(line: str) -> bool:
+    """Return whether Python runs a line of a .pth file; any other is a folder."""
+    return line.startswith(("import ", "import\t"))
 
 
 def _current() -> str:

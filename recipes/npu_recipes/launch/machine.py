@@ -11,10 +11,12 @@ from importlib.util import find_spec
 from typing import Any
 
 from npu_recipes.errors import Problem
+from npu_recipes.launch.overrides import assigned
 from npu_recipes.launch.plan import Plan
 from npu_summary import verify
 
 _PATIENCE = 120
+_WORKING_DIR = "ray_kwargs.ray_init.runtime_env.working_dir"
 _VERDICTS = {0: "all is well", 1: "something is not as it should be", 2: "it could not be told"}
 
 
@@ -46,9 +48,10 @@ def ask_doctor(stack: str, *, deterministic: bool) -> MachineVerdict:
 def shadows(plan: Plan) -> Iterator[Problem]:
     """Yield each copy that would be imported in place of a patched package, such as a clone in the current folder.
 
-    `python -P` would not help: it hides the current folder from the trainer, but Ray's workers still search it.
+    `python -P` would not help: it hides the current folder from the trainer, but Ray's workers still search it, and the
+    `working_dir` of the job.
     """
-    for one in verify.elsewhere():
+    for one in verify.elsewhere(working_dir=assigned(plan.overrides, _WORKING_DIR) or ""):
         # A Python that cannot be asked cannot train either, and reports more about it. torchrun starts no Ray workers.
         if one.level == "damage" or (one.level == "note" and not plan.trainer.torchrun):
             cause, _, remedy = one.cause.partition("; to repair, ")

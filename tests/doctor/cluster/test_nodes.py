@@ -22,6 +22,7 @@ import pytest
 
 from environments.once import once
 from support.patched import Patched, Site, copy_site
+from support.venvs import make_venv
 
 # What these share takes minutes to make.
 pytestmark = [pytest.mark.thorough, pytest.mark.index]
@@ -177,6 +178,58 @@ def cluster(ray_python: Path, patched: Patched, tmp_path_factory: pytest.TempPat
     finally:
         made.stop()
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+# A job's own `ray.init` gives its worker a folder, and the worker runs both checks.
+_JOB = """
+import json, subprocess, sys
+import ray
+
+ray.init(
+    num_cpus=1, object_store_memory=80_000_000, include_dashboard=False, log_to_driver=False, logging_level="ERROR",
+    _temp_dir=sys.argv[1], runtime_env=json.loads(sys.argv[2]),
+)
+
+@ray.remote
+def look():
+    import verl
+
+    said = [verl.__path__[0]]
+    for module in (["verl_npu_summary", "--verify"], ["npu_doctor"]):
+        done = subprocess.run([sys.executable, "-I", "-m", *module, "--json"], capture_output=True, text=True)
+        said.append(json.loads(done.stdout) if done.stdout else done.stderr)
+    return said
+
+print(json.dumps(ray.get(look.remote())))
+"""
+
+
+@pytest.mark.parametrize("brings", ["working_dir", "py_modules", ""])
+def test_a_worker_of_a_job_with_a_folder_of_its_own_says_what_it_imports(
+    ray_python: Path, patched: Patched, tmp_path: Path, brings: str
+) -> None:
+    site, clone = copy_site(patched, tmp_path / "site"), tmp_path / "clone"
+    (clone / "verl").mkdir(parents=True)
+    (clone / "verl/__init__.py").write_text("")
+    given = {"working_dir": str(clone), "py_modules": [str(clone / "verl")]}
+    (tmp_path / "empty").mkdir()
+    venv = make_venv(tmp_path / "venv", patched.environment)
+    (packages,) = ray_python.parent.parent.glob("lib/python*/site-packages")
+    (venv.site / "others.pth").write_text(f"{site.folder}\n{packages}\n")
+    temporary = Path(tempfile.mkdtemp(prefix="ray-"))
+    job = [_JOB, str(temporary), json.dumps({brings: given[brings]} if brings else {})]
+    try:
+        done = patched.environment.run(venv.executable, "-c", *job, cwd=tmp_path / "empty", **_VARIABLES)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    assert done.code == 0, done.err
+
+    imported, verified, doctor = json.loads(done.out.splitlines()[-1])
+    found = [(one["kind"], one["paths"]) for one in verified["findings"]]
+    assert found == ([("shadowed", [imported])] if brings else [])
+    assert Path(imported).is_relative_to(temporary if brings else site.folder)
+    rows = [row["found"] for row in doctor["rows"] if row["component"] == "verl" and "working_dir" in row["fix"]]
+    assert rows == ([f"{imported}/__init__.py"] if brings else [])
 
 
 def by_node(report: dict[str, Any], key: str) -> dict[str, Any]:

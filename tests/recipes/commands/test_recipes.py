@@ -312,6 +312,21 @@ def test_a_copy_in_the_way_of_the_patched_package_is_not_trained(
         assert [str(copy) in one for one in shown] == [True] * refused
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("recipe", "refused"), [("grpo-qwen2.5-7b", True), ("sft-qwen2.5-7b", False)])
+def test_a_copy_in_the_working_dir_of_rays_workers_is_not_trained(
+    patched: Patched, tmp_path: Path, recipe: str, refused: bool
+) -> None:
+    site, copy = copy_site(patched, tmp_path / "site"), tmp_path / "clone/verl"
+    copy.mkdir(parents=True)
+    (copy / "__init__.py").write_text("")
+    places = os.pathsep.join((str(site.folder), *(entry for entry in sys.path if entry)))
+    override = f"+ray_kwargs.ray_init.runtime_env.working_dir={copy.parent}"
+    done = site.python("-m", "npu_recipes", "run", recipe, override, PYTHONPATH=places, cwd=tmp_path)
+    said = f"`import verl` gives {copy} in Ray's workers, which look into the job's working_dir first"
+    assert (said in done.err, "is not on this machine" in done.err) == (refused, not refused)
+
+
 def test_an_option_that_is_none_is_still_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["run", "smoke-sft", "--dryrun", "a=1"])

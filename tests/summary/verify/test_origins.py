@@ -106,7 +106,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("way", ["finder", "easy-install", "inserted"])
+@pytest.mark.parametrize("way", ["finder", "easy-install", "inserted", "computed"])
 def test_editable_installs_that_come_first(site: Site, clone: Path, environment: Path, way: str) -> None:
     packages = environment / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     for old in packages.iterdir():
@@ -116,13 +116,17 @@ def test_editable_installs_that_come_first(site: Site, clone: Path, environment:
         (packages / "__editable__.verl-0.6.pth").write_text("import __editable___verl_finder as f; f.install()")
     elif way == "easy-install":
         (packages / "easy-install.pth").write_text(EASY_INSTALL.format(clone=clone))
-    else:
+    elif way == "inserted":
         (packages / "mine.pth").write_text(f"import sys; sys.path.insert(0, '{clone}')\n")
+    else:
+        line = "import os, sys; sys.path.insert(0, os.sep.join((os.environ['ABOVE'], 'enolc'[::-1])))\n"
+        (packages / "mine.pth").write_text(line)
     (packages / "site.pth").write_text(f"{site.folder}\n")
-    said = shadowed(site.verify(python=str(environment / "bin/python"), PYTHONPATH=None))
+    said = shadowed(site.verify(python=str(environment / "bin/python"), PYTHONPATH=None, ABOVE=str(clone.parent)))
     assert ("an editable install" in said) == (way == "finder")
     assert ("easy-install.pth adds the folder" in said) == (way == "easy-install")
     assert (f"remove that line from {packages / 'mine.pth'}" in said) == (way == "inserted")
+    assert (f"{packages / 'mine.pth'} changes sys.path by code" in said) == (way == "computed")
 
 
 def test_metadata_elsewhere_is_named(site: Site, tmp_path: Path) -> None:

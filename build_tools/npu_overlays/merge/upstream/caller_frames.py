@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -13,7 +13,7 @@ from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode
 from npu_overlays.model.functions import first_parameter, own_nodes
 from npu_overlays.model.signatures import parameters
-from npu_overlays.model.syntax import all_of, call_arguments, is_name, last_name
+from npu_overlays.model.syntax import all_of, call_arguments, children, is_name, last_name, targets
 
 # What gives one frame, the function's own or one that an argument counts up to, and what gives those of all callers.
 _FRAME = frozenset({"_getframe", "_getframemodulename", "currentframe"})
@@ -65,11 +65,7 @@ def callers_seen(classes: ClassGraph, path: str, function: Definition) -> float:
 
 def _seen_by_itself(function: FunctionNode, calls: Iterable[ast.Call], values: Mapping[str, int]) -> float:
     """Return how many callers up a function reads by its own calls and by `f_back` of their results."""
-    steps: float = 0
-    for node in own_nodes(function):
-        steps += isinstance(node, ast.Attribute) and node.attr == "f_back"
-        if isinstance(node, (ast.For, ast.While)) and any(one.attr == "f_back" for one in all_of(node, ast.Attribute)):
-            steps = inf
+    steps = _steps(list(own_nodes(function)))
     seen: float = 0
     for call in calls:
         if not _FRAMES.isdisjoint({last_name(call.func), ast.unparse(call.func)}):
@@ -78,6 +74,39 @@ def _seen_by_itself(function: FunctionNode, calls: Iterable[ast.Call], values: M
             depth = next(iter(call_arguments(call)), ast.Constant(0))
             seen = max(seen, _number(depth, values) + steps)
     return seen
+
+
+def _steps(nodes: Sequence[ast.AST]) -> float:
+    """Return how many frames up the nodes of a function go at most by ``f_back``; infinity in a loop."""
+    read = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr == "f_back"]
+    loops = [node for node in nodes if read and isinstance(node, (ast.For, ast.While))]
+    if any(one.attr == "f_back" for loop in loops for one in all_of(loop, ast.Attribute)):
+        return inf
+    assigned = [node for node in nodes if read and isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr))]
+    seen, steps = 0, dict[str, int]()  # those that lead to what a name or an attribute holds
+    for node in sorted([*read, *assigned], key=_end):  # a value's attributes, then its assignment
+        if isinstance(node, ast.Attribute):
+            seen = max(seen, _steps_of(node, steps))
+            continue
+        for target in [node.target] if isinstance(node, ast.NamedExpr) else targets(node):
+            for part in all_of(target, (ast.Name, ast.Attribute)):
+                held = ast.unparse(part)
+                steps[held] = max(_steps_of(node.value, steps), steps.get(held, 0))
+    return seen
+
+
+def _end(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.end_lineno or 0, node.end_col_offset or 0
+
+
+def _steps_of(node: ast.AST | None, known: Mapping[str, int]) -> int:
+    """Return how many ``f_back`` lead to an expression at most, given those that lead to names and attributes."""
+    if node is None:
+        return 0
+    inner = max((_steps_of(one, known) for one in children(node)), default=0)
+    if isinstance(node, ast.Attribute):
+        return inner + 1 if node.attr == "f_back" else max(inner, known.get(ast.unparse(node), 0))
+    return known.get(node.id, 0) if isinstance(node, ast.Name) else inner
 
 
 def _number(node: ast.expr | None, values: Mapping[str, int]) -> float:

@@ -16,6 +16,7 @@ from npu_overlays.model.fingerprint import brief
 from npu_overlays.model.functions import first_parameter, frame_lookers, own_nodes
 from npu_overlays.model.instance_attributes import family
 from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import is_overload_stub
 from npu_overlays.model.signatures import parameters
 from npu_overlays.model.syntax import all_of, called, children, is_name, last_name
 
@@ -46,6 +47,7 @@ def onlookers(classes: ClassGraph, path: str, definition: Definition) -> list[st
         return []
     owner = Symbol(path, definition.parent)
     found = [*frame_lookers(node), *_machinery(classes, owner), *_of_protocol(classes, owner, node)]
+    found += _of_stub(module, definition)
     found += _listing(classes, module, owner)
     for decorator in map(called, node.decorator_list):
         if last_name(decorator) in _COMPILING:
@@ -97,6 +99,14 @@ def _of_protocol(classes: ClassGraph, owner: Symbol, node: FunctionNode) -> Iter
         if is_stub(node):
             yield "the Protocol's implementations, which run it only if they inherit it"
         yield "type checkers, to which the original is a member of the Protocol"
+
+
+def _of_stub(module: Module, definition: Definition) -> Iterator[str]:
+    """Yield why nothing runs a wrapper of what only type checkers read."""
+    if definition.node in module.parsed.typing_only:
+        yield "`if TYPE_CHECKING`, under which nothing runs it"
+    elif is_overload_stub(module, definition):
+        yield "`@overload`: nothing runs a stub"
 
 
 def _fresh_defaults(node: FunctionNode) -> Iterator[str]:
