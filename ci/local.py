@@ -62,7 +62,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a job, in how many seconds."""
+    """The outcome of a job, and the seconds it took."""
 
     name: str
     what: str
