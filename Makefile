@@ -124,7 +124,7 @@ sampled: $(VENV)/installed-test  ## port verl's overlays to commits of its histo
 	PYTHONPATH=lab $(RUN)/python -m sampled $(SAMPLED)
 
 reproducibility: $(VENV)/installed-test  ## build one overlay under each condition that must not change it, write docs/reproducibility.md
-	PYTHONPATH=lab $(RUN)/python -m reproducibility $(if $(OVERLAY),--overlay $(OVERLAY))
+	PYTHONPATH=lab $(TIMER) $(RUN)/python -m reproducibility $(if $(OVERLAY),--overlay $(OVERLAY))
 
 matrix: $(VENV)/installed  ## print the cells that CI runs, by overlay and Python; SINCE=origin/main prints only those that a change touches
 	@if [ -z "$$GITHUB_OUTPUT" ]; then \
@@ -177,7 +177,7 @@ preview: $(VENV)/installed  ## build every overlay, and an index of only these, 
 	$(RUN)/npu-overlays index preview/wheels --out preview/index
 
 drift: $(VENV)/installed  ## write drift/report.md: how far the newest pins are from upstream's head; DRIFT_STEP=1 looks at every commit
-	$(RUN)/python ci/drifting.py drift $(DRIFT_STEP)
+	PYTHONPATH=build_tools $(TIMER) $(RUN)/python ci/drifting.py drift $(DRIFT_STEP)
 
 drifted:  ## fetch CI's latest report into drift/, if there is one; needs gh
 	rm -rf drift

@@ -165,7 +165,7 @@ def log_of(job: Job) -> Path:
 
 
 def told(outcome: Outcome) -> Outcome:
-    """Say what became of a job as soon as it is known."""
+    """Print the outcome of a job as soon as it is known."""
     print(f"{outcome.name}: {outcome.what}", file=sys.stderr, flush=True)
     return outcome
 

@@ -285,7 +285,8 @@ def test_the_newest_pin_of_each_project_is_looked_at_and_what_fails_is_in_the_re
     done = python(environment, ROOT / "ci" / "drifting.py", "drift")
     assert done.code == 1
     report = (environment.folder / "drift" / "report.md").read_text("utf-8")
-    assert report.startswith("## demo@2222222\n\nIt could not be looked at:")
+    assert report.startswith("## demo@2222222\n\nIt could not be examined:\n\n```text\nerror: ")
+    assert done.err.startswith("error: ")
     assert report.count("## ") == 1
 
 
