@@ -21,6 +21,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code, documented in ``--help``."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name in Chinese must not fail on an ASCII terminal
+    if not arguments:
+        parser().print_help(sys.stderr)
+        return RecipeError.exit_code
     options = parser(arguments).parse_args(arguments)
     console = Console(json_output=getattr(options, "json", False))
     command: Command[Any] = options.command

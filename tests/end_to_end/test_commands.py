@@ -510,7 +510,13 @@ def test_what_a_terminal_would_obey_is_escaped_there_and_whole_in_a_pipe(sample:
 
 @pytest.mark.parametrize(
     ("arguments", "meant"),
-    [(("bulid",), "build"), (("build", "--frce"), "--force"), (("build", "--source", "giit"), "git")],
+    [
+        (("bulid",), "build"),
+        (("build", "--frce"), "--force"),
+        (("build", "--source", "giit"), "git"),
+        (("port", "lib@1", "--too", "2"), "--to"),
+        (("show", "--jsn"), "--json"),
+    ],
 )
 def test_a_wrong_word_names_the_nearest(locked: Sample, arguments: tuple[str, ...], meant: str) -> None:
     done = locked.environment.cli(*arguments)

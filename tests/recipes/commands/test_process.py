@@ -50,6 +50,20 @@ def test_wrong_usage_is_2(arguments: list[str]) -> None:
     assert done.stderr.startswith(b"usage: npu-recipes")
 
 
+def test_without_a_command_it_shows_the_three_most_common_tasks() -> None:
+    done = subprocess.run(COMMAND, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    tasks = done.stderr.partition("the three most common tasks:\n")[2].partition("\n\n")[0]
+    assert [line.split()[:2] for line in tasks.splitlines()] == [
+        ["npu-recipes", name] for name in ("run", "run", "compare")
+    ]
+
+
+def test_missing_logs_are_named_by_the_names_in_the_help() -> None:
+    done = subprocess.run([*COMMAND, "compare"], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith("the following arguments are required: A, B\n")
+
+
 @pytest.mark.parametrize("name", ["rich", "yaml", "numpy"])
 def test_a_package_that_is_missing_is_named(tmp_path: Path, name: str) -> None:
     program = f"import sys; sys.modules[{name!r}] = None; from npu_recipes.__main__ import run; sys.exit(run())"
