@@ -40,6 +40,8 @@ def main(arguments: Sequence[str]) -> int:
         what = f"unexpected {type(error).__name__}: {error}"
         fix = "run it again with --verbose and report what it prints"
         return _failure(options, console, [Problem(where="npu-recipes", what=what, fix=fix)], _UNEXPECTED)
+    finally:
+        console.close()
 
 
 def _failure(options: argparse.Namespace, console: Console, problems: Sequence[Problem], code: int) -> int:

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console as RichConsole
+from rich.status import Status
 from rich.text import Text
 
 from npu_recipes.errors import Problem, RecipeError
@@ -45,11 +46,22 @@ class Console:
         self._json = json_output
         self._out = _Plain()
         self._err = _Plain(stderr=True)
+        self._status: Status | None = None
 
     def step(self, message: str) -> None:
-        """Say what is being done now, to a person who watches."""
-        if self._err.is_terminal:
-            self._tell(Text(readable(message), style="dim"))
+        """Show on a terminal what is being done now, in a line that lasts until a result or a problem is printed."""
+        text = Text(readable(message), style="dim")
+        if self._status is not None:
+            self._status.update(text)
+        elif self._err.is_terminal:
+            self._status = self._err.status(text)
+            self._status.start()
+
+    def close(self) -> None:
+        """Clear the line of the current step."""
+        if self._status is not None:
+            self._status.stop()
+        self._status = None
 
     def line(self, text: str = "", *, style: str = "") -> None:
         """Print one line of a result."""
@@ -80,6 +92,7 @@ class Console:
 
     def problems(self, problems: Iterable[Problem]) -> None:
         """Print what went wrong, on standard error."""
+        self.close()
         listed = list(problems)
         if self._json:
             text = json.dumps({"problems": [asdict(one) for one in listed]}, indent=2)
@@ -98,6 +111,7 @@ class Console:
 
     def _result(self, write: Callable[[], None]) -> None:
         """Write a part of the result; raises `RecipeError` where it is lost although somebody waits for it."""
+        self.close()
         try:
             write()
         except BrokenPipeError:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support.terminal import on_terminal
+
 from ..samples import log, write_console
 
 COMMAND = [sys.executable, "-m", "npu_recipes"]
@@ -30,6 +32,17 @@ def test_a_pipe_gets_plain_text_and_no_progress(tmp_path: Path) -> None:
     done = subprocess.run([*COMMAND, "compare", str(file), str(file)], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"\x1b" not in done.stdout
+
+
+def test_a_terminal_shows_the_current_step_and_clears_it(tmp_path: Path) -> None:
+    file = write_console(tmp_path / "run.log", log(range(1, 9)))
+    variables = {"PATH": os.environ["PATH"], "TERM": "xterm", "HOME": str(tmp_path)}
+    code, shown = on_terminal([*COMMAND, "compare", file, file], env=variables)
+    assert code == 0
+    step, _, result = shown.partition("reference: ")
+    assert "reading" in step
+    assert step.rindex("\x1b[?25h") > step.rindex("reading")  # the cursor is back
+    assert "reading" not in result
 
 
 @pytest.mark.parametrize("width", ["0", "-5", "²"])
