@@ -73,6 +73,14 @@ class Console:
         for line in textwrap.wrap(text, width, initial_indent=margin, subsequent_indent=margin):
             self.line(line)
 
+    def fact(self, name: str, text: str, *, width: int) -> None:
+        """Print a name and beside it a text, broken at spaces only."""
+        start = f"  {name:<8}  "
+        margin = " " * len(start)
+        wrapper = textwrap.TextWrapper(width, start, margin, break_long_words=False, break_on_hyphens=False)
+        for line in wrapper.wrap(text):
+            self.line(line)
+
     def notice(self, text: str) -> None:
         """Print something worth knowing, apart from the result."""
         self._tell(Text(readable(text), style="yellow"))
