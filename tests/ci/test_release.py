@@ -311,6 +311,16 @@ def test_scripts_explain_themselves(environment: Environment) -> None:
         assert "usage:" in done.err, script
 
 
+def test_a_script_that_needs_gh_says_so(environment: Environment) -> None:
+    tools = environment.folder / "tools"
+    tools.mkdir()
+    for name in ("bash", "env"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    done = environment.run(ROOT / "ci" / "released.sh", "before", PATH=str(tools))
+    assert done.code == 1
+    assert "gh is not on PATH" in done.err
+
+
 @pytest.mark.thorough
 def test_what_is_released_is_installed_and_found_whole_or_not(environment: Environment, patched: Patched) -> None:
     folder = environment.folder / "wheels"
