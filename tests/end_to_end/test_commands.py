@@ -379,7 +379,7 @@ def test_progress_shows_on_a_terminal(sample: Sample) -> None:
 @pytest.mark.parametrize("command", ["list", "show"])
 def test_what_is_over_at_once_leaves_the_cursor_alone(locked: Sample, command: str) -> None:
     named = (locked.lib_name,) if command == "show" else ()
-    assert "\x1b" not in on_terminal(locked, command, *named, "--overlays", locked.overlays)
+    assert "\x1b" not in shown_on_terminal(locked, command, *named, "--overlays", locked.overlays)
 
 
 def test_no_color_is_honoured(sample: Sample) -> None:
