@@ -16,6 +16,7 @@ from rich.status import Status
 from rich.text import Text
 
 from npu_recipes.errors import Problem, RecipeError
+from npu_summary.stream import printable
 
 
 class _Plain(RichConsole):
@@ -50,7 +51,7 @@ class Console:
 
     def step(self, message: str) -> None:
         """Show on a terminal what is being done now, in a line that lasts until a result or a problem is printed."""
-        text = Text(readable(message), style="dim")
+        text = Text(printable(message), style="dim")
         if self._status is not None:
             self._status.update(text)
         elif self._err.is_terminal:
@@ -65,7 +66,7 @@ class Console:
 
     def line(self, text: str = "", *, style: str = "") -> None:
         """Print one line of a result."""
-        self._result(lambda: self._out.print(Text(readable(text), style=style)))
+        self._result(lambda: self._out.print(Text(printable(text), style=style)))
 
     def paragraph(self, text: str, *, indent: int, width: int) -> None:
         """Print a text of several lines, broken at spaces."""
@@ -83,7 +84,7 @@ class Console:
 
     def notice(self, text: str) -> None:
         """Print something worth knowing, apart from the result."""
-        self._tell(Text(readable(text), style="yellow"))
+        self._tell(Text(printable(text), style="yellow"))
 
     def json(self, value: Any) -> None:  # any JSON value
         """Print a result as JSON; ASCII only, so that no encoding can spoil it."""
@@ -91,7 +92,7 @@ class Console:
 
     def table(self, headings: Iterable[str], rows: Iterable[Iterable[str]], styles: Iterable[str] = ()) -> None:
         """Print a table without borders, as wide as its content: a name cut short could not be copied."""
-        lines = [tuple(headings), *(tuple(map(readable, row)) for row in rows)]
+        lines = [tuple(headings), *(tuple(map(printable, row)) for row in rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         looks = ["bold", *styles, *[""] * len(lines)]
         for cells, style in zip(lines, looks, strict=False):
@@ -107,7 +108,7 @@ class Console:
             self._tell(Text(text))
             return
         for problem in listed:
-            text = "\n".join(map(readable, str(problem).split("\n")))
+            text = "\n".join(map(printable, str(problem).split("\n")))
             self._tell(Text.assemble(("error: ", "bold red"), text))
 
     def _tell(self, text: Text) -> None:
@@ -128,13 +129,6 @@ class Console:
             _discard(sys.stdout)
             what = f"cannot be written: {error.strerror or error}"
             raise RecipeError(Problem(where="standard output", what=what, fix="send it elsewhere")) from error
-
-
-def readable(text: str) -> str:
-    """Return a text with escapes for what a terminal does not show: controls, marks of direction, stray bytes."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _write(text: str) -> None:
