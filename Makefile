@@ -11,7 +11,9 @@ VENV ?= .venv
 TRIAL ?= .venv-trial
 TRAINING ?= .venv-training
 RUN := $(VENV)/bin
-PIP := $(RUN)/python -m pip --disable-pip-version-check --quiet
+# Before a command that prints nothing for seconds: on a terminal it counts them.
+TIMER := sh build_tools/timer.sh
+PIP := $(TIMER) $(RUN)/python -m pip --disable-pip-version-check --quiet
 
 # What `make wheels` builds: the default stack, or STACK=mindspeed-rl-2.3, or OVERLAY=verl@d62da49.
 STACK ?=
@@ -87,8 +89,8 @@ lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports
 	$(RUN)/lint-imports
 
 types: $(VENV)/installed-test $(VENV)/installed-lint  ## check types
-	$(RUN)/mypy
-	$(RUN)/mypy build_tools/try_wheels.py build_tools/try_training.py bench ci lab tests
+	$(TIMER) $(RUN)/mypy
+	$(TIMER) $(RUN)/mypy build_tools/try_wheels.py build_tools/try_training.py bench ci lab tests
 
 format: $(VENV)/installed  ## format the code
 	$(RUN)/ruff check --fix-only .
@@ -107,22 +109,22 @@ parity: $(VENV)/installed-test  ## run tiny models of every pin of transformers 
 	PYTHONPATH=lab:bench $(RUN)/python -m parity $(PARITY)
 
 families: $(VENV)/installed-test  ## run a tiny model of every family of transformers, write docs/families.md; FAMILIES="--overlay NAME"
-	PYTHONPATH=lab $(RUN)/python -m parity.family_pages $(FAMILIES)
+	PYTHONPATH=lab $(TIMER) $(RUN)/python -m parity.family_pages $(FAMILIES)
 
 mutate: $(VENV)/installed-test  ## put small mistakes into the overlays' code, and see that a test catches each
-	PYTHONPATH=lab $(RUN)/python -m mutations $(MUTATE)
+	PYTHONPATH=lab $(TIMER) $(RUN)/python -m mutations $(MUTATE)
 
 schemas: $(VENV)/installed-test  ## read the operators for the emulated NPU from torch_npu: the newest, those of the stacks, and VERSIONS="2.15.0"
-	$(RUN)/python lab/npu_schemas.py $(VERSIONS)
+	$(TIMER) $(RUN)/python lab/npu_schemas.py $(VERSIONS)
 
 golden: $(VENV)/installed-test  ## compare what is built and reported for every pin with lab/golden/corpus; GOLDEN=--write updates it
-	PYTHONPATH=lab $(RUN)/python -m golden $(GOLDEN)
+	PYTHONPATH=lab $(TIMER) $(RUN)/python -m golden $(GOLDEN)
 
 sampled: $(VENV)/installed-test  ## port verl's overlays to commits of its history, and run upstream's tests and ours there; SAMPLED="--commits ID" tries one
 	PYTHONPATH=lab $(RUN)/python -m sampled $(SAMPLED)
 
 reproducibility: $(VENV)/installed-test  ## build one overlay under each condition that must not change it, write docs/reproducibility.md
-	PYTHONPATH=lab $(RUN)/python -m reproducibility $(if $(OVERLAY),--overlay $(OVERLAY))
+	PYTHONPATH=lab $(TIMER) $(RUN)/python -m reproducibility $(if $(OVERLAY),--overlay $(OVERLAY))
 
 matrix: $(VENV)/installed  ## print the cells that CI runs, by overlay and Python; SINCE=origin/main prints only those that a change touches
 	@if [ -z "$$GITHUB_OUTPUT" ]; then \
@@ -175,7 +177,7 @@ preview: $(VENV)/installed  ## build every overlay, and an index of only these, 
 	$(RUN)/npu-overlays index preview/wheels --out preview/index
 
 drift: $(VENV)/installed  ## write drift/report.md: how far the newest pins are from upstream's head; DRIFT_STEP=1 looks at every commit
-	$(RUN)/python ci/drifting.py drift $(DRIFT_STEP)
+	PYTHONPATH=build_tools $(TIMER) $(RUN)/python ci/drifting.py drift $(DRIFT_STEP)
 
 drifted:  ## fetch CI's latest report into drift/, if there is one; needs gh
 	rm -rf drift
@@ -197,7 +199,7 @@ $(RUN)/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.10 to 3.13 found on PATH: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; }
 	@"$(PYTHON)" -c '$(SUPPORTED)' || { echo "$(PYTHON) is not Python 3.10 to 3.13; name one that is: make PYTHON=/path/to/python3.12" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import ensurepip, venv' || { echo "$(PYTHON) cannot make environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	"$(PYTHON)" -m venv --clear $(VENV)
+	$(TIMER) "$(PYTHON)" -m venv --clear $(VENV)
 	@# The one that Python brings takes half as long again to resolve a hundred requirements.
 	@echo "installing pip into $(VENV)"
 	@$(PIP) install "pip>=25"

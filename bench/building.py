@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import get_context
@@ -72,8 +71,7 @@ def upstream_tree(overlay: Overlay, work: Path, *, git: bool) -> Path:
     pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-build-isolation", "--no-binary=:all:")
     subprocess.run([*pip, "--dest", str(work), requirement], check=True, stdout=subprocess.DEVNULL)
     (sdist,) = work.glob("*.tar.gz")
-    with tarfile.open(sdist) as packed:
-        packed.extractall(work / "sdist", filter="data")
+    shutil.unpack_archive(sdist, work / "sdist")
     (target,) = (work / "sdist").iterdir()
     return target
 

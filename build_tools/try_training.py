@@ -22,7 +22,7 @@ from zipfile import ZipFile
 from packaging.specifiers import SpecifierSet
 
 from npu_doctor.stacks import CPU_INDEX
-from try_wheels import built, run
+from try_wheels import TIMER, built, run, run_timed
 
 TORCH = "2.13.0"
 # Of an index that does not answer pip would say so after minutes.
@@ -91,14 +91,14 @@ def install(environment: Path, wheels: list[Path]) -> str:
         return ""
     python = environment / "bin" / "python"
     if not python.exists():
-        run(sys.executable, "-m", "venv", "--clear", "--without-pip", environment)
+        run_timed(sys.executable, "-m", "venv", "--clear", "--without-pip", environment)
     pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--quiet", "install")
     if problem := install_torch(pip, wheels[-1].parent):
         return problem
     try:
         # Of the wheels what is new: the version says which upstream, not which build of ours.
-        run(*pip, "--force-reinstall", "--no-deps", *wheels)
-        run(*pip, *wheels)
+        run_timed(*pip, "--force-reinstall", "--no-deps", *wheels)
+        run_timed(*pip, *wheels)
     except subprocess.CalledProcessError:
         return "what verl requires cannot be installed, for the reason above; PIP_INDEX_URL=… names pip another index"
     stamp.write_text(wanted, "utf-8")
@@ -133,7 +133,7 @@ def install_torch(pip: Sequence[str | Path], folder: Path) -> str:
 
 def _attempted(*command: str | Path) -> str:
     """Run pip; returns the first of its errors, or nothing where it succeeds."""
-    done = subprocess.run([*map(str, command)], check=False, capture_output=True, text=True)
+    done = subprocess.run([*TIMER, *map(str, command)], check=False, stderr=subprocess.PIPE, text=True)
     errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
     return (errors or [f"exit code {done.returncode}"])[0].removeprefix("ERROR: ") if done.returncode else ""
 

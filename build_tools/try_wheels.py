@@ -26,6 +26,7 @@ from npu_overlays.overlay.stacks import load_stacks
 # Lines of the summary: enough to see what it is, few enough for what follows to be seen.
 SHOWN = 24
 NPU_OVERLAYS = (sys.executable, "-m", "npu_overlays")
+TIMER = ("sh", str(Path(__file__).with_name("timer.sh")))
 
 
 def main() -> int:
@@ -114,13 +115,13 @@ def install(environment: Path, wheels: list[Path], doctor: list[Path]) -> None:
     wanted = "\n".join([sys.version, *digests])
     if stamp.is_file() and stamp.read_text("utf-8") == wanted:
         return
-    run(sys.executable, "-m", "venv", "--clear", "--without-pip", environment)
+    run_timed(sys.executable, "-m", "venv", "--clear", "--without-pip", environment)
     pip = (sys.executable, "-m", "pip", "--python", environment, "--disable-pip-version-check", "--quiet")
     if doctor:
         # First: afterwards pip would list in red every dependency of the wheels that is left out here.
-        run(*pip, "install", *doctor)
+        run_timed(*pip, "install", *doctor)
     # The summary runs on every Python that builds; what upstream itself is for, the wheel says.
-    run(*pip, "install", "--no-deps", "--no-index", "--no-compile", "--ignore-requires-python", *wheels)
+    run_timed(*pip, "install", "--no-deps", "--no-index", "--no-compile", "--ignore-requires-python", *wheels)
     stamp.write_text(wanted, "utf-8")
 
 
@@ -138,10 +139,15 @@ def summarise(environment: Path, wheels: list[Path]) -> None:
         print(f"… {len(lines) - SHOWN} more lines: run that command, with --why for the reasons")
 
 
-def run(*command: str | Path) -> None:
-    """Show a command and run it."""
+def run(*command: str | Path, before: tuple[str, ...] = ()) -> None:
+    """Show a command and run it, by means of the one that stands before it."""
     print("$", *(shown(part) for part in command), flush=True)
-    subprocess.run([str(part) for part in command], check=True)
+    subprocess.run([*before, *(str(part) for part in command)], check=True)
+
+
+def run_timed(*command: str | Path) -> None:
+    """Show a command that prints nothing for seconds and run it; on a terminal, count them."""
+    run(*command, before=TIMER)
 
 
 def shown(part: str | Path) -> str:

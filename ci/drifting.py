@@ -4,7 +4,7 @@ usage:
   python ci/drifting.py FOLDER [STEP]       FOLDER/report.md, and NAME.html and NAME.json of each; every STEPth commit
 
 Takes of each project the pin of the newest version that names a commit: a release archive alone has no history.
-exit codes: 0 written; 1 one could not be looked at, which the report says; 2 wrong usage.
+exit codes: 0 written; 1 one could not be examined, which the report says; 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
+
+from try_wheels import as_text
 
 _PROGRAM = (sys.executable, "-m", "npu_overlays")
 _RANGE = "..HEAD"
@@ -37,7 +39,7 @@ def main(arguments: list[str]) -> int:
     texts, failed = [], False
     for name in _newest(json.loads(_run("list", "--json").stdout)["overlays"]):
         done = _run("drift", name, "--range", _RANGE, "--step", step, "--json", "--html", str(folder / f"{name}.html"))
-        sys.stderr.buffer.write(done.stderr)
+        sys.stderr.write(as_text(done.stderr.decode(errors="replace")))
         failed = failed or done.returncode != 0
         if done.returncode == 0:
             (folder / f"{name}.json").write_bytes(done.stdout)
@@ -64,7 +66,8 @@ def _newest(overlays: list[dict[str, Any]]) -> list[str]:
 def _section(name: str, done: subprocess.CompletedProcess[bytes]) -> str:
     """Return what the report says of one overlay, in Markdown."""
     if done.returncode:
-        return f"## {name}\n\nIt could not be looked at:\n\n```text\n{done.stderr.decode(errors='replace')}\n```\n"
+        problems = as_text(done.stderr.decode(errors="replace"))
+        return f"## {name}\n\nIt could not be examined:\n\n```text\n{problems}\n```\n"
     found = json.loads(done.stdout)
     head, changes = found["commits"][-1], found["changes"]
     broken = [one for one in changes if not one["at-the-end"]["applies"]]
@@ -76,7 +79,7 @@ def _section(name: str, done: subprocess.CompletedProcess[bytes]) -> str:
         "",
     ]
     if broken:
-        lines += ["| action | change | what became of it | first broken by |", "|---|---|---|---|"]
+        lines += ["| action | change | outcome | first broken by |", "|---|---|---|---|"]
         lines += [_row(one) for one in broken[:_MOST]]
         lines += [f"\nand {len(broken) - _MOST} more, in {name}.json"] if len(broken) > _MOST else []
         lines += ["", f"```bash\nnpu-overlays port {name} --to {head['id']}\n```", ""]

@@ -5,6 +5,7 @@
 # usage: ci/follow_pull_requests.sh FOLDER
 set -eu
 folder=${1:?usage: ci/follow_pull_requests.sh FOLDER}
+command -v gh >/dev/null || { echo "error: gh is not on PATH; fix: install it, https://cli.github.com, and log in" >&2; exit 1; }
 base=$(git rev-parse HEAD)
 for report in "$folder"/*@*/report.md; do
 	test -s "$report" || { echo "no newer release: nothing to open" >&2; exit 0; }

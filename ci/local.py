@@ -62,7 +62,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a job, in how many seconds."""
+    """The outcome of a job, and the seconds it took."""
 
     name: str
     what: str
@@ -165,7 +165,7 @@ def log_of(job: Job) -> Path:
 
 
 def told(outcome: Outcome) -> Outcome:
-    """Say what became of a job as soon as it is known."""
+    """Print the outcome of a job as soon as it is known."""
     print(f"{outcome.name}: {outcome.what}", file=sys.stderr, flush=True)
     return outcome
 

@@ -27,12 +27,12 @@ def main(arguments: list[str]) -> int:
     versions = {file: _VERSION.search(Path(file).read_text("utf-8")) for file in _PROJECTS}
     section = _section(Path("CHANGELOG.md").read_text("utf-8"), wanted)
     wrong = [
-        f"{file}: version is {found[1] if found else 'missing'}, the tag is {tag}\n    fix: write {wanted}, tag that"
+        f"{file}: version is {found[1] if found else 'missing'}, the tag is {tag}\n    fix: write {wanted} there"
         for file, found in versions.items()
         if not found or found[1] != wanted
     ]
     if not section:
-        wrong.append(f"CHANGELOG.md: has no section `## {wanted}`\n    fix: give what is under Unreleased that heading")
+        wrong.append(f"CHANGELOG.md: has no section `## {wanted}`\n    fix: towncrier build --version {wanted}")
     for one in wrong:
         print(f"error: {one}", file=sys.stderr)
     if not wrong:

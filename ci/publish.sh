@@ -5,6 +5,7 @@
 # usage: ci/publish.sh TAG FOLDER
 set -eu
 tag=${1:?usage: ci/publish.sh TAG FOLDER} folder=${2:?usage: ci/publish.sh TAG FOLDER}
+command -v gh >/dev/null || { echo "error: gh is not on PATH; fix: install it, https://cli.github.com, and log in" >&2; exit 1; }
 
 notes=$(mktemp)
 trap 'rm -f "$notes"' EXIT

@@ -4,6 +4,7 @@
 # usage: ci/released.sh FOLDER
 set -eu
 folder=${1:?usage: ci/released.sh FOLDER}
+command -v gh >/dev/null || { echo "error: gh is not on PATH; fix: install it, https://cli.github.com, and log in" >&2; exit 1; }
 
 mkdir -p "$folder"
 gh release list --exclude-drafts --limit 1000 --json tagName --jq '.[].tagName' >"$folder/.tags"

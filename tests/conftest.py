@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 
 from environments.once import once
-from support import minutes
+from support import collection, minutes
 from support.environment import Environment
 from support.patched import Patched, make_patched
 from support.pythons import some_uv
@@ -29,7 +29,8 @@ hypothesis.settings.load_profile("settled")
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Have the options of `support.minutes`."""
+    """Have the options of `support.minutes`, and the progress of `support.collection`."""
+    pluginmanager.register(collection)
     pluginmanager.register(minutes)
 
 

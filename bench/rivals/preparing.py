@@ -104,8 +104,8 @@ def _sdist(requirement: str, folder: Path) -> Path:
 def _build_requirements(sdist: Path) -> list[str]:
     with tarfile.open(sdist) as packed:
         name = next(one for one in packed.getnames() if one.count("/") == 1 and one.endswith("/pyproject.toml"))
-        packed.extract(name, sdist.parent, filter="data")
-    settings = tomllib.loads((sdist.parent / name).read_text("utf-8"))
+        file = packed.extractfile(name)
+        settings = tomllib.loads(file.read().decode()) if file else {}
     # pip asks for these where nothing is said; older setuptools need the second for wheels.
     return [*settings.get("build-system", {}).get("requires", ["setuptools"]), "wheel"]
 

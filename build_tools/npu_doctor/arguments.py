@@ -19,36 +19,62 @@ _NAMED_BY = {
     "cluster": ("--ray", ("--verify", "--doctor")),
 }
 _WIDTH = 98  # columns, without the indent
-_TEACHING = """\
-examples:
+_DOCTOR = """\
+Examine versions, environment, devices and packages.
+
+the three most common tasks:
   python -m npu_doctor                      does this machine fit the stack of the installed wheels?
+  python -m npu_doctor audit                did anything replace patched code at run time?
+  python -m npu_doctor cluster              are the files intact on every node of the Ray cluster?
+"""
+# By command: its examples, and what its exit codes mean.
+_EXAMPLES = {
+    "doctor": """\
+examples:
   python -m npu_doctor --stack {stack}   does it fit another stack?
   python -m npu_doctor --deterministic      check the variables of a reproducible run, too
   python -m npu_doctor --data lab.json      use tables, ranges and stacks of your own, too
   python -m npu_doctor --no-import --json > node.json
-  python -m npu_doctor audit                did anything replace patched code at run time?
+
+The other commands have help, too: python -m npu_doctor audit --help
+`python -m verl_npu_summary --doctor` does the same as `python -m npu_doctor`.
+""",
+    "audit": """\
+examples:
+  python -m npu_doctor audit
   python -m npu_doctor audit --script train.py -- --steps 1
-  python -m npu_doctor cluster              are the files intact on every node of the Ray cluster?
+
+`python -m verl_npu_summary --audit` does the same.
+""",
+    "cluster": """\
+examples:
+  python -m npu_doctor cluster
   python -m npu_doctor cluster --doctor     do the nodes fit, and are they alike?
 
-
-`python -m verl_npu_summary --doctor`, `--audit` and `--verify --ray` do the same.
-
+`python -m verl_npu_summary --verify --ray` does the same.
+""",
+}
+_LEVELS = """
 stacks:
   {stacks}
 
-levels of the doctor:
+levels:
   matched     as published together
   compatible  a published range allows it, or it works but is at risk
   broken      it will fail; the row shows the message, and what to do
   unknown     it could not be checked
-
+"""
+_EXIT_CODES = """
 exit codes:
-  0  doctor: all rows are matched or compatible; audit: nothing was replaced;
-     cluster: all nodes are intact and alike
-  1  doctor: something is broken; audit: something was replaced; cluster: nodes are not
+  0  {good}
+  1  {bad}
   2  the command line is wrong, or there is no verdict
 """
+_VERDICTS = {
+    "doctor": ("all rows are matched or compatible", "something is broken"),
+    "audit": ("nothing was replaced", "something was replaced"),
+    "cluster": ("all nodes are intact and alike", "they are not"),
+}
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -66,7 +92,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         parser.error(f"unrecognized arguments: {' '.join(options.arguments)}")
     options.command = command
     if options.help:
-        parser.epilog = _teaching()
+        parser.epilog = _epilog(command)
     options.help = parser.format_help() if options.help else ""
     return options
 
@@ -89,7 +115,8 @@ def _command(argv: list[str]) -> tuple[str, list[str], str]:
     return command, [*(one for one in own if one not in taken or one == "--ray"), *rest], mistake
 
 
-def _teaching() -> str:
+def _epilog(command: str) -> str:
+    """Return the examples of a command, the stacks where it takes one, and its exit codes."""
     from npu_doctor.knowledge import load  # noqa: PLC0415  # only help names the stacks
 
     try:
@@ -97,8 +124,11 @@ def _teaching() -> str:
         named, first = known.names(), next(stack.name for stack in known.stacks if not stack.record)
     except DataError as error:  # of a damaged installation
         named, first = f"not readable: {error}", "NAME"
-    stacks = textwrap.fill(named, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
-    return _TEACHING.format(stacks=stacks, stack=first)
+    text = _EXAMPLES[command].format(stack=first)
+    if command != "audit":
+        text += _LEVELS.format(stacks=textwrap.fill(named, _WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+    good, bad = _VERDICTS[command]
+    return text + _EXIT_CODES.format(good=good, bad=bad)
 
 
 def _parser(command: str, description: str) -> argparse.ArgumentParser:
@@ -117,7 +147,7 @@ def _parser(command: str, description: str) -> argparse.ArgumentParser:
 
 
 def _doctor() -> argparse.ArgumentParser:
-    parser = _parser("[doctor]", "Examine versions, environment, devices and packages. Other commands: audit, cluster.")
+    parser = _parser("[doctor]", _DOCTOR)
     _add_doctor(parser)
     parser.add_argument(
         "--data",

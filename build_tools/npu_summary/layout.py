@@ -44,6 +44,8 @@ def _distribution(changes: Changes, *, why: bool, every: bool) -> Iterator[str]:
     yield from ("=" * 16 + f" {repo} Patch Summary " + "=" * 16, "")
     yield printable(f"Upstream: {provenance.made_of(changes)}")
     yield printable(f"Wheel: {provenance.name(changes)}, {provenance.overlay(changes)}")
+    if folders := outline.source_folders(changes["files"]):
+        yield printable(f"Names: begin with upstream's folder {' or '.join(folders)}, which an import leaves out")
     yield from _totals(changes["files"])
     yield ""
     fields = outline.fields(changes["files"]) if why else ()

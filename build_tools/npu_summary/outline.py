@@ -102,6 +102,16 @@ def area(file: FileChange) -> str:
     return ".".join(folders[:2]) or file["installed"].removesuffix(".py")
 
 
+def source_folders(files: list[FileChange]) -> list[str]:
+    """Return the folders of upstream's repository, such as `src`, from which files are installed without the folder."""
+    found: set[str] = set()
+    for file in files:
+        folder = file["path"].removesuffix(file["installed"])
+        if folder != file["path"]:
+            found.add(folder.rstrip("/"))
+    return sorted(found - {""})
+
+
 def columns(areas: dict[str, dict[str, int]]) -> list[str]:
     """Return the actions that occur in any area: those we know in their order, then others, imports last."""
     found: set[str] = set()

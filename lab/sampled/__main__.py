@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if not options.json:
                     _tell(console, one, first=len(found) == 1)
         except (OverlayError, Unavailable) as error:
-            console.notice(str(error))
+            console.notices(str(error).splitlines())
             return 2
     if options.json:
         console.json(as_json(found))

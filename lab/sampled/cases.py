@@ -53,7 +53,7 @@ class Bench:
 
         Args:
             sample: the commit.
-            ported: what became of the overlay there.
+            ported: the verdicts on the overlay there.
             folder: what `porting.port` wrote.
 
         Raises:

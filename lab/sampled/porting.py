@@ -27,7 +27,7 @@ UPSTREAM, PATCHED, BESIDE = "upstream", "patched", "beside"
 
 @dataclass(frozen=True, kw_only=True)
 class Ported:
-    """What became of an overlay's parts on a commit.
+    """The verdicts on an overlay's parts on a commit.
 
     Args:
         name: of the overlay there.

@@ -35,7 +35,7 @@ class Tried:
 
     Args:
         sample: the sample.
-        ported: what became of the overlay there.
+        ported: the verdicts on the overlay there.
         verdict: what upstream's tests say; None where they were not run, as where it cannot be locked.
         ours: what our own say; None likewise.
     """

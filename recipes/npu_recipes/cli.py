@@ -21,6 +21,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code, documented in ``--help``."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name in Chinese must not fail on an ASCII terminal
+    if not arguments:
+        parser().print_help(sys.stderr)
+        return RecipeError.exit_code
     options = parser(arguments).parse_args(arguments)
     console = Console(json_output=getattr(options, "json", False))
     command: Command[Any] = options.command
@@ -37,6 +40,8 @@ def main(arguments: Sequence[str]) -> int:
         what = f"unexpected {type(error).__name__}: {error}"
         fix = "run it again with --verbose and report what it prints"
         return _failure(options, console, [Problem(where="npu-recipes", what=what, fix=fix)], _UNEXPECTED)
+    finally:
+        console.close()
 
 
 def _failure(options: argparse.Namespace, console: Console, problems: Sequence[Problem], code: int) -> int:

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console as RichConsole
+from rich.status import Status
 from rich.text import Text
 
 from npu_recipes.errors import Problem, RecipeError
@@ -46,11 +47,22 @@ class Console:
         self._json = json_output
         self._out = _Plain()
         self._err = _Plain(stderr=True)
+        self._status: Status | None = None
 
     def step(self, message: str) -> None:
-        """Say what is being done now, to a person who watches."""
-        if self._err.is_terminal:
-            self._tell(Text(printable(message), style="dim"))
+        """Show on a terminal what is being done now, in a line that lasts until a result or a problem is printed."""
+        text = Text(printable(message), style="dim")
+        if self._status is not None:
+            self._status.update(text)
+        elif self._err.is_terminal:
+            self._status = self._err.status(text)
+            self._status.start()
+
+    def close(self) -> None:
+        """Clear the line of the current step."""
+        if self._status is not None:
+            self._status.stop()
+        self._status = None
 
     def line(self, text: str = "", *, style: str = "") -> None:
         """Print one line of a result."""
@@ -60,6 +72,14 @@ class Console:
         """Print a text of several lines, broken at spaces."""
         margin = " " * indent
         for line in textwrap.wrap(text, width, initial_indent=margin, subsequent_indent=margin):
+            self.line(line)
+
+    def fact(self, name: str, text: str, *, width: int) -> None:
+        """Print a name and beside it a text, broken at spaces only."""
+        start = f"  {name:<8}  "
+        margin = " " * len(start)
+        wrapper = textwrap.TextWrapper(width, start, margin, break_long_words=False, break_on_hyphens=False)
+        for line in wrapper.wrap(text):
             self.line(line)
 
     def notice(self, text: str) -> None:
@@ -81,6 +101,7 @@ class Console:
 
     def problems(self, problems: Iterable[Problem]) -> None:
         """Print what went wrong, on standard error."""
+        self.close()
         listed = list(problems)
         if self._json:
             text = json.dumps({"problems": [asdict(one) for one in listed]}, indent=2)
@@ -99,6 +120,7 @@ class Console:
 
     def _result(self, write: Callable[[], None]) -> None:
         """Write a part of the result; raises `RecipeError` where it is lost although somebody waits for it."""
+        self.close()
         try:
             write()
         except BrokenPipeError:

@@ -303,7 +303,7 @@ def test_so_is_one_in_settings_and_in_a_patch(tmp_path: Path) -> None:
     assert [one.rpartition("pyproject.toml:")[2] for one in mistakes(caught.value)] == [
         "18: tool.overlay.edit[1].accept: `accept` names `los`, which is no danger; loss",
         (
-            "19: tool.overlay.file[1].since: missing, and until and accept too: nothing is said of the file; "
+            "19: tool.overlay.file[1].since: missing, and until and accept too: the table sets nothing; "
             "say one, or delete this"
         ),
     ]

@@ -48,7 +48,7 @@ TURNS = {
     r"otherwise than": "differ from, in another way than",
     r"unasked": "say what the user does first",
     r"as ever": "as before",
-    r"(?:to|can|cannot|could) be had": "fetch, find or install",
+    r"(?:to|can|cannot|could|could not) be had|not had|had by": "fetch, find or install",
 }
 # Turns of docstrings and comments, beside those.
 TURNS_OF_CODE = {
@@ -119,11 +119,12 @@ def test_help_says_who_does_what() -> None:
     assert found_turns("\n".join(texts)) == []
 
 
-def test_docstrings_and_comments_of_the_tool_say_who_does_what() -> None:
+def test_docstrings_comments_and_messages_of_the_tool_say_who_does_what() -> None:
     turns = TURNS | TURNS_OF_CODE
     found: dict[str, list[str]] = {}
     for file in TOOL.rglob("*.py"):
-        found[file.relative_to(TOOL).as_posix()] = found_turns("\n".join(prose(file)), turns)
+        hits = found_turns("\n".join(prose(file)), turns)
+        found[file.relative_to(TOOL).as_posix()] = [*hits, *chain.from_iterable(map(found_turns, messages(file)))]
     assert len(found) > 300
     assert {name: hits for name, hits in found.items() if hits} == {}
 

@@ -285,7 +285,8 @@ def test_the_newest_pin_of_each_project_is_looked_at_and_what_fails_is_in_the_re
     done = python(environment, ROOT / "ci" / "drifting.py", "drift")
     assert done.code == 1
     report = (environment.folder / "drift" / "report.md").read_text("utf-8")
-    assert report.startswith("## demo@2222222\n\nIt could not be looked at:")
+    assert report.startswith("## demo@2222222\n\nIt could not be examined:\n\n```text\nerror: ")
+    assert done.err.startswith("error: ")
     assert report.count("## ") == 1
 
 
@@ -308,6 +309,16 @@ def test_scripts_explain_themselves(environment: Environment) -> None:
         done = environment.run(ROOT / "ci" / script)
         assert done.code != 0, script
         assert "usage:" in done.err, script
+
+
+def test_a_script_that_needs_gh_says_so(environment: Environment) -> None:
+    tools = environment.folder / "tools"
+    tools.mkdir()
+    for name in ("bash", "env"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    done = environment.run(ROOT / "ci" / "released.sh", "before", PATH=str(tools))
+    assert done.code == 1
+    assert "gh is not on PATH" in done.err
 
 
 @pytest.mark.thorough

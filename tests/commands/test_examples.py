@@ -32,10 +32,31 @@ def test_a_command_has_examples_that_it_accepts(program: str, name: str) -> None
         assert PROGRAMS[program].parse_args(words).command.name == words[0]
 
 
-def test_the_doctor_has_examples_of_each_command_that_it_accepts() -> None:
-    for command in doctor.COMMANDS:
-        shown = [arguments(one, DOCTOR) for one in examples(doctor.parse([command, "--help"]).help)]
-        assert {doctor.parse(words).command for words in shown if words is not None} == set(doctor.COMMANDS)
+@pytest.mark.parametrize("command", doctor.COMMANDS)
+def test_the_doctor_has_examples_of_each_command_that_it_accepts(command: str) -> None:
+    shown = [arguments(one, DOCTOR) for one in examples(doctor.parse([command, "--help"]).help)]
+    assert {doctor.parse(words).command for words in shown if words is not None} == {command}
+
+
+@pytest.mark.parametrize(
+    ("help_text", "program"),
+    [
+        (PROGRAMS["npu-overlays"].format_help(), "npu-overlays"),
+        (PROGRAMS["npu-recipes"].format_help(), "npu-recipes"),
+        (doctor.parse(["--help"]).help, DOCTOR),
+    ],
+)
+def test_the_help_of_a_program_begins_with_the_three_most_common_tasks(help_text: str, program: str) -> None:
+    tasks = examples(help_text, "the three most common tasks")
+    assert len(tasks) == 3
+    for task in tasks:
+        words = arguments(task, program)
+        assert words is not None
+        if program == DOCTOR:
+            assert doctor.parse(words).command in {*words, "doctor"}
+        else:
+            assert PROGRAMS[program].parse_args(words).command.name == words[0]
+    assert help_text.index(tasks[0]) < help_text.index("\noptions:\n")
 
 
 def test_the_summary_has_examples_that_it_accepts() -> None:

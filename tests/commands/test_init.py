@@ -343,7 +343,7 @@ def test_what_cannot_be_had_is_told_with_what_to_do(environment: Environment) ->
     with served(environment.folder / "index") as web:  # which says 404 of it, as indexes do
         there = {"PIP_NO_INDEX": None, "PIP_INDEX_URL": web.url}
         done = init(environment, "nosuch", "--suffix", "acme", **there)
-        assert "nosuch: no index or folder that pip is told to use has a project of that name: " in done.err
+        assert "nosuch: no index or folder of pip's configuration has a project of that name: " in done.err
         assert f", {web.url}\n" in done.err
         gone = {**there, "PIP_EXTRA_INDEX_URL": "http://127.0.0.1:9/simple"}
         done = init(environment, "nosuch", "--suffix", "acme", **gone)
@@ -351,7 +351,7 @@ def test_what_cannot_be_had_is_told_with_what_to_do(environment: Environment) ->
         assert "Connection refused" in done.err
     told = refused(environment, 4, "nosuch", "--suffix", "acme")
     index = environment.folder / "index"
-    assert f"nosuch: no index or folder that pip is told to use has a project of that name: {index} fix:" in told
+    assert f"nosuch: no index or folder of pip's configuration has a project of that name: {index} fix:" in told
     assert "fix: correct the name, or see that `pip config list` names an index that has it (PIP_INDEX_URL," in told
     nowhere = {"PIP_NO_INDEX": None, "PIP_FIND_LINKS": None, "PIP_INDEX_URL": "http://127.0.0.1:9/simple"}
     done = init(environment, "demo", "--suffix", "acme", **nowhere)

@@ -35,6 +35,8 @@ def test_the_examples_of_the_summary_run(site: Site) -> None:
 def test_the_examples_of_the_doctor_run(site: Site) -> None:
     (site.folder.parent / "lab.json").write_text('{"schema": 1}')
     (site.folder.parent / "train.py").write_text("import verl.trainer\n")
-    shown = examples(doctor.parse(["--help"]).help)
+    shown = examples(doctor.parse(["--help"]).help, "the three most common tasks")
+    for command in doctor.COMMANDS:
+        shown += examples(doctor.parse([command, "--help"]).help)
     codes = {example: _FOUND.get(f"{example} ".split(" ")[3], 1) for example in shown}
     assert {example: code_of(site, example) for example in shown} == codes

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 
 from npu_overlays.overlay.stacks import stacks_folder
 from support.overlays import edit
+from support.terminal import on_terminal
 
 from .sample import LICENCE, Sample
 
@@ -356,32 +355,13 @@ def test_a_traceback_shows_only_when_asked_for(locked: Sample) -> None:
     assert "Traceback" in verbose.err
 
 
-def on_terminal(sample: Sample, *arguments: str | Path, both: bool = False, **more: str) -> str:
+def shown_on_terminal(sample: Sample, *arguments: str | Path, both: bool = False, **more: str) -> str:
     """Run ``npu-overlays`` with standard error, or both outputs, on a terminal and return what it showed there."""
-    ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "npu_overlays", *map(str, arguments)]
     variables = sample.environment.variables(TERM="xterm-256color", **more)
-    with subprocess.Popen(
-        command,
-        env=variables,
-        cwd=sample.folder,
-        stdin=theirs,
-        stdout=theirs if both else subprocess.DEVNULL,
-        stderr=theirs,
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                part = os.read(ours, 65536)
-            except OSError:  # how Linux tells that the other end is closed
-                break
-            if not part:
-                break
-            shown += part
-    os.close(ours)
-    assert process.returncode in (0, 3)
-    return shown.decode(errors="replace")
+    code, shown = on_terminal(command, env=variables, cwd=sample.folder, output=both)
+    assert code in (0, 3)
+    return shown
 
 
 def test_progress_shows_on_a_terminal(sample: Sample) -> None:
@@ -392,20 +372,20 @@ def test_progress_shows_on_a_terminal(sample: Sample) -> None:
     slow.write_text(f'#!/bin/sh\ncase " $* " in *" fetch "*) sleep 1;; esac\nexec {shutil.which("git")} "$@"\n')
     slow.chmod(0o755)
     path = os.pathsep.join([str(slow.parent), os.environ["PATH"]])
-    shown = on_terminal(sample, "check", "--all", "--overlays", sample.overlays, PATH=path)
+    shown = shown_on_terminal(sample, "check", "--all", "--overlays", sample.overlays, PATH=path)
     assert f"{sample.lib_name}: " in shown
 
 
 @pytest.mark.parametrize("command", ["list", "show"])
 def test_what_is_over_at_once_leaves_the_cursor_alone(locked: Sample, command: str) -> None:
     named = (locked.lib_name,) if command == "show" else ()
-    assert "\x1b" not in on_terminal(locked, command, *named, "--overlays", locked.overlays)
+    assert "\x1b" not in shown_on_terminal(locked, command, *named, "--overlays", locked.overlays)
 
 
 def test_no_color_is_honoured(sample: Sample) -> None:
     arguments = ("show", "lib@v9", "--overlays", sample.overlays)
-    assert "\x1b[1;31m" in on_terminal(sample, *arguments)
-    assert "\x1b[1;31m" not in on_terminal(sample, *arguments, NO_COLOR="1")
+    assert "\x1b[1;31m" in shown_on_terminal(sample, *arguments)
+    assert "\x1b[1;31m" not in shown_on_terminal(sample, *arguments, NO_COLOR="1")
 
 
 def test_reasons_print_on_a_terminal_that_knows_only_ascii(sample: Sample) -> None:
@@ -523,14 +503,20 @@ def test_what_a_terminal_would_obey_is_escaped_there_and_whole_in_a_pipe(sample:
     assert values.json()["edits"][0]["why"].startswith("\u202eThere")
     diff = ("diff", sample.lib_name, "--overlays", sample.overlays)
     assert "# \x1b[31m red" in sample.environment.ok(*diff).out
-    shown = on_terminal(sample, *diff, both=True)
+    shown = shown_on_terminal(sample, *diff, both=True)
     assert "# \\x1b[31m red" in shown
     assert "\x1b[31m" not in shown
 
 
 @pytest.mark.parametrize(
     ("arguments", "meant"),
-    [(("bulid",), "build"), (("build", "--frce"), "--force"), (("build", "--source", "giit"), "git")],
+    [
+        (("bulid",), "build"),
+        (("build", "--frce"), "--force"),
+        (("build", "--source", "giit"), "git"),
+        (("port", "lib@1", "--too", "2"), "--to"),
+        (("show", "--jsn"), "--json"),
+    ],
 )
 def test_a_wrong_word_names_the_nearest(locked: Sample, arguments: tuple[str, ...], meant: str) -> None:
     done = locked.environment.cli(*arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tarfile
 from dataclasses import replace
@@ -30,8 +31,7 @@ print(build_wheel(sys.argv[1]))
 
 def built_from(sdist: Path, sample: Sample, folder: Path) -> bytes:
     """Return the wheel that hatchling makes of a source distribution, without git and on another place."""
-    with tarfile.open(sdist) as packed:
-        packed.extractall(folder, filter="data")
+    shutil.unpack_archive(sdist, folder)
     (source,) = folder.iterdir()
     (source / ".gitignore").write_text("*\n")
     environment = replace(sample.environment, folder=source)

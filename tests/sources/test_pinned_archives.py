@@ -323,7 +323,7 @@ def test_archive_stands_in_for_git_and_says_why(upstream: Upstream, tmp_path: Pa
     wanted = pin(upstream, COMMIT, archives=(made,))
     said = Said()
     assert acquire(wanted, cache=cache, progress=said).source.kind == "archive"
-    assert f"not had by git ({upstream.url}: the repository does not hold commit" in str(said)
+    assert f"git did not fetch it ({upstream.url}: the repository does not hold commit" in str(said)
     with pytest.raises(SourceError, match="does not hold commit"):
         acquire(wanted, mode="git", cache=cache)
 

@@ -69,6 +69,7 @@ Patch File5: recipe.dapo.dapo_ray_trainer.py
 
 Upstream: transformers 1.0 at 8365f70e9259c21058bf18f876006f945d2a99de, from the commit
 Wheel: transformers-npu 1.0+npu.1.g8365f70, overlay transformers@8365f70 revision 1
+Names: begin with upstream's folder src, which an import leaves out
 Changes: 12 in 3 files
                                  added  replaced
    transformers.integrations         5         -

@@ -54,6 +54,7 @@ def test_the_heading_counts_changes_by_area_and_action_and_imports_apart() -> No
     files.append(file("six.py", [], [change("renamed", "method", "g")]))
     shown = render(typed(distribution("verl", files))).split(" revision 1\n", 1)[1]
     assert shown.startswith(
+        "Names: begin with upstream's folder src, which an import leaves out\n"
         "Changes: 4 in 3 files\n"
         "            wrapped   renamed   imports\n"
         "   six            -         1         -\n"

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from npu_summary import page
 from npu_summary.changes import Unreadable
 from npu_summary.page import diff
+from npu_summary.page.markup import prose
 
 from .pages import DIFF, HOSTILE, rendered, sample
 from .samples import change, distribution, file, typed
@@ -42,7 +43,7 @@ class Seen(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "input", "col"):
+        if tag not in ("meta", "input", "col", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -253,3 +254,7 @@ def test_a_link_stays_one_and_its_file_is_the_page(installed: Site, tmp_path: Pa
     assert installed.run("--html", "link.html").returncode == 0
     assert (tmp_path / "link.html").is_symlink()
     assert (tmp_path / "page.html").read_bytes() == rendered()
+
+
+def test_code_in_a_reason_is_shown_as_code() -> None:
+    assert prose("``a < b`` and `c`, ` d") == "<code>a &lt; b</code> and <code>c</code>, ` d"

@@ -173,6 +173,14 @@ def test_the_overview_shows_all_columns_of_its_table(tab: Tab, long_page: Path, 
     assert tab.find("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+def test_the_overview_comes_before_the_filters_and_they_before_the_changes(tab: Tab, long_page: Path) -> None:
+    tab.look(width=400)
+    tab.open(long_page.as_uri())
+    tops = "['header p', '.overview', '#filter', '.file']"
+    found = tab.find(f"{tops}.map((one) => document.querySelector(one).getBoundingClientRect().top)")
+    assert found == sorted(found)
+
+
 def test_on_paper_filters_are_hidden_and_the_overview_and_folded_facts_are_shown(tab: Tab, page: Path) -> None:
     tab.look(width=720, dark=True, paper=True)
     tab.open(page.as_uri())

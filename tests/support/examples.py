@@ -18,9 +18,9 @@ def commands_of(root: ArgumentParser) -> dict[str, ArgumentParser]:
     raise AssertionError("there are no commands")
 
 
-def examples(text: str) -> list[str]:
-    """Return the commands below ``examples:``, without the remarks beside them."""
-    below = text.partition("\nexamples:\n")[2].partition("\n\n")[0]
+def examples(text: str, heading: str = "examples") -> list[str]:
+    """Return the commands below a heading, without the remarks beside them."""
+    below = text.partition(f"\n{heading}:\n")[2].partition("\n\n")[0]
     return [re.split(r" {2,}", line.strip())[0] for line in re.sub(r"\\\n *", "", below).splitlines()]
 
 

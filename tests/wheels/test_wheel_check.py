@@ -187,7 +187,7 @@ BROKEN: dict[str, tuple[Callable[[Members], object], bool, tuple[str, ...]]] = {
     "WHEEL, another home": (
         edited("/WHEEL", b"Root-Is-Purelib: true", b"Root-Is-Purelib: false"),
         True,
-        ("WHEEL: says otherwise than Root-Is-Purelib: true",),
+        ("WHEEL: contradicts Root-Is-Purelib: true",),
     ),
     "WHEEL, another version": (edited("/WHEEL", b"1.0", b"1.1"), True, ("WHEEL: is not of version 1.0",)),
     "WHEEL, more": (edited("/WHEEL", b"Generator", b"Build: 7\nGenerator"), True, ("WHEEL: says more than ",)),
@@ -225,7 +225,7 @@ def test_companion_must_lie_beside_and_hold_what_it_says_alone(patched: Patched,
         (lambda members: members.pop("verl.py"), "lacks verl.py"),
         (edited("verl.cdx.json", b'"verl"', b'"vrl"'), "sboms/verl.cdx.json: says something else than METADATA"),
         (added("entry_points.txt", b"[x]\na = b:c\n"), "dist-info: holds what no companion does: entry_points.txt"),
-        (edited("/WHEEL", b"true", b"false"), "WHEEL: says otherwise than Root-Is-Purelib: true"),
+        (edited("/WHEEL", b"true", b"false"), "WHEEL: contradicts Root-Is-Purelib: true"),
     ):
         whole = companion.read_bytes()
         rewrite(companion, change)

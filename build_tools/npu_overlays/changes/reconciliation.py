@@ -172,7 +172,7 @@ class _Ledger:
             fix = "delete the operation"
             rivals = {other.operation for other in self._by_place[entry.path, entry.symbol]} - {entry.operation}
             if "patch" in rivals:
-                what = f"{entry.operation}, but a patch says what becomes of `{entry.symbol}`"
+                what = f"{entry.operation}, but a patch changes `{entry.symbol}`"
                 fix = "write it with one of the two"
             where = entry.where or f"{entry.layer or overlay}: {entry.path}"
             yield Problem(where=where, what=what, fix=fix, targets=(entry.path,))

@@ -27,6 +27,7 @@ examples:
   npu-overlays cache --clear                remove everything
 """
 _HEADINGS = ("size", "kind", "identity", "overlays")
+_DIGITS = 12  # of an identity; JSON has all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,9 @@ def run(options: Options, console: Console) -> int:
         console.json([_as_json(one, users[one.path]) for one in shown])
         return 0
     if shown:
-        rows = [(_megabytes(one.size), one.kind, one.identity, ", ".join(users[one.path])) for one in shown]
+        rows: list[tuple[str, str, str, str]] = []
+        for one in shown:
+            rows.append((_megabytes(one.size), one.kind, one.identity[:_DIGITS], ", ".join(users[one.path])))
         console.table(_HEADINGS, rows)
     said = "removed" if options.prune or options.clear else "kept"
     console.line(f"{folder}: {plural(len(shown), 'source')} {said}, {_megabytes(sum(one.size for one in shown))}")

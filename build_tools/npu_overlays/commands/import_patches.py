@@ -164,7 +164,7 @@ def _proof_line(one: ImportedPatchSet, kind: FormKind) -> str:
     """Return in a line whether a form of a set of patches was proven, and what it consists of."""
     proven = one.proven[kind]
     if isinstance(proven, OverlayError):
-        return f"cannot be had: {'; '.join(f'{problem.where}: {problem.what}' for problem in proven.problems)}"
+        return f"cannot be made: {'; '.join(f'{problem.where}: {problem.what}' for problem in proven.problems)}"
     if kind == "patches":
         return "the same tree as git's, byte for byte"
     counted = ", ".join(

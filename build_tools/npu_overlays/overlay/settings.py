@@ -149,7 +149,7 @@ def read_files(table: Table) -> tuple[FileSettings, ...]:
     for one in table.tables("file"):
         file = FileSettings(path=one.filled("path"), bounds=read_bounds(one), accept=read_accept(one))
         if not file.bounds and "accept" not in one.keys():  # noqa: SIM118  # a method of Table
-            what = "missing, and until and accept too: nothing is said of the file"
+            what = "missing, and until and accept too: the table sets nothing"
             one.problem("since", what, "say one, or delete this")
         check_paths(one, "path", [file.path])
         one.refuse_others()

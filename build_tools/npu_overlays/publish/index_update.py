@@ -194,7 +194,7 @@ def _with_marks(link: FileLink, listed: FileLink | None, project: _Project, *, p
 
 
 def _other_bytes(given: DistributionFile, out: Path) -> Problem:
-    what = f"{out} has another file under this name, and gave it out: whoever noted its digest would be refused"
+    what = f"{out} has published another file under this name: installers that pinned its digest would refuse this one"
     fix = 'npu-overlays revise OVERLAY --why "…", and build again; or --replace, where nobody has taken it yet'
     return Problem(where=str(given.file), what=what, fix=fix)
 

@@ -87,7 +87,9 @@ def acquire(  # noqa: PLR0913  # each says another thing of where to look
         if mode == "git" or not pin.archives:
             raise SourceError((*error.problems, _next(pin))) from error
         said = error.problems[0]
-        progress(f"{commits.where(pin)}: not had by git ({said.where}: {said.what}); using a release archive instead")
+        progress(
+            f"{commits.where(pin)}: git did not fetch it ({said.where}: {said.what}); using a release archive instead"
+        )
         return _from_archives(pin, folder, progress, error.problems)
 
 
@@ -167,7 +169,7 @@ def _next(pin: Pin, *, archives_failed: bool = False) -> Problem:
     elif not archives_failed:
         ways.append("--source archive")
     ways.append("git's and pip's proxy settings")
-    return Problem(where=commits.where(pin), what="could not be had from any source", fix=f"try {', '.join(ways)}")
+    return Problem(where=commits.where(pin), what="could not be fetched from any source", fix=f"try {', '.join(ways)}")
 
 
 def _checked(pin: Pin) -> Pin:

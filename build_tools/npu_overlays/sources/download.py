@@ -64,7 +64,7 @@ def _problem(archive: Archive, found: list[str], wrong: list[str]) -> Problem:
         what = f"sha256 {archive.sha256} is pinned, but {', '.join(wrong)}"
         return Problem(where=archive.file, what=what, fix="use an index with upstream's own file, or correct the pin")
     if not found:
-        return Problem(where=archive.file, what="pip is told to use no index and no folder (no-index)", fix=FIX)
+        return Problem(where=archive.file, what="pip's configuration names no index and no folder (no-index)", fix=FIX)
     silent = any("no answer" in line for line in found)
     return Problem(where=archive.file, what="; ".join(found), fix=f"{FIX}; {longer()}" if silent else FIX)
 

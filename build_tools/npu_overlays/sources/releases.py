@@ -226,7 +226,7 @@ def _problem(project: str, version: str, files: list[_File], answers: dict[str, 
         fix = "run this with a Python that it is for, or name another: --release, --archive"
         return Problem(where=where, what=what, fix=fix)
     if answers and not any(answers.values()):
-        what = f"no index or folder that pip is told to use has a project of that name: {', '.join(answers)}"
+        what = f"no index or folder of pip's configuration has a project of that name: {', '.join(answers)}"
         return Problem(where=where, what=what, fix=f"correct the name, or {FIX}")
     what = "; ".join(f"{shown}: {said or 'has no such project'}" for shown, said in answers.items())
-    return Problem(where=where, what=what or "pip is told to use no index and no folder (no-index)", fix=FIX)
+    return Problem(where=where, what=what or "pip's configuration names no index and no folder (no-index)", fix=FIX)

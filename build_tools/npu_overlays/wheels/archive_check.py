@@ -83,7 +83,7 @@ def check_header(wheel: WheelContents) -> Iterator[Problem]:
         yield wheel.problem("WHEEL", "is not of version 1.0")
     homes = {"true"} if wheel.file.name.endswith("-any.whl") else {"true", "false"}
     if {*header.get_all("Root-Is-Purelib", [""])} - homes:
-        yield wheel.problem("WHEEL", f"says otherwise than Root-Is-Purelib: {' or '.join(sorted(homes))}")
+        yield wheel.problem("WHEEL", f"contradicts Root-Is-Purelib: {' or '.join(sorted(homes))}")
 
 
 def check_commands(wheel: WheelContents) -> Iterator[Problem]:

@@ -155,5 +155,5 @@ def _refuse(overlays: Sequence[Overlay], found: Mapping[Path, BuildOutcome]) -> 
         raise error
     what = f"nothing was built: {len(failed)} of {len(overlays)} overlays cannot be"
     others = f"build the others alone: npu-overlays build {' '.join(able)}"
-    fix = f"mend what is said above, or {others}; --keep-going builds what can be"
+    fix = f"mend the errors above, or {others}; --keep-going builds what can be"
     raise type(error)((*error.problems, Problem(where="npu-overlays build", what=what, fix=fix)))

@@ -73,9 +73,13 @@ def _replace(file: str, content: bytes) -> None:
 def render(shipped: Sequence[Shipped]) -> bytes:
     """Return the page of distributions, in the order to show."""
     title = f"{provenance.purpose(changes for changes, _ in shipped)} Patch Summary".strip()
-    main = ""
+    wheels = "these wheels" if len(shipped) > 1 else "this wheel"
+    intro = f"Every change of {wheels} to upstream's source, with its reason and its diff. "
+    intro += "The build compared the source before and after, so no change is missing."
+    headings = main = ""
     for number, (changes, hunks) in enumerate(shipped, 1):
-        content = heading(number, changes)
+        headings += tag("section", heading(number, changes))
+        content = tag("h2", f"Changes in {escape(provenance.name(changes))}")
         fields = outline.fields(changes["files"])
         for n, file in enumerate(changes["files"], 1):
             content += section(f"{number}-{n}", file, hunks[file["path"]], fields)
@@ -92,7 +96,7 @@ def render(shipped: Sequence[Shipped]) -> bytes:
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>"
     )
-    body = tag("header", tag("h1", escape(title))) + _filter(shipped) + tag("main", main)
+    body = tag("header", tag("h1", escape(title)) + tag("p", intro)) + headings + _filter(shipped) + tag("main", main)
     body += f"\n<script>{script}</script>"
     return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n'.encode()
 

@@ -11,6 +11,9 @@ _UNSHOWN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
+# Code in a sentence, as docstrings and Markdown mark it.
+_CODE = re.compile("``(.+?)``|`(.+?)`")
+
 
 def escape(text: str) -> str:
     """Return a text for an element or a quoted attribute; what cannot be seen stands as its escape."""
@@ -25,9 +28,23 @@ def tag(name: str, content: str, **attributes: str) -> str:
     return f"<{name}{given}>{content}</{name}>"
 
 
+def breakable(text: str) -> str:
+    """Return a path or a dotted name that a narrow column breaks between its words."""
+    return re.sub("[/._]", r"\g<0><wbr>", escape(text))
+
+
 def code(text: str) -> str:
     """Return a text as code."""
     return tag("code", escape(text))
+
+
+def prose(text: str) -> str:
+    """Return sentences, with what stands in backticks as code."""
+    content, end = "", 0
+    for found in _CODE.finditer(text):
+        content += escape(text[end : found.start()]) + code(found[1] or found[2])
+        end = found.end()
+    return content + escape(text[end:])
 
 
 def _code_of(match: re.Match[str]) -> str:

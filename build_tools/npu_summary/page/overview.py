@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from .. import outline
 from ..changes import Change, Changes
 from ..plurals import plural
-from .markup import escape, tag
+from .markup import breakable, escape, prose, tag
 
 _TOP = 8  # of reasons and of files
 
@@ -28,16 +28,18 @@ def overview(number: int, changes: Changes) -> str:
         layers[change["overlay"]] += 1
     reasons.pop("", None)
     layers.pop("", None)
-    touched = [
-        (tag("a", escape(file["path"]), href=f"#{number}-{n}"), outline.count(file)) for n, file in enumerate(files, 1)
-    ]
+    touched: list[tuple[str, int]] = []
+    for n, file in enumerate(files, 1):
+        touched.append((tag("a", breakable(file["path"]), href=f"#{number}-{n}"), outline.count(file)))
     most = sorted(touched, key=lambda one: -one[1])[:_TOP]
-    forms, _ = outline.fold_forms(files)
+    found, _ = outline.fold_forms(files)
+    forms = [(_model(model), len(targets)) for model, targets in sorted(found.items())]
+    forms.sort(key=lambda one: -one[1])
     parts = [
         _part("Where", _table(outline.totals(files))),
-        _part("Why", _ranking([(escape(why), n) for why, n in reasons.most_common(_TOP)])),
+        _part("Why", _ranking([(prose(why), n) for why, n in reasons.most_common(_TOP)])),
         _part("Most changed files", _ranking(most)),
-        _part("Changed by form", _ranking([(_model(model), len(targets)) for model, targets in sorted(forms.items())])),
+        _part("Changed by form", _ranking(forms)),
         _part("Layers", _ranking([(escape(name), n) for name, n in layers.most_common()]) if len(layers) > 1 else ""),
     ]
     return tag("section", "".join(parts), class_="overview")
@@ -69,7 +71,7 @@ def _table(areas: dict[str, dict[str, int]]) -> str:
     rows = ""
     for area, counts in areas.items():
         cells = "".join(tag("td", str(counts.get(column, ""))) for column in columns)
-        rows += tag("tr", tag("th", escape(area), scope="row") + cells)
+        rows += tag("tr", tag("th", breakable(area), scope="row") + cells)
     return tag("table", tag("thead", tag("tr", head)) + tag("tbody", rows), class_="totals")
 
 

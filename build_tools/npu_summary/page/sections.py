@@ -11,7 +11,7 @@ from ..changes import Change, Changes, FileChange
 from ..plurals import plural
 from . import diff
 from .diff import Hunks
-from .markup import code, escape, tag
+from .markup import code, escape, prose, tag
 from .overview import overview
 
 TYPE_CHECKING = False
@@ -85,7 +85,7 @@ def _assigned(changes: Changes) -> str:
 
 def _folded(title: str, listed: Iterable[tuple[str, str]]) -> str:
     """Return a list of things, as markup, each with its reason; nothing where there are none."""
-    items = "".join(tag("li", what + tag("p", escape(why), class_="why")) for what, why in listed)
+    items = "".join(tag("li", what + tag("p", prose(why), class_="why")) for what, why in listed)
     return tag("details", tag("summary", escape(title)) + tag("ul", items), class_="left-out") if items else ""
 
 
@@ -106,7 +106,7 @@ def section(name: str, file: FileChange, hunks: Hunks, fields: tuple[Field, ...]
         texts = ""
         for field, text in given:
             class_, title = _SHOWN[field]
-            texts += tag("p", f"{title}{escape(text)}", class_=class_)
+            texts += tag("p", f"{title}{prose(text)}", class_=class_)
         said = dict(given)
         groups += tag(
             "div",

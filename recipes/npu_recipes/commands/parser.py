@@ -15,15 +15,14 @@ from npu_summary.suggestions import SuggestingParser
 _DESCRIPTION = """\
 Train with verl on Ascend NPUs from recipes, or try it on any CPU. Then compare
 the run with one on GPUs.
-"""
-_EPILOG = """\
-examples:
+
+the three most common tasks:
   npu-recipes run smoke-grpo                       a tiny model on any CPU
   npu-recipes run grpo-qwen3-8b --dry-run          the exact command, and this machine's state
   npu-recipes compare gpu.log npu.log              metric by metric, with limits
-  npu-recipes compare gpu.log npu.log --html page.html
-  npu-recipes dump --out npu.npz -- forward.py     record what each module computes
-  npu-recipes compare-dumps gpu.npz npu.npz        find the first module that diverges
+"""
+_EPILOG = """\
+each command has examples: npu-recipes compare --help
 
 exit codes:
   0  done; for a comparison: within the limits

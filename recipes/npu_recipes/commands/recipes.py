@@ -96,18 +96,22 @@ def _print_recipe(recipe: Recipe, settings: dict[str, Any], console: Console) ->
     layout = recipe.layout
     console.line(recipe.name, style="bold")
     console.paragraph(recipe.title.en, indent=2, width=_WIDTH)
-    console.line(f"  on        {layout.hardware}, {layout.nodes} x {layout.devices} devices")
-    console.line(f"  engines   {layout.engine}, {layout.rollout or 'nothing is generated'}")
-    console.line(f"  data      {recipe.data}")
-    console.line(f"  for       {', '.join(recipe.pins)}")
-    console.line(f"  memory    {recipe.memory.en}")
+    facts = [
+        ("on", f"{layout.hardware}, {layout.nodes} x {layout.devices} devices"),
+        ("engines", f"{layout.engine}, {layout.rollout or 'nothing is generated'}"),
+        ("data", recipe.data),
+        ("for", ", ".join(recipe.pins)),
+        ("memory", recipe.memory.en),
+    ]
     for share in estimate(recipe, settings):
-        console.line(f"            {share.gigabytes:6.1f} GB of each device: {share.what}")
+        facts.append((f"{share.gigabytes:5.1f} GB", f"of each device: {share.what}"))
     for source in recipe.sources:
-        console.line(f"  from      {source.name}" + (f": {source.what}" if source.what else ""))
+        facts.append(("from", source.name + (f": {source.what}" if source.what else "")))
     for name, own in recipe.pins.items():
         if own.note:
-            console.line(f"  {name}  {own.note.en}")
+            facts.append((name, own.note.en))
+    for name, text in facts:
+        console.fact(name, text, width=_WIDTH)
 
 
 def _pin(recipe: Recipe, name: str, console: Console) -> str:

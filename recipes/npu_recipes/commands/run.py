@@ -12,6 +12,7 @@ from npu_recipes.commands.recipes import add_pin
 from npu_recipes.console import Console
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import at_home
+from npu_recipes.launch.curve import Curve
 from npu_recipes.launch.environment import AUTO, Wishes
 from npu_recipes.launch.machine import ask_doctor, shadows
 from npu_recipes.launch.plan import Places, Plan, chosen_pin, installed_verl, make_plan, model_of
@@ -95,13 +96,21 @@ def _run(options: Options, console: Console) -> int:
     if options.dry_run:
         return _show(options, plan, console)
     _require_verl(plan)
+    console.step("finding out which verl is imported here")
     if problems := list(shadows(plan)):
         raise RecipeError(problems)
     if recipe.smoke and options.data is None:
+        console.step("preparing the model and the data")
         prepare(recipe.data, plan.places.data, source="", only_missing=True)
     _require_places(plan)
     console.notice(f"{recipe.name} with verl {installed_verl()}: its output goes to {run.log}")
-    curve = run.train(plan, tell=lambda found: console.notice(found.summary()))
+    console.step("training; it takes a minute or more to the first step")
+
+    def report(curve: Curve) -> None:
+        console.notice(curve.summary())
+        console.step("training")
+
+    curve = run.train(plan, tell=report)
     if run.idle:
         console.notice("this start logged no step: where the run had reached its end, ask for more steps or epochs")
     console.line(f"{recipe.name} is trained", style="bold")

@@ -114,7 +114,7 @@ def test_what_is_listed_of_patches_and_versions_is_compared_too(team: Team) -> N
         ("not there", f"the patch lost of lib/{team.commit[:9]}"),
         ("not listed", f"the patch silent.patch of lib/{team.commit[:9]}"),
         ("not there", "the patches of other/v1"),
-        ("not there", f"the version {'0' * 40} that lib is said to be at"),
+        ("not there", f"the version {'0' * 40} that the summary names for lib"),
     ]
     only = team.imported("--summary", file, "--dry-run", "--only", "lib")["summary"]["findings"]
     assert len(only) == 2

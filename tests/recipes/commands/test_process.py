@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support.terminal import on_terminal
+
 from ..samples import log, write_console
 
 COMMAND = [sys.executable, "-m", "npu_recipes"]
@@ -32,6 +34,17 @@ def test_a_pipe_gets_plain_text_and_no_progress(tmp_path: Path) -> None:
     assert b"\x1b" not in done.stdout
 
 
+def test_a_terminal_shows_the_current_step_and_clears_it(tmp_path: Path) -> None:
+    file = write_console(tmp_path / "run.log", log(range(1, 9)))
+    variables = {"PATH": os.environ["PATH"], "TERM": "xterm", "HOME": str(tmp_path)}
+    code, shown = on_terminal([*COMMAND, "compare", file, file], env=variables)
+    assert code == 0
+    step, _, result = shown.partition("reference: ")
+    assert "reading" in step
+    assert step.rindex("\x1b[?25h") > step.rindex("reading")  # the cursor is back
+    assert "reading" not in result
+
+
 @pytest.mark.parametrize("width", ["0", "-5", "²"])
 def test_the_width_of_the_screen_takes_nothing_away(width: str) -> None:
     printed = [
@@ -48,6 +61,20 @@ def test_wrong_usage_is_2(arguments: list[str]) -> None:
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"usage: npu-recipes")
+
+
+def test_without_a_command_it_shows_the_three_most_common_tasks() -> None:
+    done = subprocess.run(COMMAND, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    tasks = done.stderr.partition("the three most common tasks:\n")[2].partition("\n\n")[0]
+    assert [line.split()[:2] for line in tasks.splitlines()] == [
+        ["npu-recipes", name] for name in ("run", "run", "compare")
+    ]
+
+
+def test_missing_logs_are_named_by_the_names_in_the_help() -> None:
+    done = subprocess.run([*COMMAND, "compare"], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith("the following arguments are required: A, B\n")
 
 
 @pytest.mark.parametrize("name", ["rich", "yaml", "numpy"])

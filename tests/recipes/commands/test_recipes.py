@@ -40,7 +40,8 @@ def test_a_recipe_is_shown_with_its_settings_sources_and_memory(capsys: pytest.C
 
     assert "reward_model.reward_manager=dapo" in text
     assert "MindSpeed-RL" in text
-    assert "GB of each device" in text
+    assert "GB  of each device" in text
+    assert max(map(len, text.splitlines())) <= 100
     assert found["options"]["data.gen_batch_size"] == 48
     assert found["estimate"][0]["gigabytes"] > 1
 

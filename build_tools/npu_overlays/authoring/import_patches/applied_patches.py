@@ -163,7 +163,7 @@ class _Applier:
             return
         what = f"changes what is not shipped ({', '.join(self._pin.packages)} are): "
         what += listing(dict.fromkeys(one.path for one in left))
-        fix = "leave it out with --only-shipped, or ship its folder with --package, which names all that are shipped"
+        fix = "leave it out with --only-shipped, or ship its folder with --package, which names every shipped folder"
         self.problems.append(Problem(where=file.file, what=what, fix=fix))
 
     def _apply(self, patch: PatchFile) -> None:
@@ -288,7 +288,7 @@ def check_same(tree: PatchedTree, reference: Mapping[str, tuple[bytes, bool]], w
     """Refuse a tree that is not what git made; raises `MergeError` with each file."""
     ours = {path: (tree.after(path), tree.is_executable(path)) for path in tree.paths()}
     if wrong := [path for path in sorted({*ours, *reference}) if ours.get(path) != reference.get(path)]:
-        what = f"is otherwise than git makes it, in its content or its mode: {listing(wrong)}"
+        what = f"differs from the file that git makes, in its content or its mode: {listing(wrong)}"
         raise MergeError(
             Problem(where=where, what=what, fix="make the patch of these files anew: git diff --no-renames")
         )

@@ -97,7 +97,7 @@ def _besides(ledger: Ledger, done: Iterable[AppliedPatchSet]) -> Iterator[Ledger
             yield LedgerFinding(kind="not there", where=f"{ledger.file}:{version.line}", what=what)
     for repo, revision, line in ledger.current:
         if (repo, revision) not in revisions:
-            what = f"the version {revision} that {repo} is said to be at"
+            what = f"the version {revision} that the summary names for {repo}"
             yield LedgerFinding(kind="not there", where=f"{ledger.file}:{line}", what=what)
 
 

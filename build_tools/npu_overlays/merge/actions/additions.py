@@ -88,7 +88,7 @@ def _member(site: Site) -> list[Splice]:
         raise site.error(f"`{parent}` is not a class upstream", "add the name at module level")
     kind = site.closed_kind(parent)
     if kind == "Protocol":
-        what = f"`{parent}` is a Protocol: whatever it holds, its implementations must have"
+        what = f"`{parent}` is a Protocol: its implementations must have every member"
         raise site.error(what, "add it to those")
     if kind == "TypedDict" and not site.operation.annotation:
         what = f"`{parent}` is a TypedDict, whose objects are plain dicts: none would have `{name}`"
