@@ -19,7 +19,7 @@ from environments import ROOT, Installations, Torch, Unavailable, torch_environm
 from environments.installing import install
 from npu_overlays.contracts.lockfile import load_lock
 from npu_overlays.contracts.overlay_code import called_operators
-from npu_overlays.contracts.runtime_coverage import FIRED_FILE, RuntimeCoverage, render_coverage
+from npu_overlays.contracts.runtime_coverage import FIRED_FILE, RuntimeCoverage, render_coverage, shown_by
 from npu_overlays.errors import OverlayError
 from npu_overlays.files import write_atomically
 from npu_overlays.overlay.content import Content, load_content
@@ -36,8 +36,7 @@ def operators_by_statement(content: Content) -> dict[str, list[str]]:
     """Return the operations that call NPU operators, by the statement that makes them, or else by their own name."""
     found: dict[str, list[str]] = {}
     for one in called_operators(content):
-        name = f"{one.path}:{one.symbol}"
-        found.setdefault(one.where if one.like else name, []).append(name)
+        found.setdefault(shown_by(one), []).append(f"{one.path}:{one.symbol}")
     return found
 
 
