@@ -36,6 +36,8 @@ FORMAT ?= $(if $(GITHUB_OUTPUT),github)
 export SINCE
 # Every Nth of upstream's commits since the pin is looked at.
 DRIFT_STEP ?= 20
+# What `make follow` ports: every project, or PROJECTS=transformers.
+PROJECTS ?=
 
 TESTS ?= tests
 PYTEST = $(RUN)/python -m pytest $(TESTS) --numprocesses auto --maxprocesses 4 --dist load --maxschedchunk 1$(if $(MINUTES), --minutes $(MINUTES))$(if $(TURN), --turn $(TURN))
@@ -52,7 +54,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two pips must not write to one environment at once.
 .NOTPARALLEL:
-.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity families mutate schemas golden sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue follow follow-requests clean
+.PHONY: help wheels train test test-quick test-rest test-all coverage lint types format site bench rivals parity families mutate schemas golden sampled reproducibility matrix ci release released same-bytes test-release pages publish preview drift drifted drift-issue follow prove follow-requests clean
 
 help:  ## list the targets
 	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / { line = sprintf("  make %-17s", $$1); n = split($$2, words, " "); \
@@ -183,8 +185,11 @@ drifted:  ## fetch CI's latest report into drift/, if there is one; needs gh
 	rm -rf drift
 	gh run download --name drift --dir drift || echo "no report of drift yet: the site is without" >&2
 
-follow: $(VENV)/installed  ## port the newest pins to every newer release, each into follow/PROJECT@VERSION; PROVE="COMMAND" proves each
-	$(RUN)/npu-overlays follow --out follow $(if $(PROVE),--prove '$(PROVE)')
+follow: $(VENV)/installed  ## port the newest pins, or those of PROJECTS="NAME", to every newer release, each into follow/PROJECT@VERSION; PROVE="COMMAND" proves each
+	$(RUN)/npu-overlays follow $(PROJECTS) --out follow $(if $(PROVE),--prove '$(PROVE)')
+
+prove: $(VENV)/installed-test  ## prove a port of transformers as make follow PROVE="make prove" names it: our cases on CPU and emulated NPU
+	PYTHONPATH=lab $(RUN)/python -m proof
 
 follow-requests:  ## open a pull request for each port in follow/ that has none; needs gh
 	ci/follow_pull_requests.sh follow

@@ -19,6 +19,10 @@ for report in "$folder"/*@*/report.md; do
 	git switch --quiet --force-create "$branch" "$base"
 	cp -R "$port/overlays/." overlays/
 	git add --all overlays
+	if git diff --cached --quiet; then
+		echo "$name: could not be started, so there is nothing to review; $report says why" >&2
+		continue
+	fi
 	git commit --quiet --message "Port to $name"
 	git -c credential.helper='!gh auth git-credential' push --quiet --force origin "$branch"
 	gh pr create --head "$branch" --title "Port to $name" --body-file "$report"

@@ -236,21 +236,29 @@ def test_no_issue_is_opened_without_a_report(environment: Environment, gh: Path)
     assert asked(gh) == []
 
 
-@pytest.mark.parametrize(("known", "opened"), [("", ["pr", "create", "--head", "follow/demo@1.1"]), ("7\n", [])])
-def test_a_port_has_one_pull_request_with_its_overlays(
-    environment: Environment, gh: Path, known: str, opened: list[str]
-) -> None:
+@pytest.fixture
+def pushing(environment: Environment, gh: Path) -> Environment:
+    """Return a checkout with overlays, of a repository that it may push to and that has no pull request."""
     folder = environment.folder
-    (gh / "pr-list").write_text(known, "utf-8")
-    (folder / "overlays").mkdir()
-    for words in (("init", "--quiet"), ("add", "ci"), ("commit", "--quiet", "-m", "before")):
-        environment.succeed("git", "-c", "user.name=A", "-c", "user.email=a@example.org", *words)
-    environment.succeed("git", "init", "--quiet", "--bare", folder / "origin.git")
-    environment.succeed("git", "remote", "add", "origin", folder / "origin.git")
-    files(folder / "follow/demo@1.1", report_md="ported")
-    files(folder / "follow/demo@1.1/overlays/demo@1.1", overlay_lock="locked")
+    (gh / "pr-list").write_text("", "utf-8")
     for name, value in (("NAME", "A"), ("EMAIL", "a@example.org")):
         environment.extra.update({f"GIT_AUTHOR_{name}": value, f"GIT_COMMITTER_{name}": value})
+    files(folder / "overlays/demo@1.0", overlay_lock="first")
+    for words in (("init", "--quiet"), ("add", "ci", "overlays"), ("commit", "--quiet", "-m", "before")):
+        environment.succeed("git", *words)
+    environment.succeed("git", "init", "--quiet", "--bare", folder / "origin.git")
+    environment.succeed("git", "remote", "add", "origin", folder / "origin.git")
+    return environment
+
+
+@pytest.mark.parametrize(("known", "opened"), [("", ["pr", "create", "--head", "follow/demo@1.1"]), ("7\n", [])])
+def test_a_port_has_one_pull_request_with_its_overlays(
+    pushing: Environment, gh: Path, known: str, opened: list[str]
+) -> None:
+    environment, folder = pushing, pushing.folder
+    (gh / "pr-list").write_text(known, "utf-8")
+    files(folder / "follow/demo@1.1", report_md="ported")
+    files(folder / "follow/demo@1.1/overlays/demo@1.1", overlay_lock="locked")
     environment.succeed("ci/follow_pull_requests.sh", "follow")
     listed, *rest = asked(gh)
     assert listed[:4] == ["pr", "list", "--head", "follow/demo@1.1"]
@@ -261,6 +269,17 @@ def test_a_port_has_one_pull_request_with_its_overlays(
         shown = environment.succeed("git", "show", "follow/demo@1.1:overlays/demo@1.1/overlay.lock").out
         assert shown == "locked"
     assert not (folder / "overlays/demo@1.1").exists()
+
+
+def test_a_port_that_could_not_be_started_has_no_request_and_stops_no_other(pushing: Environment, gh: Path) -> None:
+    folder = pushing.folder
+    for version in ("1.1", "1.2"):
+        files(folder / f"follow/demo@{version}", report_md="ported")
+        files(folder / f"follow/demo@{version}/overlays/demo@1.0", overlay_lock="first")
+    files(folder / "follow/demo@1.2/overlays/demo@1.2", overlay_lock="locked")
+    done = pushing.succeed("ci/follow_pull_requests.sh", "follow")
+    assert "demo@1.1: could not be started" in done.err
+    assert [one[3] for one in asked(gh) if one[1] == "create"] == ["follow/demo@1.2"]
 
 
 def test_no_pull_request_is_opened_where_there_is_no_newer_release(environment: Environment, gh: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from npu_overlays.cli import main
+from npu_overlays.overlay.inputs import PORT_FILE
 from npu_overlays.publish.ci_matrix import PYTHONS
 from support.environment import Environment
 
@@ -101,6 +102,14 @@ def test_actions_are_pinned_by_commit_with_their_version(workflow: Path) -> None
 def test_one_version_of_each_action_is_used_everywhere() -> None:
     lines = {line for one in WORKFLOWS for line in re.findall(r"uses: ([^.].*)", one.read_text("utf-8"))}
     assert len({line.partition("@")[0] for line in lines}) == len(lines)
+
+
+def test_ports_are_handed_on_with_the_state_of_those_that_are_not_finished() -> None:
+    (upload,) = (
+        one for one in steps(ROOT / ".github/workflows/follow.yml") if "upload-artifact" in one.get("uses", "")
+    )
+    assert PORT_FILE.startswith(".")
+    assert upload["with"]["include-hidden-files"] is True
 
 
 def test_no_job_keeps_credentials_or_may_write_more_than_it_has_to(workflow: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -196,6 +197,11 @@ def sdist_entry_points(tree: SourceTree) -> str | None:
     return "".join(lines)
 
 
+def _no_metadata(tree: SourceTree, why: str, fix: str) -> SourceError:
+    where = tree.source.archive or tree.source.commit
+    return SourceError(Problem(where=where, what=f"upstream's build backend gave no metadata: {why}", fix=fix))
+
+
 def _run_backend(tree: SourceTree) -> tuple[str, str]:
     from build import BuildBackendException, BuildException, ProjectBuilder  # noqa: PLC0415  # only `lock` asks
     from build.env import DefaultIsolatedEnv  # noqa: PLC0415
@@ -212,9 +218,11 @@ def _run_backend(tree: SourceTree) -> tuple[str, str]:
                 environment.install(builder.get_requires_for_build("wheel"))
                 info = Path(builder.metadata_path(Path(folder, "metadata")))
         except (BuildException, BuildBackendException) as error:
-            what = f"upstream's build backend gave no metadata: {error}"
-            raise SourceError(
-                Problem(where=tree.source.commit, what=what, fix="see its output with --verbose")
-            ) from error
+            raise _no_metadata(tree, str(error), "see its output with --verbose") from error
+        except subprocess.CalledProcessError as error:
+            lines = (error.stderr or b"").decode(errors="replace").splitlines()
+            listed = [line for line in lines if line.startswith("ERROR: ")]
+            what = f"pip cannot install what it requires: {listed[-1].removeprefix('ERROR: ') if listed else error}"
+            raise _no_metadata(tree, what, "see that pip reaches an index that has it") from error
         entry_points = info / "entry_points.txt"
         return (info / "METADATA").read_text("utf-8"), entry_points.read_text("utf-8") if entry_points.is_file() else ""

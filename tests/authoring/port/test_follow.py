@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
+import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,6 +83,28 @@ def test_mistakes_are_refused_before_anything_is_ported(
     done = released.environment.cli("follow", *arguments)
     assert (done.code, message in done.err) == (code, True), done.err
     assert sorted(folder.rglob("*")) == before
+
+
+def test_a_release_that_cannot_be_had_fails_alone(released: Released) -> None:
+    index = released.environment.folder / "index"
+    backend = b"[build-system]\nrequires = ['no-such-backend']\nbuild-backend = 'no_such'\n"
+    files = {"demo/core.py": CORE, "more/__init__.py": b"", "pyproject.toml": backend, "PKG-INFO": b"Name: demo\n"}
+    with tarfile.open(index / "demo-1.1.tar.gz", "w:gz") as sdist:
+        for path, content in files.items():
+            member = tarfile.TarInfo(f"demo-1.1/{path}")
+            member.size = len(content)
+            sdist.addfile(member, io.BytesIO(content))
+    (index / "demo-1.2-py3-none-any.whl").write_bytes(b"half a wheel")
+    released.release("1.3", CORE)
+    assert followed(released) == [("1.1", "failed", 0), ("1.2", "failed", 0), ("1.3", "unproven", 0)]
+    folder = released.environment.folder / "follow"
+    needed = "pip cannot install what it requires: No matching distribution found for no-such-backend"
+    assert (
+        f"demo-1.1.tar.gz: upstream's build backend gave no metadata: {needed}"
+        in (folder / "demo@1.1/report.md").read_text()
+    )
+    assert "demo-1.2-py3-none-any.whl: is not a whole wheel" in (folder / "demo@1.2/report.md").read_text()
+    assert json.loads((folder / "demo@1.3/report.json").read_text())["from"] == "demo@1.0"
 
 
 def test_no_index_is_an_error_and_no_silence(released: Released) -> None:

@@ -11,19 +11,18 @@ import pytest
 
 from environments import Installations, Torch, Unavailable
 from npu_overlays.contracts.lockfile import load_lock
-from npu_overlays.contracts.overlay_code import called_operators
 from npu_overlays.contracts.runtime_coverage import (
     FIRED_FILE,
     RuntimeCoverage,
     load_coverage,
     render_coverage,
-    shown_by,
     uncovered_operations,
 )
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_schemas import recorded, stack_versions
 from parity.report import parities
+from proof import operators_by_statement
 from support.parity import read_page
 
 pytestmark = pytest.mark.slow
@@ -82,10 +81,7 @@ def test_the_installed_wheel_is_upstream_on_cpu_and_right_and_fused_on_npu(
     installed, upstream = _environments(installations, torch_python, overlay)
     reference, operations = tmp_path / "upstream.pt", tmp_path / "operations.json"
     content = _content(overlay)
-    targets: dict[str, list[str]] = {}
-    for one in called_operators(content):
-        targets.setdefault(shown_by(one), []).append(f"{one.path}:{one.symbol}")
-    operations.write_text(json.dumps(targets), "utf-8")
+    operations.write_text(json.dumps(operators_by_statement(content)), "utf-8")
     _run(upstream.python, ROOT / "lab" / "tiny_models.py", reference)
     # What tries the emulation alone is the same for every pin, and starts ranks four times; ranks that share parameters
     # are tried where records of hidden states depend on that.
