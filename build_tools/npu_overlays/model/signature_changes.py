@@ -6,11 +6,12 @@ import ast
 import copy
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from npu_overlays.errors import listing
 from npu_overlays.model.definitions import FunctionNode
 from npu_overlays.model.fingerprint import brief, dump
+from npu_overlays.model.local_names import FunctionNames
 from npu_overlays.model.signatures import Parameter, is_upstreams, parameters
 from npu_overlays.model.syntax import all_of, last_name
 
@@ -25,6 +26,7 @@ class SignatureChange:
         renamed: the renamed parameters, with their new names.
         decorators: the changed decorators, in words.
         has_others: whether these may matter: a decorator is gone, or new, without a counterpart.
+        is_ambiguous: whether a parameter may stand for another one than that of its name.
     """
 
     before: Sequence[Parameter]
@@ -32,6 +34,7 @@ class SignatureChange:
     renamed: Mapping[str, str]
     decorators: Sequence[str] = ()
     has_others: bool = False
+    is_ambiguous: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -64,6 +67,14 @@ class SignatureChange:
     def moves_arguments(self) -> bool:
         """Whether calls must pass other arguments, or in other places."""
         return bool(self.added or self.removed or self.is_reordered)
+
+    @property
+    def moves_names(self) -> bool:
+        """Whether remaining names stand in another order, or new ones took the places of some that are gone."""
+        now = [one.name for one in self.after]
+        kept = [name for name in self.names if name in now]
+        is_exchange = bool(self.added and self.removed) and any(self.names.index(one) != now.index(one) for one in kept)
+        return is_exchange or kept != [name for name in now if name in kept]
 
     def _pairs(self) -> Iterator[tuple[Parameter, Parameter]]:
         now = {one.name: one for one in self.after}
@@ -103,19 +114,29 @@ def signature_change(before: FunctionNode, after: FunctionNode, now: ast.Module,
     """
     renamed = dict(_renames(before, after))
     decorators = dict(_decorators(before, after, renamed, now)) if decorated else {}
-    return SignatureChange(
+    change = SignatureChange(
         before=parameters(before.args),
         after=parameters(after.args),
         renamed=renamed,
         decorators=list(decorators),
         has_others=not all(decorators.values()),
     )
+    is_proven = _body(before, renamed) == _body(after, {})
+    is_other = _body(before, _numbers(before)) == _body(after, _numbers(after))
+    return replace(change, is_ambiguous=not is_proven and (is_other or change.moves_names))
+
+
+def _numbers(node: FunctionNode) -> dict[str, str]:
+    """Return a function's parameters with a number for each, in the order in which the body uses them."""
+    own = {name for _, name in _names(node)}
+    used = dict.fromkeys(one.id for statement in node.body for one in all_of(statement, ast.Name) if one.id in own)
+    return {name: str(number) for number, name in enumerate(used)}
 
 
 def _renames(before: FunctionNode, after: FunctionNode) -> Iterator[tuple[str, str]]:
     """Yield the parameters that upstream renamed, with their new names.
 
-    The evidence is a decorator that names both, or a body that differs in the names alone.
+    The evidence is a decorator that names both, or a body that differs in the names alone and names nothing else so.
     """
     pairs: dict[str, str] = {}
     was, now = map(_names, (before, after))
@@ -124,10 +145,17 @@ def _renames(before: FunctionNode, after: FunctionNode) -> Iterator[tuple[str, s
             for (kind, old), (other, new) in zip(was[start:end], now[there:behind], strict=False):
                 if kind == other and (other, old) not in now and (kind, new) not in was:
                     pairs[old] = new
-    is_same = bool(pairs) and _body(before, pairs) == _body(after, {})
+    is_same = bool(pairs) and _body(before, pairs) == _body(after, {}) and _are_only_parameters(before, after, pairs)
     for old, new in pairs.items():
         if is_same or any(_announces(one, {old: new}) for one in after.decorator_list):
             yield old, new
+
+
+def _are_only_parameters(before: FunctionNode, after: FunctionNode, pairs: Mapping[str, str]) -> bool:
+    """Return whether neither function has another use for the names of renamed parameters."""
+    was, now = FunctionNames(before), FunctionNames(after)
+    is_free = was.all.isdisjoint(pairs.values())
+    return is_free and all(was.is_only_parameter(old) and now.is_only_parameter(new) for old, new in pairs.items())
 
 
 def _names(node: FunctionNode) -> list[tuple[str, str]]:
@@ -135,11 +163,11 @@ def _names(node: FunctionNode) -> list[tuple[str, str]]:
 
 
 def _body(node: FunctionNode, names: Mapping[str, str]) -> str:
-    """Return a function's body as syntax, with names replaced."""
+    """Return a function's body as syntax without its docstring, with names replaced."""
     block = ast.Module(body=copy.deepcopy(node.body), type_ignores=[])
     for one in all_of(block, ast.Name):
         one.id = names.get(one.id, one.id)
-    return dump(block)
+    return dump(block, docstrings=False)
 
 
 def _announces(decorator: ast.expr, renamed: Mapping[str, str]) -> bool:
