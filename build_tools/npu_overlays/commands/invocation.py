@@ -54,7 +54,7 @@ def collect_seldom() -> None:
     """Let Python look for reference cycles seldom, in this process, and not once more before it ends.
 
     Syntax trees are many objects without a cycle: looking for cycles in them would take a third of the time, and at the
-    end a second and a half where many were read. The largest command holds fewer objects, and as much memory either way.
+    end a second and a half where many were read. Without, even `port` of transformers takes no more memory.
     """
     gc.set_threshold(_OBJECTS)
     atexit.register(gc.freeze)

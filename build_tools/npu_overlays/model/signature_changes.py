@@ -25,6 +25,8 @@ class SignatureChange:
         renamed: the renamed parameters, with their new names.
         decorators: the changed decorators, in words.
         has_others: whether these may matter: a decorator is gone, or new, without a counterpart.
+        has_other_body: whether the body changed, too, but for these names; unknown without upstream's decorators.
+        is_ambiguous: whether the bodies show other parameters in each other's places than the names do.
     """
 
     before: Sequence[Parameter]
@@ -32,6 +34,8 @@ class SignatureChange:
     renamed: Mapping[str, str]
     decorators: Sequence[str] = ()
     has_others: bool = False
+    has_other_body: bool = False
+    is_ambiguous: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -109,7 +113,18 @@ def signature_change(before: FunctionNode, after: FunctionNode, now: ast.Module,
         renamed=renamed,
         decorators=list(decorators),
         has_others=not all(decorators.values()),
+        has_other_body=decorated and _body(before, renamed) != _body(after, {}),
+        is_ambiguous=_is_ambiguous(before, after, renamed),
     )
+
+
+def _is_ambiguous(before: FunctionNode, after: FunctionNode, renamed: Mapping[str, str]) -> bool:
+    """Return whether the bodies are equal if each parameter stands for the one in its place, and not by their names."""
+    places: dict[str, str] = {}
+    for (_, old), (_, new) in zip(_names(before), _names(after), strict=False):
+        places[old] = new
+    is_other = any(renamed.get(old, old) != new for old, new in places.items())
+    return is_other and _body(before, places) == _body(after, {}) != _body(before, renamed)
 
 
 def _renames(before: FunctionNode, after: FunctionNode) -> Iterator[tuple[str, str]]:
@@ -135,11 +150,11 @@ def _names(node: FunctionNode) -> list[tuple[str, str]]:
 
 
 def _body(node: FunctionNode, names: Mapping[str, str]) -> str:
-    """Return a function's body as syntax, with names replaced."""
+    """Return a function's body as syntax without its docstring, with names replaced."""
     block = ast.Module(body=copy.deepcopy(node.body), type_ignores=[])
     for one in all_of(block, ast.Name):
         one.id = names.get(one.id, one.id)
-    return dump(block)
+    return dump(block, docstrings=False)
 
 
 def _announces(decorator: ast.expr, renamed: Mapping[str, str]) -> bool:

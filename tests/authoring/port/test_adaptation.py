@@ -101,6 +101,21 @@ def test_a_wrapper_follows(wrapper: str, before: str, after: str, expected: str)
     assert followed(wrapper, before, after) == expected
 
 
+BODY = "def f(x, old=None, *, flag=1, **rest):\n    {}\n    return upstream(x, old, flag=flag, **rest)\n"
+BINDING = (
+    "import os as old",
+    "def old(): pass",
+    "class old: pass",
+    "try: pass\n    except E as old: pass",
+    "match x:\n        case [*old]: pass",
+    "match x:\n        case {'a': 1, **old}: pass",
+    "match x:\n        case 1 as old: pass",
+    "global old",
+)
+LESS, SWAP = "def f(a, b):\n    return a - b\n", "def f(b, a):\n    return b - a\n"
+SHIFT = "def f(b, c):\n    return b - c\n"
+
+
 @pytest.mark.parametrize(
     ("wrapper", "before", "after", "why"),
     [
@@ -125,6 +140,14 @@ def test_a_wrapper_follows(wrapper: str, before: str, after: str, expected: str)
         (HAND.replace("old, flag", "old + 1, flag"), OLD, OLD.replace(" old=None,", ""), "a value of its own"),
         (put(HAND, ", **rest)", ", own=3, **rest)", "*,", "*, own=3,"), OLD, MORE, "of its own"),
         (PLAIN.replace("x, y)\n", "x, y=1)\n"), "def f(x, y): pass", "def f(x): return", "a value of its own"),
+        *((BODY.format(line), OLD, RENAMED, "binds `old` itself") for line in BINDING),
+        *((BODY.format(line.replace("old", "new")), OLD, RENAMED, "has `new` already") for line in BINDING),
+        ("def f(a, b):\n    return upstream(a * 10, b)\n", LESS, SWAP, "renamed parameters, and not reordered"),
+        ("def f(a, b):\n    return upstream(a * 10, b)\n", LESS, SHIFT, "renamed parameters, and not reordered"),
+        (put(HAND, "return", "x = x or rest\n    return"), OLD, MORE, "changes `x`|reads `rest`"),
+        (put(HAND, "return", "print(rest)\n    return"), OLD, MORE, "reads `rest`"),
+        (put(PLAIN, "return", "x.sort()\n    return"), "def f(x, y): pass", "def f(x, y, z=1): pass", "changes `x`"),
+        (put(PLAIN, "return", "x[0].a = 1\n    return"), "def f(x, y): pass", "def f(x, y, z=1): pass", "changes `x`"),
         (HAND, OLD, f"@property\n{OLD}", "decorates"),
         (HAND, f"@cached\n{OLD}", OLD, "decorates"),
     ],
@@ -209,6 +232,9 @@ def test_what_follows_gives_what_upstream_gives(after: str) -> None:
         ("'old', old", "'old'", ("'old', new", "'old'")),
         ("f(old)", "f(old=1)", "keyword `old`"),
         ("f(old)", "f(old, new)", "has `new` already"),
+        ("f(old)", "f(old, kw['old'])", "by `'old'`"),
+        ("f(old)", 'f(old, f"{old}")', "by `f"),
+        ("f(old)", "f(old, locals())", "by `locals`"),
     ],
 )
 def test_an_edit_follows(find: str, put_in: str, expected: tuple[str, str] | str) -> None:

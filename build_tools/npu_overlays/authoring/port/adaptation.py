@@ -7,20 +7,21 @@ the new places, and passes a new parameter on. Everything else raises `UnprovenE
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
 from npu_overlays.errors import listing
 from npu_overlays.merge.actions.wraps import end_of_parameters
-from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
+from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, bound_name
 from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.functions import own_nodes
 from npu_overlays.model.module import Module
 from npu_overlays.model.signature_changes import SignatureChange
 from npu_overlays.model.signatures import Parameter, is_upstreams, parameters
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.syntax import all_of, call_arguments, is_name
+from npu_overlays.model.syntax import all_of, call_arguments, is_name, nodes_of
 from npu_overlays.model.tokens import Token, tokens
 from npu_overlays.overlay.operations import Edit, Operation
 
@@ -28,6 +29,8 @@ _WIDTH = 119
 _STEP = "    "
 # Calls that read or write names which the syntax does not show.
 _INDIRECT = frozenset({"locals", "vars", "eval", "exec"})
+# Other nodes than names that bind one.
+_NAMED = (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
 
 class UnprovenError(Exception):
@@ -66,12 +69,21 @@ def _with_words(edit: Edit, renamed: Mapping[str, str]) -> Edit:
     The find has to occur in upstream's function, so upstream renamed its keywords, too.
     """
     found, put_in = (list(_named(text, renamed)) for text in (edit.find, edit.replace))
+    known = {token.text for token in tokens(edit.find)}
+    for token in tokens(edit.replace):
+        new = token.text not in known
+        if new and (token.text in _INDIRECT or (token.kind == "string" and _words(token.text) & renamed.keys())):
+            raise UnprovenError(f"it may name a parameter by `{token.text}`")
     keywords = {token.text for token, is_keyword in found if is_keyword}
     for token, is_keyword in put_in:
         if is_keyword and token.text not in keywords:
             raise UnprovenError(f"it puts in the keyword `{token.text}`, which may be another one's")
     find, put = _exchanged(edit.find, found, renamed), _exchanged(edit.replace, put_in, renamed)
     return replace(edit, find=find, replace=put)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
 
 
 def _named(text: str, renamed: Mapping[str, str]) -> Iterator[tuple[Token, bool]]:
@@ -105,14 +117,17 @@ def _check(text: str, original: str, change: SignatureChange) -> None:
     words = {one.id for one in all_of(node, ast.Name)}
     outer = [one.node for one in listed]
     inner = {one.arg for one in all_of(node, ast.arg) if one not in outer}
+    bound = set(_names_bound(node))
     texts = {one.value for one in all_of(node, ast.Constant) if isinstance(one.value, str)}
     starred = list(map(_starred, (listed, change.before, change.after)))
     calls = list(_calls(node, original))
-    taken = (own | words) & {*change.added, *change.renamed.values()}
+    taken = (own | words | bound) & {*change.added, *change.renamed.values()}
     surplus = own - {one.name for one in change.before}
     reasons = {
         "what decorates it may do anything": change.has_others,
         f"it has `{listing(sorted(taken))}` already": taken,
+        "upstream may have renamed parameters, and not reordered them": change.is_ambiguous,
+        f"it binds `{listing(sorted(bound & changed))}` itself": bound & changed,
         "it has parameters of its own": surplus and change.moves_arguments,
         "upstream takes other `*` or `**`": not starred[1] == starred[2] == starred[0],
         "it may name parameters by texts, or in functions of its own": changed & (texts | inner) or words & _INDIRECT,
@@ -123,6 +138,8 @@ def _check(text: str, original: str, change: SignatureChange) -> None:
     altered = sorted(one for one in own - {"self"} if _is_altered(node, one))
     if altered and change.added and not _hands_on_all(node, calls):
         reasons[f"it changes `{altered[0]}` first, and may have to change what is new"] = True
+    if change.added and node.args.kwarg and _count(node, node.args.kwarg.arg) != len(list(_rest_handed(node, calls))):
+        reasons[f"it reads `{node.args.kwarg.arg}`, which no longer holds what is new"] = True
     for name in change.optional:
         reasons[f"it uses `{name}`, which may be left out now"] = _count(node, name) != _handed(calls, name)
     for reason, holds in reasons.items():
@@ -155,15 +172,46 @@ def _hands_on(node: FunctionNode, calls: list[ast.Call]) -> bool:
 
 
 def _is_altered(node: FunctionNode, name: str) -> bool:
-    """Return whether a function gives a parameter another value."""
-    return any(one.id == name and isinstance(one.ctx, ast.Store) for one in all_of(node, ast.Name))
+    """Return whether a function gives a parameter another value, or changes that in place."""
+    changed: list[ast.expr] = []
+    for one in all_of(node, ast.expr):
+        if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript)) and not isinstance(one.ctx, ast.Load):
+            changed.append(one)
+    for statement in all_of(node, ast.Expr):  # such a call is for what it does to its object
+        if isinstance(statement.value, ast.Call) and isinstance(statement.value.func, ast.Attribute):
+            changed.append(statement.value.func)
+    return any(is_name(_root(one), name) for one in changed)
+
+
+def _root(node: ast.expr) -> ast.expr:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node
 
 
 def _hands_on_all(node: FunctionNode, calls: list[ast.Call]) -> bool:
     """Return whether a function passes its ``**kwargs`` on to every call of the original."""
+    return bool(calls) and len(list(_rest_handed(node, calls))) == len(calls)
+
+
+def _rest_handed(node: FunctionNode, calls: Iterable[ast.Call]) -> Iterator[ast.keyword]:
+    """Yield where calls of the original pass the function's ``**kwargs`` on."""
     rest = node.args.kwarg.arg if node.args.kwarg else ""
-    handed = [one for call in calls for one in call.keywords if not one.arg and is_name(one.value, rest)]
-    return bool(rest) and len(handed) == len(calls)
+    for call in calls:
+        yield from (one for one in call.keywords if not one.arg and is_name(one.value, rest))
+
+
+def _names_bound(node: FunctionNode) -> Iterator[str]:
+    """Yield the names that a function binds, or declares, otherwise than by `ast.Name` and `ast.arg`."""
+    for one in nodes_of(node):
+        if isinstance(one, (ast.Import, ast.ImportFrom)):
+            yield from (bound_name(one, alias) for alias in one.names)
+        elif isinstance(one, (ast.Global, ast.Nonlocal)):
+            yield from one.names
+        elif isinstance(one, ast.MatchMapping):
+            yield one.rest or ""
+        elif one is not node and isinstance(one, _NAMED):
+            yield one.name or ""
 
 
 def _has_comment(module: Module, node: ast.AST) -> bool:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from npu_overlays.authoring.matcher import COMMON, Matcher
 from npu_overlays.authoring.port.fit import Fitter
+from npu_overlays.authoring.port.logical_lines import Words, words_of_lines
 from npu_overlays.authoring.port.verdicts import Kind, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, breaking
@@ -157,7 +159,7 @@ class Relocations:
     def of_edit(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return the only other definition of the file that has every find of an edit, if the edit fits there."""
         module, before = now.module(operation.path), self._base.module(operation.path)
-        if module is None:
+        if module is None or before is None:
             return None
         holding = [name for name in symbols(module) if name != operation.symbol and _has_finds(operation, module, name)]
         # A class contains its methods: the innermost definition is meant.
@@ -166,7 +168,7 @@ class Relocations:
             if not any(other.startswith(f"{name}.") for other in holding):
                 innermost.append(name)
         # A definition that had the finds before is not the new place.
-        if len(innermost) != 1 or (before and _has_finds(operation, before, innermost[0])):
+        if len(innermost) != 1 or _has_finds(operation, before, innermost[0]):
             return None
         (symbol,) = innermost
         alike = self._matcher.likeness(operation.path, operation.symbol, now, symbol)
@@ -201,6 +203,23 @@ class Relocations:
             self._counts[key] = len(TokenLayout(text).occurrences(sought)) if is_possible else 0
         return self._counts[key]
 
+    def is_called_instead(self, operation: Operation, renamed_to: Verdict, now: Snapshot) -> bool:
+        """Return whether a line that named a definition names the new one in its place, or both have the same code.
+
+        Code that is only alike may be half of the old one, of which the rest went elsewhere.
+        """
+        if renamed_to.likeness == 1.0 or renamed_to.wanted is None:
+            return True
+        old, new = operation.leaf, renamed_to.wanted.leaf
+        for path, blob in now.entries.items():
+            is_changed = path.endswith(".py") and path in self._base and blob not in self._blobs_before
+            if not is_changed or not self._shipped(path) or new.encode() not in now.read(path):
+                continue
+            exchanged = set(_lines_naming(old, self._base.read(path), new))
+            if exchanged.intersection(_lines_naming(new, now.read(path), new)):
+                return True
+        return False
+
     def _is_called(self, operation: Operation, path: str, now: Snapshot) -> bool:
         """Return whether the edited definition names something that a module defines."""
         own, module = now.module(operation.path), now.module(path)
@@ -232,6 +251,15 @@ class Relocations:
         own = was.decorators.replace(f"@{operation.leaf}.", f"@{leaf_of(there.name)}.")
         listed = ", ".join(map(str, breaking(replace(was, decorators=own), now)))
         return f"its {listed} changed" if listed else ""
+
+
+def _lines_naming(name: str, content: bytes, put_in: str) -> Iterator[Words]:
+    """Yield the logical lines that name a definition, with another name for it; not those that define it."""
+    if name.encode() not in content:
+        return
+    for words in words_of_lines(layout_of(content.decode("utf-8", "replace"))):
+        if name in words and words[0] != name and not {("def", name), ("class", name)} & set(pairwise(words)):
+            yield tuple(put_in if word == name else word for word in words)
 
 
 def _has_finds(operation: Operation, module: Module, name: str) -> bool:
