@@ -95,6 +95,7 @@ OTHERS = {
     "an expression that is no call gives an attribute its value": NORM.replace("= eps", "= eps + 1"),
     "the rest of the class is another": NORM.replace("def __init__", "def more(self): ...\n    def __init__"),
     "a helper of another module is of one form": f"from pkg.a import rescaled\n{NORM.partition('def rescaled')[0]}",
+    "Python takes a letter for another": NORM.replace("* rescaled(", "* re\N{MATHEMATICAL SCRIPT SMALL S}caled("),
     "a helper says the same in other words": NORM.replace("def rescaled(x, eps)", "def rescaled(x, eps: float)"),
 }
 STRANGERS = {

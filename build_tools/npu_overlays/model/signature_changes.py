@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,7 @@ from npu_overlays.model.definitions import FunctionNode
 from npu_overlays.model.fingerprint import brief, dump
 from npu_overlays.model.local_names import FunctionNames
 from npu_overlays.model.signatures import Parameter, is_upstreams, parameters
-from npu_overlays.model.syntax import all_of, last_name
+from npu_overlays.model.syntax import all_of, children, last_name, nodes_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,7 @@ class SignatureChange:
         renamed: the renamed parameters, with their new names.
         decorators: the changed decorators, in words.
         has_others: whether these may matter: a decorator is gone, or new, without a counterpart.
+        has_other_body: whether the body changed, too, but for these names; unknown without upstream's decorators.
         is_ambiguous: whether a parameter may stand for another one than that of its name.
     """
 
@@ -34,6 +36,7 @@ class SignatureChange:
     renamed: Mapping[str, str]
     decorators: Sequence[str] = ()
     has_others: bool = False
+    has_other_body: bool = False
     is_ambiguous: bool = False
 
     @property
@@ -121,16 +124,45 @@ def signature_change(before: FunctionNode, after: FunctionNode, now: ast.Module,
         decorators=list(decorators),
         has_others=not all(decorators.values()),
     )
-    is_proven = _body(before, renamed) == _body(after, {})
-    is_other = _body(before, _numbers(before)) == _body(after, _numbers(after))
-    return replace(change, is_ambiguous=not is_proven and (is_other or change.moves_names))
+    if _body(before, renamed) == _body(after, {}):
+        return change
+    is_ambiguous = change.moves_names or _have_other_uses(before, after, change.names)
+    return replace(change, has_other_body=decorated, is_ambiguous=is_ambiguous)
 
 
-def _numbers(node: FunctionNode) -> dict[str, str]:
-    """Return a function's parameters with a number for each, in the order in which the body uses them."""
-    own = {name for _, name in _names(node)}
-    used = dict.fromkeys(one.id for statement in node.body for one in all_of(statement, ast.Name) if one.id in own)
-    return {name: str(number) for number, name in enumerate(used)}
+def _have_other_uses(before: FunctionNode, after: FunctionNode, names: Sequence[str]) -> bool:
+    """Return whether a parameter is used in more of the ways of another one than in those of the one of its name.
+
+    Args:
+        before: the first function.
+        after: the second one.
+        names: the second one's names for the parameters of the first.
+    """
+    own, theirs = dict(zip(names, _uses(before).values(), strict=True)), _uses(after)
+    for old, used in own.items():
+        for new, used_now in theirs.items():
+            count = (used & used_now).total()
+            same = [(own[one] & theirs[one]).total() for one in (old, new) if one in own and one in theirs]
+            if old != new and same and count > min(same):
+                return True
+    return False
+
+
+def _uses(node: FunctionNode) -> dict[str, Counter[str]]:
+    """Return for each parameter the syntax around each of its uses, in which other parameters have no name."""
+    found = {name: Counter[str]() for _, name in _names(node)}
+    uses: list[tuple[str, ast.Name, ast.AST]] = []
+    for parent in nodes_of(ast.Module(body=copy.deepcopy(node.body), type_ignores=[])):
+        for child in children(parent):
+            if isinstance(child, ast.Name) and child.id in found:
+                uses.append((child.id, child, parent))
+    for _, child, _ in uses:
+        child.id = ""
+    for name, child, parent in uses:
+        child.id = "it"
+        found[name][type(parent).__name__ if hasattr(parent, "body") else dump(parent)] += 1
+        child.id = ""
+    return found
 
 
 def _renames(before: FunctionNode, after: FunctionNode) -> Iterator[tuple[str, str]]:

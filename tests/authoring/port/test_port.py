@@ -380,6 +380,24 @@ def test_all_of_a_package_that_left_is_dropped_by_its_folder(moving: Moving) -> 
     assert "elsewhere (#3)" in only["why"]
 
 
+def test_what_moved_before_it_left_is_for_a_person(moving: Moving) -> None:
+    """A commit that moves a file deletes nothing, whatever later commits do with it there."""
+    said = moving.root / "lib/tree/src/lib/extra.py"
+    said.write_text(
+        "from npu_overlays.markers import replaced\n\n\n@replaced(why='A.')\ndef forgotten():\n    return 2\n"
+    )
+    moving.sample.environment.ok("lock", moving.name)
+    content = (moving.clone / "src/lib/extra.py").read_bytes()
+    first = moving.commit("elsewhere (#4)", {"src/lib/extra.py": None, "tests/old.py": content})
+    last = moving.commit("away (#5)", {"tests/old.py": None})
+    found = moving.ported("--to", last, "--accept", "all", code=5)
+    (part,) = (one for one in found["parts"] if one["target"] == "src/lib/extra.py:forgotten")
+    assert (part["kind"], part["proposal"], part["cause"]) == ("retired", "", f"gone-in-{first[:9]}-to-decide")
+    moved = f"; {first[:9]} moved src/lib/extra.py to tests/old.py; {last[:9]} of "
+    assert moved in part["evidence"]
+    assert part["evidence"].endswith("away (#5) deleted that")
+
+
 def dropped(config: Path) -> list[dict[str, str]]:
     """Return what a pin drops of its layers."""
     found: list[dict[str, str]] = tomllib.loads(config.read_text())["tool"]["overlay"].get("drop", [])

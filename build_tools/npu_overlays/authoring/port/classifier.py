@@ -25,7 +25,7 @@ from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.selectors import chosen
-from npu_overlays.model.signature_changes import signature_change
+from npu_overlays.model.signature_changes import SignatureChange, signature_change
 from npu_overlays.overlay.bounds import ALWAYS
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
@@ -117,7 +117,13 @@ class Classifier:
         if key not in self._known:
             self._known[key] = self._judge(operation, now, fit, commit)
         known = self._known[key]
-        # This depends on all files of the snapshot.
+        # What follows depends on all files of the snapshot.
+        wanted = known.wanted if known.kind == "renamed" and known.proposal else None
+        if wanted and not self._relocations.takes_place(operation, wanted.symbol, now):
+            unknown = (
+                f"whether `{wanted.symbol}` does all of its work: no caller only calls the one in place of the other"
+            )
+            return replace(known, proposal="", unknown=unknown)
         is_removed = known.kind == "already gone" and operation.action == "edited"
         if is_removed and (there := self._relocations.files_with_new_finds(operation, now)):
             what = "what it changes is gone, and what it looks for stands where it did not before"
@@ -202,7 +208,7 @@ class Classifier:
         path, symbol = operation.path, operation.symbol
         module, after = now.module(path), now.definition(path, symbol)
         was = self.base.definition(path, symbol) if self.fitter.locked(operation) else None
-        if module is None or after is None or (was is None and operation.kind != "function"):
+        if module is None or after is None or (was is None and not (operation.text and operation.kind == "function")):
             return unfit
         try:
             # Without a contract, the operation's own parameters are those of the version that it was written for.
@@ -218,13 +224,16 @@ class Classifier:
             return replace(unfit, unknown=str(error))
         if wanted == operation:
             # A changed decorator does not explain an edit whose find does not occur.
-            return unfit if wanted.edits else replace(unfit, proposal="keep", unknown=_DECORATED)
+            unknown = _DECORATED if change.decorators else _CALLED
+            unknown = _with_body(unknown, change)
+            return unfit if wanted.edits else replace(unfit, proposal="keep", unknown=unknown)
         text = renamed(wanted.text, operation.leaf) if wanted.text else ""
         wanted = replace(wanted, text=text, shared="")
         if problem := self.fitter.problem(wanted, module):
             return replace(unfit, unknown=problem)
         unknown = f"whether {listing(change.added)} needs what is done here to other parameters: it is handed on"
-        return replace(unfit, proposal="follow", wanted=wanted, unknown=unknown if change.added else _CALLED)
+        unknown = _with_body(unknown if change.added else _CALLED, change)
+        return replace(unfit, proposal="follow", wanted=wanted, unknown=unknown)
 
     def _has_decorators_of_model(self, operation: Operation, after: FunctionNode, now: Snapshot) -> bool:
         """Return whether the model of its form is decorated alike now, and nothing is left to a person there."""
@@ -237,6 +246,11 @@ class Classifier:
             return False
         fit = self.fitter.fit(model, now)
         return fit.applies or bool(self._changed_target(model, now, fit).proposal)
+
+
+def _with_body(unknown: str, change: SignatureChange) -> str:
+    """Return the question that a proposal leaves open, and the one about a changed body."""
+    return f"{unknown}; and its body changed, beyond names" if change.has_other_body else unknown
 
 
 def _obstacles(fit: Fit) -> str:

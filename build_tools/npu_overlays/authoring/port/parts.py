@@ -72,7 +72,8 @@ class PortedPart:
     def cause(self) -> str:
         """The name of that change, by which a person decides about all of its parts."""
         if self.commit and self.verdict.kind in _GONE:
-            return f"gone-in-{self.commit.id[:9]}"
+            # What is decided together is proposed alike.
+            return f"gone-in-{self.commit.id[:9]}{'' if self.verdict.proposal else '-to-decide'}"
         name = "-".join(re.findall(r"[\w./]+", self.said))
         # Two long texts must not get the same name.
         return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}-{sha256(self.said.encode()).hexdigest()[:4]}"
@@ -181,6 +182,23 @@ class CommitRange:
     first: str
     last: str
 
+    def versions(self, path: str) -> list[tuple[UpstreamCommit, str]]:
+        """Return the commits that changed a path, oldest first, each with its blob; empty for none."""
+        return self.history.versions(self.first, self.last, path)
+
+    def moves(self, commit: UpstreamCommit, path: str) -> Iterator[str]:
+        """Yield in words to which path a commit moved a file, and what later commits did with it there."""
+        known = {path}
+        while (there := self.history.moved(commit.id, path)) and there not in known:
+            yield f"{commit.id[:9]} moved {path} to {there}"
+            known.add(there)
+            later = self.versions(there)[-1:]
+            if not later or later[0][1]:
+                return
+            (commit, _), path = later[0], there
+            if not self.history.moved(commit.id, path):
+                yield f"{commit} deleted that"
+
 
 def with_commits(
     found: Iterable[PortedPart], classifier: Classifier, commits: CommitRange, known: Iterable[PortedPart] = ()
@@ -200,8 +218,22 @@ def with_commits(
         else:
             path = part.statement.path
             if path not in versions:
-                versions[path] = commits.history.versions(commits.first, commits.last, path)
-            yield replace(part, commit=_cause(part, classifier, versions[path], blobs))
+                versions[path] = commits.versions(path)
+            found_part = replace(part, commit=_cause(part, classifier, versions[path], blobs))
+            yield _not_dropped_where_moved(found_part, commits)
+
+
+def _not_dropped_where_moved(part: PortedPart, commits: CommitRange) -> PortedPart:
+    """Return a part without the proposal to drop it, if the commit that took its file away moved it elsewhere."""
+    verdict = part.verdict
+    if part.commit is None or verdict.proposal != "drop" or verdict.kind not in _GONE:
+        return part
+    steps = list(commits.moves(part.commit, part.statement.path))
+    if not steps:
+        return part
+    evidence = f"{verdict.evidence}; {'; '.join(steps)}"
+    unknown = "whether what does its work now needs the change, too"
+    return replace(part, verdict=replace(verdict, proposal="", evidence=evidence, unknown=unknown))
 
 
 def _cause(
