@@ -324,6 +324,13 @@ def test_verdict(tmp_path: Path, case: Case) -> None:
     assert case.evidence in found.evidence
 
 
+def test_a_wrapper_that_stays_asks_about_a_decorator_only_if_there_is_one(tmp_path: Path) -> None:
+    wrapper = WRAP.replace("times=1", "times=...")
+    found = became(tmp_path, {"pkg/engine.py": ENGINE}, wrapper, {"pkg/engine.py": ENGINE.replace("=1)", "=2)")})
+    assert (found.proposal, found.change) == ("keep", "`times` is 2 by default now, not 1")
+    assert found.unknown == "whether the function is still what the change is for: syntax says only how it is called"
+
+
 def judged_unlocked(tmp_path: Path, before: str | None, overlay: str, after: str) -> Verdict:
     """Return the verdict on an operation that was not locked, as that of a layer from a later version on."""
     content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/engine.py": overlay}))
