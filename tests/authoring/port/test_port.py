@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -441,6 +442,9 @@ def test_what_an_operation_reads_is_another_now(moving: Moving) -> None:
     assert (start["kind"], start["applies"]) == ("reads changed", True)
     assert "core.py:OLD" in start["evidence"]
     assert "lib/tree/src/lib/core.py:" in start["evidence"]
+    (cause,) = (one for one in found["causes"] if one["name"] == start["cause"])
+    assert cause["said"] == "reads `src/lib/core.py:OLD`: its value (`'old'` → `1`)"
+    assert re.fullmatch(r"our lib/tree/src/lib/core\.py:\d+", cause["unknown"][0])
 
 
 def test_what_is_added_is_looked_at_with_what_uses_it(moving: Moving) -> None:

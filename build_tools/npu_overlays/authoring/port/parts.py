@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, TypeAlias
@@ -26,6 +26,8 @@ Statement: TypeAlias = Operation | SourcedEdit | OverlayFile
 # Kinds whose causes are named after the commit.
 _GONE = frozenset({"retired", "left", "already gone"})
 _LONGEST = 40
+# Where upstream's text has it: the same change has other lines in each file.
+_LINES = re.compile(r" \(lines? [\d, …]+\)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,7 @@ class PortedPart:
     @property
     def said(self) -> str:
         """Upstream's change, in the same words for every part that it concerns."""
-        return self.verdict.change or f"{self.verdict.kind}: {self.verdict.evidence}"
+        return self.verdict.change or f"{self.verdict.kind}: {_LINES.sub('', self.verdict.evidence)}"
 
     @property
     def cause(self) -> str:
@@ -132,22 +134,31 @@ def with_reads(found: Iterable[PortedPart], changed: Iterable[ChangedRead]) -> I
     An operation that applies may do nothing or raise if a symbol that it reads changed, so the verdict names it. A
     dropped part reads nothing any more.
     """
-    by_reader: dict[str, dict[str, str]] = {}
+    by_reader: dict[str, list[tuple[ChangedRead, str]]] = {}
     for one in changed:
         for place in one.places:
-            by_reader.setdefault(place.reader, {})[f"reads {one}, at {place.where}"] = f"`{one.before.symbol}`"
+            by_reader.setdefault(place.reader, []).append((one, place.where))
     for part in found:
-        verdict, reads = part.verdict, by_reader.get(f"{part.action} {part.name}", {})
+        verdict, reads = part.verdict, by_reader.get(f"{part.action} {part.name}", [])
         if reads and verdict.proposal != "drop":
-            evidence = "; ".join(filter(None, [verdict.evidence, *reads]))
-            kind = "reads changed" if verdict.kind in ("fits", "body changed") else verdict.kind
-            verdict = replace(verdict, kind=kind, evidence=evidence)
-            if verdict.proposal in ("follow", "keep"):
-                unknown = f"what it reads is another now: {listing(dict.fromkeys(reads.values()))}"
-                verdict = replace(verdict, proposal="", unknown=unknown)
+            seen = [f"reads {one}, at {where}" for one, where in reads]
+            evidence = "; ".join(filter(None, [verdict.evidence, *dict.fromkeys(seen)]))
+            verdict = replace(_reading(verdict, reads), evidence=evidence)
             yield replace(part, verdict=verdict)
         else:
             yield part
+
+
+def _reading(verdict: Verdict, reads: Sequence[tuple[ChangedRead, str]]) -> Verdict:
+    """Return the verdict on a part whose code reads what changed; the places in it are ours, and no part of a cause."""
+    if verdict.kind in ("fits", "body changed"):
+        changes = [verdict.evidence, *dict.fromkeys(f"reads {one}" for one, _ in reads)]
+        unknown = f"our {listing(dict.fromkeys(where for _, where in reads))}"
+        return replace(verdict, kind="reads changed", change="; ".join(filter(None, changes)), unknown=unknown)
+    if verdict.proposal in ("follow", "keep"):
+        named = listing(dict.fromkeys(f"`{one.before.symbol}`" for one, _ in reads))
+        return replace(verdict, proposal="", unknown=f"what it reads is another now: {named}")
+    return verdict
 
 
 def with_users(found: Iterable[PortedPart]) -> Iterator[PortedPart]:
