@@ -57,6 +57,12 @@ ANNOUNCED = '@deprecate("old", new_name="new")\n' + RENAMED.replace("[x, new", "
         (HAND, OLD, RENAMED, HAND.replace("old", "new")),
         (HAND, OLD, ANNOUNCED, HAND.replace("old", "new")),
         (
+            put(HAND, "return", "print(rest)\n    return"),
+            OLD,
+            RENAMED,
+            put(HAND, "return", "print(rest)\n    return", "old", "new"),
+        ),
+        (
             HAND.replace(" old, flag", " old=old, flag"),
             OLD,
             RENAMED,
@@ -159,6 +165,7 @@ STARRED = "def f(x, *y):\n    return upstream(x, *y)\n"
             "more with `x`",
         ),
         (HAND, OLD, OLD.replace(", **rest", ""), "other `*` or `**`"),
+        ("def f(x, **y):\n    return upstream(x)\n", "def f(x, **y): pass", "def f(x, **z): return", "other `*`"),
         (HAND.replace("x, old,", "*[x, old],"), OLD, MORE, "by `*`"),
         (HAND.replace("upstream(x,", "upstream(\n        x,  # first\n       "), OLD, MORE, "comment"),
         (HAND.replace("old, flag", "old + 1, flag"), OLD, OLD.replace(" old=None,", ""), "a value of its own"),

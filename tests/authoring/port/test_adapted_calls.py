@@ -97,7 +97,7 @@ def wrappers(draw: st.DrawFn, upstream: Upstream) -> str:
     return f"def f({upstream.parameters}):\n{body}"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(cases(), st.permutations([2, 3, 4, 5]))
 def _check(case: tuple[Upstream, Upstream, str], numbers: list[int]) -> None:
     before, after, wrapper = case
@@ -122,4 +122,4 @@ def _check(case: tuple[Upstream, Upstream, str], numbers: list[int]) -> None:
 def test_a_wrapper_that_follows_passes_the_values_it_passed() -> None:
     followers.clear()
     _check()
-    assert min(followers[True], followers[False]) > 50, followers
+    assert min(followers[True], followers[False]) > 25, followers

@@ -151,14 +151,15 @@ def _by_names(node: FunctionNode, change: SignatureChange) -> Iterator[_Reason]:
     gone = {*change.renamed, *change.removed}
     new = {*change.added, *change.renamed.values()}
     texts = {one.value for one in all_of(node, ast.Constant) if isinstance(one.value, str)}
-    starred = list(map(_starred, (listed, change.before, change.after)))
+    starred = [{one.kind for one in some if one.is_starred} for some in (listed, change.before, change.after)]
+    is_other = any(one.is_starred and one.name in change.added for one in change.after)
     taken = sorted((own | known.all) & new)
     bound = sorted(name for name in gone if not known.is_only_parameter(name))
     yield "what decorates it may do anything", change.has_others
     yield f"it has `{listing(taken)}` already", taken
     yield _AMBIGUOUS, change.is_ambiguous
     yield "it has parameters of its own", change.moves_arguments and own - {one.name for one in change.before}
-    yield "upstream takes other `*` or `**`", not starred[1] == starred[2] == starred[0]
+    yield "upstream takes other `*` or `**`", is_other or not starred[1] == starred[2] == starred[0]
     yield "it may name parameters by texts", (gone | new) & texts or known.all & _INDIRECT
     yield f"it has another `{listing(bound)}` in it", bound
 
@@ -178,7 +179,7 @@ def _by_calls(
     yield f"it calls another `{node.name}`, which may have changed, too", is_called_otherwise and calls_itself
     # A new parameter was in one of these before, and one that is gone will be.
     rest = node.args.kwarg
-    if rest and is_called_otherwise:
+    if rest and is_moved:
         yield f"it does more with `{rest.arg}` than to pass it on", not _hands_on_rest(node, calls, rest.arg)
     if node.args.vararg:
         yield f"`{node.args.vararg.arg}` holds other arguments now", is_moved
@@ -197,10 +198,6 @@ def _check_calls(text: str, original: str, change: SignatureChange) -> None:
             raise UnprovenError(f"it would give `{min(named)}` by name, which upstream takes by position")
         if problem := call_mismatch(call, list(change.after)):
             raise UnprovenError(f"its call {problem}")
-
-
-def _starred(listed: Iterable[Parameter]) -> set[str]:
-    return {one.kind for one in listed if one.is_starred}
 
 
 def _count(node: ast.AST, name: str) -> int:

@@ -188,7 +188,7 @@ class Classifier:
             return Verdict(kind="already gone", proposal="drop", evidence=evidence)
         unfit = Verdict(kind="find gone" if "occurs" in fit.problem else "does not fit", evidence=_obstacles(fit))
         followed = self._followed(operation, now, unfit)
-        return followed if followed.proposal else unfit
+        return followed if followed.proposal else replace(unfit, unknown=followed.unknown)
 
     def _changed_target(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
         """Return the verdict on an operation whose target changed in a way that breaks it."""
