@@ -126,7 +126,7 @@ def signature_change(before: FunctionNode, after: FunctionNode, now: ast.Module,
     )
     if _body(before, renamed) == _body(after, {}):
         return change
-    is_ambiguous = change.moves_names or _have_other_uses(before, after, change.names)
+    is_ambiguous = change.moves_names or (decorated and _have_other_uses(before, after, change.names))
     return replace(change, has_other_body=decorated, is_ambiguous=is_ambiguous)
 
 
