@@ -68,6 +68,12 @@ ANNOUNCED = '@deprecate("old", new_name="new")\n' + RENAMED.replace("[x, new", "
             RENAMED,
             put(HAND, "old", "new", " new, flag", " new=new, flag"),
         ),
+        (
+            put(HAND, "return", "rest['other'] = x\n    return"),
+            OLD,
+            OLD.replace("flag=1", "flag=1, more=1"),
+            put(HAND, "return", "rest['other'] = x\n    return", "flag=1", "flag=1, more=1", "g,", "g, more=more,"),
+        ),
         (HAND, OLD, OLD.replace("old=None", "old"), HAND.replace("old=None", "old")),
         (HAND, OLD, OLD.replace("old=None", "old=3"), HAND.replace("old=None", "old=3")),
         (HAND, OLD, OLD.replace("old=None", "old=NAME"), HAND.replace("old=None", "old=...")),
@@ -127,7 +133,15 @@ MAYBE_OTHERS = (
     "def f(b, c):\n    return c\n",
     "def f(a, n, b):\n    return a - n\n",
 )
-READING = ("print(rest)", "x = x or rest", "rest['other'] = 1", "if rest: x = 1", "upstream(x, rest)")
+READING = (
+    "print(rest)",
+    "x = x or rest",
+    "rest['other']",
+    "rest[x] = 1",
+    "rest['z'] = 1",
+    "if rest: x = 1",
+    "upstream(x, rest)",
+)
 ANY, MORE_OF_ANY = "def f(x, y): pass", "def f(x, y, z=1): pass"
 CHANGING = (
     "x.sort()",
@@ -174,7 +188,7 @@ STARRED = "def f(x, *y):\n    return upstream(x, *y)\n"
         *((BODY.format(line), OLD, RENAMED, "another `old`") for line in BINDING),
         *((BODY.format(line.replace("old", "new")), OLD, RENAMED, "has `new` already") for line in BINDING),
         *((TENFOLD, LESS, after, "exchanged names") for after in MAYBE_OTHERS),
-        *((put(HAND, "return", f"{line}\n    return"), OLD, MORE, "more with `rest`") for line in READING),
+        *((put(HAND, "return", f"{line}\n    return"), OLD, MORE, "more with `rest`|by texts") for line in READING),
         (put(HAND, ", **rest)", ")", "flag=1)", "flag=1, **rest)"), OLD, MORE, "more with `rest`"),
         (put(HAND, "return", "print(rest)\n    return"), OLD, put(OLD, " old=None,", "", "x, old", "x"), "with `rest`"),
         *((put(PLAIN, "return", f"{line}\n    return"), ANY, MORE_OF_ANY, "more with `x`") for line in CHANGING),

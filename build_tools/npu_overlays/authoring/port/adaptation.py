@@ -24,7 +24,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.signature_changes import SignatureChange
 from npu_overlays.model.signatures import Parameter, call_mismatch, is_upstreams, parameters
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.syntax import all_of, call_arguments, is_name, last_name, nodes_of
+from npu_overlays.model.syntax import all_of, call_arguments, is_name, last_name, nodes_of, text_of
 from npu_overlays.model.token_layout import layout_of
 from npu_overlays.model.tokens import Token, tokens
 from npu_overlays.overlay.operations import Edit, Operation
@@ -226,9 +226,14 @@ def _hands_on(node: FunctionNode, calls: list[ast.Call]) -> bool:
 
 
 def _hands_on_rest(node: FunctionNode, calls: list[ast.Call], rest: str) -> bool:
-    """Return whether a function passes its ``**kwargs`` on to every call of the original, and does nothing else."""
+    """Return whether a function passes its ``**kwargs`` on to every call of the original, and reads them nowhere.
+
+    It may put in other values by name, as ``kwargs["x"] = 1``.
+    """
     handed = [one for call in calls for one in call.keywords if not one.arg and is_name(one.value, rest)]
-    return len(handed) == len(calls) == _count(node, rest)
+    written = [one for one in all_of(node, ast.Subscript) if is_name(one.value, rest) and text_of(one.slice)]
+    written = [one for one in written if isinstance(one.ctx, ast.Store)]
+    return len(handed) == len(calls) == _count(node, rest) - len(written)
 
 
 def _used_otherwise(node: FunctionNode, calls: list[ast.Call]) -> set[str]:
