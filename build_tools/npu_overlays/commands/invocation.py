@@ -26,7 +26,7 @@ from npu_overlays.paths import at_home
 from npu_overlays.process import without_credentials
 from npu_overlays.progress import told_to
 
-_OBJECTS = 20_000_000
+_OBJECTS = 5_000_000
 
 
 def run(arguments: Sequence[str] | None) -> int:
@@ -51,10 +51,10 @@ def run(arguments: Sequence[str] | None) -> int:
 
 
 def collect_seldom() -> None:
-    """Let Python look for reference cycles seldom, in this process, and not once more before it ends.
+    """Let Python look for reference cycles seldom in this process, and never at its end.
 
-    Syntax trees are many objects without a cycle: looking for cycles in them would take a third of the time, and at the
-    end a second and a half where many were read. Without, even `port` of transformers takes no more memory.
+    Syntax trees are many objects without a cycle. For `check transformers@5.10.4`, 5 million new objects between two
+    searches instead of 200,000 take a quarter off the processor time (17.7 to 13.2 s) and add 4 % of memory.
     """
     gc.set_threshold(_OBJECTS)
     atexit.register(gc.freeze)
