@@ -29,10 +29,9 @@ extensions = ["myst_parser", "sphinx.ext.githubpages", "sphinx_copybutton"]
 locale_dirs = ["_locale"]
 templates_path = ["_templates"]
 
-# In Chinese a document is its translation where there is one, under the same name.
-source_suffix = {TRANSLATION: "markdown", ".md": "markdown"} if CHINESE else {".md": "markdown"}
-translated = [file.name.replace(TRANSLATION, ".md") for file in FOLDER.glob(f"*{TRANSLATION}")]
-exclude_patterns = ["_*", *(translated if CHINESE else [f"*{TRANSLATION}"])]
+# A document is written in both languages, under one name.
+source_suffix = {TRANSLATION if CHINESE else ".md": "markdown"}
+exclude_patterns = ["_*", *(file.name for file in FOLDER.glob("*.md") if file.name.endswith(TRANSLATION) != CHINESE)]
 
 # GitHub shows the same documents: its anchors, and examples that are shortened with an ellipsis.
 myst_heading_anchors = 4
@@ -69,7 +68,6 @@ READMES = {
 }
 SWITCH = "English | 简体中文"
 CHINESE_CHARACTER = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")
-UNTRANSLATED = "本页尚无中文版，以下为英文原文。"
 
 
 class ChineseSearch(SearchLanguage):
@@ -106,12 +104,11 @@ def fill_template(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = environment.from_string(source[0]).render(data)
 
 
-def adapt_document(app: Sphinx, document: nodes.document) -> None:
+def adapt_document(_app: Sphinx, document: nodes.document) -> None:
     """Change what is written for GitHub: links to READMEs, the line to the other language, ends of Chinese lines."""
     for paragraph in list(document.findall(nodes.paragraph)):
         if paragraph.astext() == SWITCH:
             paragraph.parent.remove(paragraph)
-    in_english = CHINESE and not str(app.env.doc2path(app.env.docname)).endswith(TRANSLATION)
     for link in document.findall(pending_xref):
         path, _, anchor = link["reftarget"].partition("#")
         target = os.path.relpath(FOLDER / path.removesuffix(".md").removesuffix(".zh-CN"), FOLDER)
@@ -119,13 +116,8 @@ def adapt_document(app: Sphinx, document: nodes.document) -> None:
             target = target if target.startswith("..") else f"../{target}"  # from a README that is included
             link["refdomain"], link["reftarget"] = "doc", READMES.get(target, target)
             link["reftargetid"] = link.get("reftargetid") or anchor or None
-        elif in_english and f"{target}.md" in translated:
-            link["reftargetid"] = None  # headings of a translation have other anchors
     if CHINESE:
         _join_lines(document)
-    if in_english:
-        note = nodes.block_quote("", nodes.paragraph("", UNTRANSLATED))
-        next(document.findall(nodes.section)).insert(1, note)
 
 
 def _join_lines(document: nodes.document) -> None:

@@ -12,10 +12,10 @@ English | [简体中文](rivals.zh-CN.md)
 
 <!-- `make rivals` writes this page and its picture. -->
 
-From {distribution} {version} to an installed wheel of `{overlay}`, each way from what it has fetched before and
-without the network: medians, each contender run {repeats} times in turn with the others, on one machine ({cores} cores,
-Python {python}). The patch is what `npu-overlays diff` prints, {lines:,} lines. Every way but the last applies it, and
-the files that it installs are compared with ours.
+How long each way takes from {distribution} {version} to an installed wheel of `{overlay}`. The figures are medians:
+the ways ran {repeats} times in turn, on one machine ({cores} cores, Python {python}), without the network and with
+everything fetched before. The patch is the output of `npu-overlays diff`, {lines:,} lines. Every way except the last
+applies it; the last column compares the installed files with ours.
 
 ![Seconds to an installed wheel, by way](rivals.svg)
 
@@ -23,27 +23,30 @@ the files that it installs are compared with ours.
 |---|---|---|---|---|---|
 {rows}
 
-`npu-overlays` checks upstream against its hash, applies each operation against what the lock says of its target, checks
-the whole tree, and writes the summary, the bill of materials and the statement; `merged before` is a second build of
-what has not changed. Fromager {fromager} prepares an environment for each build; `pip wheel` is spared that
-(`--no-build-isolation`). Both apply a patch by `patch -p1`, which takes lines that have moved.
+- **npu-overlays** checks upstream against its hash, every operation against the lock, and the whole patched tree. It
+  writes the summary, the bill of materials and the statement. `merged before` is a second build without a change.
+- **Fromager {fromager}** prepares an environment for each build.
+- **pip wheel** needs no environment here (`--no-build-isolation`).
 
-What a node pays for patched wheels, beside upstream's:
+Fromager and `pip wheel` use `patch -p1`, which also applies a patch to lines that have moved.
+
+The cost of patched wheels on a node, compared with upstream's:
 
 | what | patched | upstream | × |
 |---|---|---|---|
 {nodes}
 """
 _CHINESE = """\
-# 与得到打补丁 wheel 的其他途径相比
+# 与获得修改版 wheel 的其他途径相比
 
 [English](rivals.md) | 简体中文
 
 <!-- 本页及其图由 `make rivals` 写出。 -->
 
-`{overlay}` 与 {distribution} {version}：每种途径都从事先取好的内容出发，不用网络，直到装好 wheel；
-数字是在同一台机器上轮流运行 {repeats} 次的中位数（{cores} 核，Python {python}）。补丁即 `npu-overlays diff` 的输出，
-共 {lines:,} 行；除最后一种外，每种途径都打上它，装好的文件与我们的逐个比较。
+各种途径从 {distribution} {version} 到装好 `{overlay}` 的 wheel 需要多久。数字是中位数：
+各途径在同一台机器上轮流运行 {repeats} 次（{cores} 核，Python {python}），不用网络，所需内容均已事先取好。补丁即
+`npu-overlays diff` 的输出，共 {lines:,} 行。除最后一种外，每种途径都应用这个补丁；
+最后一列把装好的文件与我们的比较。
 
 ![各途径到装好 wheel 所用的秒数](rivals.svg)
 
@@ -51,13 +54,16 @@ _CHINESE = """\
 |---|---|---|---|---|---|
 {rows}
 
-`npu-overlays` 按哈希核对上游，按锁文件核对每个操作的目标，检查整棵树，并写出摘要、物料清单和声明；
-`merged before` 是内容未变时的再次构建。Fromager {fromager} 每次构建都准备一个环境；`pip wheel` 则免去了这一步
-（`--no-build-isolation`）。两者都用 `patch -p1` 打补丁，行有移动也照打。
+- **npu-overlays** 按哈希核对上游，按 lock 核对每个操作，检查改动后的全部源码，并写出修改概述、
+  物料清单和声明文件。`merged before` 是没有改动时的再次构建。
+- **Fromager {fromager}** 每次构建都准备一个环境。
+- **pip wheel** 在这里不需要准备环境（`--no-build-isolation`）。
 
-节点为打补丁的 wheel 付出多少，与上游相比：
+Fromager 和 `pip wheel` 都使用 `patch -p1`，行的位置有移动时也会应用补丁。
 
-| 内容 | 打补丁 | 上游 | × |
+修改版 wheel 在一个节点上的开销，与上游相比：
+
+| 内容 | 修改版 | 上游 | × |
 |---|---|---|---|
 {nodes}
 """

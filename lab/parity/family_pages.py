@@ -113,20 +113,22 @@ English | [简体中文](families.zh-CN.md)
 
 <!-- `make families` writes this page. -->
 
-`make families` builds a tiny random model of every text and vision-language family of transformers, from upstream's own
-configuration with small sizes, and runs it forward and backward with upstream's code and with the wheel of
-`{overlay}`, on the CPU and on the emulated NPU of torch_npu {version}: two sequences, the first padded on the left or
-on the right, and in {packed} families two that are packed into one, all in fp32; and two in bf16. Each norm has an
-epsilon of its own.
+`make families` builds a tiny random model of every text and vision-language family of transformers, from upstream's
+own configuration with small sizes. It runs the model forward and backward, with upstream's code and with the wheel of
+`{overlay}`, on the CPU and on the emulated NPU of torch_npu {version}. The inputs are
 
-On the CPU every output and gradient is upstream's, bit for bit.
+- in fp32: two sequences, the first padded on the left or on the right;
+- in fp32, in {packed} families: two sequences packed into one;
+- in bf16: two sequences.
+
+Each norm has an epsilon of its own. On the CPU every output and gradient equals upstream's, bit for bit.
 
 | | families |
 |---|---|
 | built | {built} |
 | with a fused operator | {fused} |
 {totals}
-| where nothing is fused | {unfused} |
+| without a fused operator | {unfused} |
 | not built | {left} |
 
 ## Fused
@@ -135,19 +137,18 @@ On the CPU every output and gradient is upstream's, bit for bit.
 |---|---|---|---|---|
 {table}
 
-- **launches**: operators of the whole model of two layers, forward and backward, with upstream's code and the wheel's.
-- **fp32**: the largest relative error of any output or gradient on the emulated NPU, beside upstream's code on the CPU;
-  at most {full:.0e}. A gradient below a hundredth of the largest is held against that hundredth: where larger numbers
-  cancel out, rounding is left.
-- **bf16**: how far the output, or all gradients together, are from exact ones, and in brackets how many times that of
-  upstream's own code on the CPU; whichever gives more times. That is a matter of luck for one input, so at most
-  {half:.0f} are allowed, and {median_allowed} for half of the families: it is {median:.2f}. All experts are chosen:
-  near a tie rounding would choose others on either device.
+- **launches**: operators of the whole model of two layers, forward and backward: upstream's code → the wheel's.
+- **fp32**: the largest relative error of any output or gradient on the emulated NPU, compared with upstream's code on
+  the CPU. At most {full:.0e} is allowed. If a gradient is smaller than a hundredth of the largest, its error is
+  divided by that hundredth: where larger numbers cancel out, only rounding is left.
+- **bf16**: the error of the output, or of all gradients together, compared with exact numbers. In brackets is this
+  error divided by the error of upstream's own code on the CPU; the larger quotient counts. For one input the quotient
+  depends on luck, so at most {half:.0f} is allowed for a family, and {median_allowed} for the median. The median is
+  {median:.2f}. All experts are chosen, because near a tie rounding would choose different experts on each device.
 
-## Where nothing is fused
+## Without a fused operator
 
-On the emulated NPU, too, every output and gradient is what upstream's code gives there, bit for bit:
-{plain}.
+On the emulated NPU, too, every output and gradient of these families equals upstream's, bit for bit: {plain}.
 
 ## Not built
 
@@ -160,19 +161,21 @@ On the emulated NPU, too, every output and gradient is what upstream's code give
 
 <!-- 本页由 `make families` 写出。 -->
 
-`make families` 为 transformers 的每个文本和视觉语言模型族建立一个极小的随机模型（配置取自上游，只缩小尺寸），
-分别用上游代码和 `{overlay}` 的 wheel，在 CPU 和 torch_npu {version} 的模拟 NPU 上做前向和反向：
-fp32 下两条序列，第一条在左侧或右侧填充；{packed} 个模型族还有拼接成一条的两条序列；bf16 下两条序列。
-每个归一化层的 epsilon 各不相同。
+`make families` 为 transformers 的每个文本和视觉语言模型族建立一个参数随机的微型模型，配置取自上游，只缩小尺寸。
+它分别用上游代码和 `{overlay}` 的 wheel，在 CPU 和 torch_npu {version} 的模拟 NPU 上运行前向与反向。输入为：
 
-在 CPU 上，每个输出和梯度都与上游逐位相同。
+- fp32：两条序列，第一条在左侧或右侧填充；
+- fp32，{packed} 个模型族：打包成一条的两条序列；
+- bf16：两条序列。
+
+每个归一化层的 epsilon 各不相同。在 CPU 上，每个输出和梯度都与上游逐位相同。
 
 | | 模型族 |
 |---|---|
 | 已建立 | {built} |
-| 用到融合算子 | {fused} |
+| 有融合算子 | {fused} |
 {totals}
-| 没有融合 | {unfused} |
+| 没有融合算子 | {unfused} |
 | 未建立 | {left} |
 
 ## 融合
@@ -181,17 +184,16 @@ fp32 下两条序列，第一条在左侧或右侧填充；{packed} 个模型族
 |---|---|---|---|---|
 {table}
 
-- **启动次数**：两层的整个模型前向和反向的算子数，上游代码 → wheel。
-- **fp32**：模拟 NPU 上任一输出或梯度相对于 CPU 上上游代码的最大相对误差，不超过 {full:.0e}。
-  小于最大梯度百分之一的梯度，以该百分之一为基准：较大的数相互抵消后，剩下的只是舍入。
-- **bf16**：输出或全部梯度与精确值的距离；括号内是它为 CPU 上上游代码的几倍，取倍数较大者。
-  单次输入的倍数有偶然性，因此每个不超过 {half:.0f}，中位数不超过 {median_allowed}：实际为 {median:.2f}。
-  这里选中所有专家：接近平局时，舍入会让两种设备选择不同的专家。
+- **启动次数**：两层的整个模型前向与反向的算子数：上游代码 → wheel。
+- **fp32**：模拟 NPU 上任一输出或梯度与 CPU 上的上游代码相比的最大相对误差，不得超过 {full:.0e}。
+  小于最大梯度百分之一的梯度，误差除以该百分之一：较大的数相互抵消后，剩下的只是舍入。
+- **bf16**：输出或全部梯度与精确值相比的误差；括号内是它与上游代码在 CPU 上的误差之比，取比值较大者。
+  单次输入的比值有偶然性，因此每个模型族不得超过 {half:.0f}，中位数不得超过 {median_allowed}。实际的中位数为
+  {median:.2f}。这里选中所有专家，因为接近平局时，舍入会使两种设备选择不同的专家。
 
-## 没有融合
+## 没有融合算子
 
-在模拟 NPU 上，每个输出和梯度也与上游代码在那里给出的逐位相同：
-{plain}。
+在模拟 NPU 上，这些模型族的每个输出和梯度也与上游逐位相同：{plain}。
 
 ## 未建立
 

@@ -14,28 +14,27 @@ English | [简体中文](reproducibility.zh-CN.md)
 
 <!-- `make reproducibility` writes this page. -->
 
-A wheel follows from the pinned upstream, the overlay, npu-overlays and hatchling, and from nothing else. `make
-reproducibility` builds one overlay under each condition below, and compares the wheel and its companion, byte for byte,
-with those of a plain `npu-overlays build`. `OVERLAY=verl@d62da49` takes another one. A copy of it is given out as a
-revision for that: the version of a development build says when its files changed.
+A wheel depends on the pinned upstream, the overlay, npu-overlays and hatchling, and on nothing else.
+`make reproducibility` builds one overlay under each condition below. It compares the wheel and its companion, byte
+for byte, with those of a plain `npu-overlays build`. `OVERLAY=verl@d62da49` names another overlay. The test builds a
+revision, because the version of a development build has the time at which its files changed.
 
-This table is of `{overlay}`, from {source}, with hatchling {hatchling} unless a row names another:
+This table is for `{overlay}`, built from {source}, with hatchling {hatchling} unless a row names another:
 
-| what is different | what comes of it |
+| condition | result |
 |---|---|
 {rows}
 
-A member of a wheel is deflated by the zlib of the Python that builds. Another one, such as zlib-ng, which some builds
-of Python have in its place, may give other bytes of the same content: the statement beside a wheel names the zlib.
-`WHEEL` names the hatchling, and `RECORD` holds its digest.
+- **zlib.** The Python that builds compresses the members of a wheel with its zlib. Some builds of Python have another
+  zlib, such as zlib-ng, which may give other bytes for the same content. The statement beside a wheel names the zlib.
+- **hatchling.** `WHEEL` names its version, and `RECORD` holds the digest of `WHEEL`.
+- **Dates.** All files in a wheel have one fixed date, since other dates would be other bytes under one version.
+- **`SOURCE_DATE_EPOCH`**, in whole seconds from 0 to 253402300799, replaces the time of the last change in a
+  development build's version. With it, two checkouts of one commit give the same bytes. The build refuses any other
+  value. If hatchling alone builds, as in the last row, it dates the members by this variable: unset it there.
 
-All dates in a wheel are one and the same: others would be other bytes under one version. `SOURCE_DATE_EPOCH`, in whole
-seconds from 0 to 253402300799, dates a development build's version in the place of its files' last change, so that two
-checkouts of one commit give the same bytes; a value that is no such number is refused. Hatchling alone, as in the last
-row, dates the members by it: unset it there.
-
-Whether a wheel that you have is what its overlay gives is answered by `npu-overlays reproduce WHEEL`, which names what
-differs, down to dates, modes, order and deflating.
+To find out whether a wheel is what its overlay gives, run
+[`npu-overlays reproduce WHEEL`](evidence.md#making-a-wheel-again).
 """
 _CHINESE = """\
 # 输入相同，字节相同
@@ -45,24 +44,26 @@ _CHINESE = """\
 <!-- 本页由 `make reproducibility` 写出。 -->
 
 一个 wheel 只取决于固定的上游、overlay、npu-overlays 和 hatchling，与其他一切无关。`make reproducibility`
-在下列每种条件下构建同一个 overlay，把 wheel 及其伴随包与普通的 `npu-overlays build` 的产物逐字节比较。
-`OVERLAY=verl@d62da49` 换成另一个。为此它先被发布为修订：开发构建的版本号会写明文件的改动时间。
+在下列每种条件下构建同一个 overlay，把 wheel 及其伴随包与普通的 `npu-overlays build`
+的产物逐字节比较。`OVERLAY=verl@d62da49` 可指定另一个 overlay。这里构建的是修订，
+因为开发构建的版本号写有文件的改动时间。
 
-下表对应 `{overlay}`，来源：{source}；未另行说明时 hatchling 为 {hatchling}。
+下表对应 `{overlay}`，来源为{source}；未另行说明时 hatchling 为 {hatchling}。
 
-| 不同之处 | 结果 |
+| 条件 | 结果 |
 |---|---|
 {rows}
 
-wheel 的成员由构建所用 Python 的 zlib 压缩。换一个 zlib（例如有些 Python 改用的 zlib-ng），内容相同而字节可能不同；
-wheel 旁的声明文件写明了所用的 zlib。`WHEEL` 写有 hatchling 的版本，`RECORD` 中有它的摘要。
+- **zlib。** 构建所用的 Python 以自己的 zlib 压缩 wheel 的成员。有些 Python 使用另一种 zlib（例如 zlib-ng），
+  内容相同而字节可能不同。wheel 旁的声明文件写明了所用的 zlib。
+- **hatchling。** `WHEEL` 写有它的版本，`RECORD` 中有 `WHEEL` 的摘要。
+- **日期。** wheel 中所有文件的日期都是同一个固定值，否则同一版本会有不同的字节。
+- **`SOURCE_DATE_EPOCH`**（0～253402300799 的整数秒）代替文件的最后改动时间，写入开发构建的版本号，使同一 commit
+  的两份检出得到相同的字节。其他取值会被拒绝。单用 hatchling 构建时（最后一行），它以这个变量作为成员的日期：
+  请先取消设置。
 
-wheel 中的所有日期都相同：否则同一版本会有不同的字节。`SOURCE_DATE_EPOCH`（0 到 253402300799 的整数秒）
-代替文件的最后改动时间，写入开发构建的版本号，使同一提交的两份检出得到相同的字节；不是这样的数会被拒绝。
-仅用 hatchling 构建时（最后一行），它会决定成员的日期：请先取消设置。
-
-手中的 wheel 是否就是其 overlay 的产物，由 `npu-overlays reproduce WHEEL` 回答：
-它列出不同之处，细到日期、权限、顺序和压缩。
+要知道手中的 wheel 是否就是其 overlay 的产物，请运行
+[`npu-overlays reproduce WHEEL`](evidence.zh-CN.md#重新构建一个-wheel)。
 """
 _SOURCES = {"git": ("git", "git"), "archive": ("the release archive", "发布包")}
 

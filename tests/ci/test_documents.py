@@ -16,6 +16,7 @@ from npu_overlays.commands.parser import parser
 from npu_overlays.merge.module_merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import ACTIONS
+from npu_overlays.overlay.tables import load_toml
 from npu_recipes.commands.parser import parser as recipes_parser
 from support.installers import OLDEST_PIPS
 from support.pythons import SUPPORTED
@@ -26,6 +27,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / 
 PARSERS: dict[str, Callable[[], ArgumentParser]] = {"npu-overlays": parser, "npu-recipes": recipes_parser}
 LANGUAGE = ROOT / "docs" / "overlay-language.md"
 READMES = ("README.md", "README.zh-CN.md")
+COMMANDS = {"ls", "init", "checkout", "refresh", "port", "bisect"}  # which the page of the architecture names as well
 HOMES = ("docs/index.md", "docs/index.zh-CN.md")
 
 
@@ -112,7 +114,7 @@ def test_the_page_of_maintainers_shows_every_operation(page: str) -> None:
 
 
 def test_the_example_of_a_shared_definition_can_be_read() -> None:
-    (block,) = [block for block in blocks(LANGUAGE, "python") if "targets=" in block]
+    (block,) = [block for block in blocks(LANGUAGE, "python") if "targets=[" in block]
     operations = read_operations("shared/x.py", block.encode(), layer="pkg@0123456")
     assert [operation.symbol for operation in operations] == ["LlamaRMSNorm.forward", "Qwen3RMSNorm.forward"]
 
@@ -155,14 +157,17 @@ def test_the_readmes_count_the_changes_as_a_build_does() -> None:
     assert [line.removesuffix(", as declared") for line in done.stdout.splitlines()] == shown[0]
 
 
-def test_every_room_of_the_architecture_page_is_there() -> None:
+ARCHITECTURE = ("docs/architecture.md", "docs/architecture.zh-CN.md")
+
+
+@pytest.mark.parametrize("page", ARCHITECTURE)
+def test_every_room_of_the_architecture_page_is_there(page: str) -> None:
     tool = ROOT / "build_tools" / "npu_overlays"
     recipes = ROOT / "recipes" / "npu_recipes"
     packages = {
         path.parent.relative_to(home).as_posix() for home in (tool, recipes) for path in home.glob("*/**/__init__.py")
     }
-    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    rooms = set(re.findall(r"`([a-z_]+(?:/[a-z_]+)*)/?`", text)) - {"ls"}
+    rooms = set(re.findall(r"`([a-z_]+(?:/[a-z_]+)*)/?`", read(page))) - COMMANDS
     homes = (
         ROOT,
         tool.parent,
@@ -177,3 +182,13 @@ def test_every_room_of_the_architecture_page_is_there() -> None:
     found = {room for room in rooms if any((home / f"{room}{end}").exists() for home in homes for end in ("", ".py"))}
     assert rooms == found
     assert packages <= {*rooms, *(folder.as_posix() for room in rooms for folder in Path(room).parents)}
+
+
+@pytest.mark.parametrize("page", ARCHITECTURE)
+def test_a_room_of_the_architecture_page_imports_only_from_rooms_above_it(page: str) -> None:
+    contracts = load_toml(ROOT / "pyproject.toml")["tool"]["importlinter"]["contracts"]
+    (layers,) = (one["layers"] for one in contracts if one.get("containers") == ["npu_overlays"])
+    heights = {room: -height for height, layer in enumerate(layers) for room in layer.split(" | ")}
+    shown = [heights[room] for room in re.findall(r"^\| `(\w+)/` \|", read(page), re.MULTILINE) if room in heights]
+    assert len(shown) == 12
+    assert shown == sorted(shown)

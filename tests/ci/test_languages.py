@@ -16,16 +16,28 @@ FOLDERS = (ROOT, ROOT / "docs", ROOT / "recipes", ROOT / "stacks", ROOT / "build
 PAGES = sorted(page for folder in FOLDERS for page in folder.glob(f"*{CHINESE}"))
 
 
+ENGLISH_ALONE = {"CHANGELOG.md"}
+# Words of Chinese documents that the glossary replaces, and by what.
+TERMS = {
+    r"你": "您",
+    r"发行包|(?<!Linux[ \n])发行版": "分发包 for a distribution, 发布版 for a release",
+    r"安装程序": "安装器",
+    r"软件包索引": "包索引",
+    r"合并请求": "pull request",
+    r"打过?补丁的 wheel": "修改版 wheel",
+    r"\d %": "no space before %",
+}
+
+
 def english(page: Path) -> Path:
     """Return the English document of a Chinese one."""
     return page.with_name(page.name.replace(CHINESE, ".md"))
 
 
 def commands(text: str) -> list[str]:
-    """Return the lines of commands and settings, without their comments."""
-    lines = [
-        line for language, block in FENCE.findall(text) if language in {"bash", "toml"} for line in block.split("\n")
-    ]
+    """Return the lines of commands, settings and code, without their comments."""
+    written = [block for language, block in FENCE.findall(text) if language in {"bash", "python", "toml"}]
+    lines = "".join(written).split("\n")
     return [re.sub(r"\s*# .*", "", line).strip() for line in lines]
 
 
@@ -49,8 +61,12 @@ def linked(text: str) -> list[str]:
     return sorted(target.replace(".zh-CN", "") for target in targets(text))
 
 
-def test_there_are_documents_in_chinese() -> None:
-    assert {"README.zh-CN.md", "train.zh-CN.md", "porting.zh-CN.md", "checks.zh-CN.md"} <= {page.name for page in PAGES}
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.relative_to(ROOT).as_posix())
+def test_every_document_is_in_both_languages(folder: Path) -> None:
+    documents = {page.name for page in folder.glob("*.md")} - ENGLISH_ALONE
+    in_chinese = {name for name in documents if name.endswith(CHINESE)}
+    assert in_chinese
+    assert {name.replace(CHINESE, ".md") for name in in_chinese} == documents - in_chinese
 
 
 @pytest.mark.parametrize("part", [commands, headings, tables, linked])
@@ -71,3 +87,10 @@ def test_both_languages_name_each_other(page: Path) -> None:
     if "{include}" not in page.read_text("utf-8"):
         assert f"[English]({english(page).name}) | 简体中文" in page.read_text("utf-8")
         assert f"English | [简体中文]({page.name})" in english(page).read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_chinese_document_uses_the_words_of_the_glossary(page: Path) -> None:
+    text = FENCE.sub("", page.read_text("utf-8"))
+    found = {term: [text[hit.start() - 10 : hit.end() + 10] for hit in re.finditer(term, text)] for term in TERMS}
+    assert {f"{hits}: write {TERMS[term]}" for term, hits in found.items() if hits} == set()

@@ -276,24 +276,6 @@ def test_a_readme_names_only_targets_that_exist(readme: str) -> None:
     assert {"wheels", "test"} <= named <= makefile_targets()
 
 
-TRANSLATED = sorted(file for folder in (ROOT, ROOT / "docs", ROOT / "recipes") for file in folder.glob("*.zh-CN.md"))
-
-
-@pytest.mark.parametrize("translation", TRANSLATED, ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_a_document_has_the_same_commands_and_headings_in_both_languages(translation: Path) -> None:
-    def commands(file: Path) -> list[str]:
-        blocks = re.findall(r"```(?:bash|toml|python)\n(.*?)```", file.read_text("utf-8"), flags=re.DOTALL)
-        return [re.sub(r" *#.*", "", line).rstrip() for block in blocks for line in block.splitlines()]
-
-    def levels(file: Path) -> list[str]:
-        text = re.sub(r"```.*?```", "", file.read_text("utf-8"), flags=re.DOTALL)
-        return re.findall(r"^#+(?= )", text, flags=re.MULTILINE)
-
-    english = translation.with_name(translation.name.replace(".zh-CN", ""))
-    assert commands(english) == commands(translation)
-    assert levels(english) == levels(translation)
-
-
 # Pages that Sphinx fills in link to pages that only its build has, and `sphinx-build -W` checks them.
 WRITTEN_PAGES = [file for file in (ROOT / "docs").glob("*.md") if "{%" not in file.read_text("utf-8")]
 

@@ -573,8 +573,8 @@ def test_what_is_below_is_checked_with_all_else(environment: Environment, ours: 
 
 
 def documented(name: str) -> str:
-    """Return an example of the language's document by the comment above it."""
-    text = (ROOT / "docs" / "overlay-language.md").read_text("utf-8")
+    """Return an example of the document of settings by the comment above it."""
+    text = (ROOT / "docs" / "configuration.md").read_text("utf-8")
     (found,) = re.findall(rf"<!-- example: {name} -->\n```\w+\n(.*?)```", text, flags=re.DOTALL)
     return str(found)
 

@@ -58,7 +58,7 @@ CHANGE = f'{MARKED}@wrapped(why="One more is right.")\ndef answer():\n    return
 def overlay_of(
     environment: Environment, archive: Path, change: Mapping[str, str], lines: str = "", *, packages: str = "space/core"
 ) -> str:
-    """Write an overlay as docs/overlay-language.md shows it, pinning a release archive alone, and return its name."""
+    """Write an overlay as docs/configuration.md shows it, pinning a release archive alone, and return its name."""
     folder = environment.folder / "overlays" / "demo@1.5"
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     config = (

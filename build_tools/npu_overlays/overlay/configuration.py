@@ -30,7 +30,7 @@ from npu_overlays.sources.pin import Archive, Pin
 
 BACKEND = "npu_overlays.backend"
 BUILD_SYSTEM = f'[build-system]\nrequires = ["npu-overlays"]\nbuild-backend = "{BACKEND}"\n'
-# Everything a pyproject.toml has to hold; docs/overlay-language.md shows one that is tried by a test.
+# Everything a pyproject.toml has to hold; docs/configuration.md shows one that is tried by a test.
 MINIMAL = f"""{BUILD_SYSTEM}
 [tool.overlay]
 project = "NAME"               # upstream's distribution name

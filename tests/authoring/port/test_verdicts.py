@@ -347,6 +347,13 @@ def test_an_edit_that_was_not_locked_and_does_not_fit(tmp_path: Path) -> None:
     assert (found.kind, found.proposal) == ("find gone", "")
 
 
+def test_a_target_that_came_follows_as_those_that_were_there_do(tmp_path: Path) -> None:
+    found = judged_unlocked(tmp_path, ENGINE, WRAP, ENGINE.replace("times=1", "times"))
+    assert (found.kind, found.proposal) == ("signature changed", "follow")
+    assert found.wanted
+    assert "def start(self, times):" in found.wanted.text
+
+
 @pytest.mark.parametrize(("before", "kind"), [(None, "find gone"), (ENGINE, "moved")])
 def test_what_stood_in_a_new_file_moved_from_nowhere(tmp_path: Path, before: str | None, kind: str) -> None:
     after = ENGINE.replace(CALL, "self.step(number)") + f"\n        def step(self, number):\n            {CALL}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,14 +41,16 @@ def write_project(folder: Path, texts: Mapping[str, str], listed: Sequence[str] 
 
     Args:
         folder: which gets a folder ``docs``.
-        texts: documents by their paths from there.
+        texts: documents by their paths from there; one without a Chinese page has the same text in Chinese.
         listed: names of the documents in the table of contents of ``index`` in each language.
     """
     docs = folder / "docs"
     shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("*.md", "*.mo", "*.svg", "*.png", "*.json"))
     shutil.copy(ROOT / "docs" / "_static" / "favicon.svg", docs / "_static")
     contents = "\n".join(["", "```{toctree}", ":hidden:", "", *listed, "```", ""])
-    for path, text in texts.items():
+    english = {path: text for path, text in texts.items() if re.fullmatch(r"[^.]*\.md", Path(path).name)}
+    same = {path.removesuffix(".md") + ".zh-CN.md": text for path, text in english.items()}
+    for path, text in {**same, **texts}.items():
         file = docs / path
         file.parent.mkdir(exist_ok=True)
         file.write_text(text + (contents if path.startswith("index") and listed else ""), "utf-8")

@@ -27,35 +27,42 @@ def article(file: Path) -> str:
     return " ".join(found.get_text(" ").split())
 
 
-def test_each_document_is_in_both_languages_and_a_missing_translation_is_named(environment: Environment) -> None:
+def test_each_document_is_in_both_languages_under_one_name(environment: Environment) -> None:
     project = write_project(
         environment.folder / "project",
         {
             "index.md": "# It\n\nEnglish | [简体中文](index.zh-CN.md)\n\n[one](one.md#a-b)\n",
-            "index.zh-CN.md": "# 它\n\n[English](index.md) | 简体中文\n\n[一](one.md#a-b)、[二](two.zh-CN.md)\n",
-            "one.md": "# One\n\n[it](index.md), [readme](../README.md), [file](../data/x.json), [two](two.md#more)\n\n"
-            "## A b\n\nText.\n",
-            "two.md": "# Two\n\nEnglish | [简体中文](two.zh-CN.md)\n\n## More\n",
-            "two.zh-CN.md": "# 二\n\n[English](two.md) | 简体中文\n\n## 更多\n",
+            "index.zh-CN.md": "# 它\n\n[English](index.md) | 简体中文\n\n"
+            "[一](one.zh-CN.md#一)、[总览](overview.zh-CN.md)\n",
+            "one.md": "# One\n\n[it](index.md), [readme](../README.md), [file](../data/x.json)\n\n## A b\n\nText.\n",
+            "one.zh-CN.md": "# 壹\n\n[自述](../README.zh-CN.md)\n\n## 一\n",
             "overview.md": "```{include} ../README.md\n:relative-docs: docs/\n```\n",
+            "overview.zh-CN.md": "```{include} ../README.zh-CN.md\n:relative-docs: docs/\n```\n",
             "../README.md": "# Read me\n\n[one](docs/one.md)\n",
+            "../README.zh-CN.md": "# 自述\n\n[一](docs/one.zh-CN.md)\n",
             "../data/x.json": "{}",
         },
-        listed=("one", "two", "overview"),
+        listed=("one", "overview"),
     )
     out = environment.folder / "site"
     environment.ok("site", "--documents", project, "--out", out)
     assert article(out / "index.html") == "简体中文 It ¶ one"
-    assert article(out / "zh-CN" / "index.html") == "English 它 ¶ 一 、 二"
-    assert "本页尚无中文版" in article(out / "zh-CN" / "one.html")
-    for name in ("two", "index"):
-        assert "本页尚无中文版" not in article(out / "zh-CN" / f"{name}.html")
+    assert article(out / "zh-CN" / "index.html") == "English 它 ¶ 一 、 总览"
     links = [str(link["href"]) for link in page(out / "one.html").select("article p a")]
     assert links[:2] == ["index.html", "overview.html"]
     assert (out / links[2]).read_text() == "{}"
-    assert links[3] == "two.html#more"
-    assert page(out / "zh-CN" / "one.html").select("article p a[href='two.html']")  # its headings have other anchors
     assert page(out / "overview.html").select("article p a[href='one.html']")
+    assert page(out / "zh-CN" / "index.html").select("article p a[href^='one.html#']")
+    assert page(out / "zh-CN" / "one.html").select("article p a[href='overview.html']")
+    assert page(out / "zh-CN" / "overview.html").select("article p a[href='one.html']")
+
+
+def test_a_document_without_a_chinese_page_is_refused(environment: Environment) -> None:
+    project = write_project(environment.folder / "project", {"index.md": "# It\n", "one.md": "# One\n"}, listed=["one"])
+    (project / "one.zh-CN.md").unlink()
+    done = environment.cli("site", "--documents", project)
+    assert done.code == 6
+    assert f"{project / 'index.zh-CN.md'}:3: toctree contains reference to nonexisting document 'one'" in done.err
 
 
 def test_a_line_that_ends_between_chinese_characters_leaves_no_space(environment: Environment) -> None:

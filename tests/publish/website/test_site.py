@@ -303,10 +303,11 @@ def test_again_it_replaces_its_pages_and_keeps_what_the_index_got_elsewhere(
     (out / "simple" / "elsewhere" / "index.html").write_text("<a href='https://example.org/x-1.tar.gz'>x-1.tar.gz</a>")
     assert (out / "past.html").is_file()
     assert "https://pypi.example.org/npu/constraints-" in (out / "start.html").read_text("utf-8")
-    (project / "past.md").rename(project / "new.md")
-    for name in ("index.md", "start.md"):
-        file = project / name
-        file.write_text(file.read_text("utf-8").replace("past", "new"), "utf-8")
+    for ending in (".md", ".zh-CN.md"):
+        (project / f"past{ending}").rename(project / f"new{ending}")
+        for name in ("index", "start"):
+            file = project / f"{name}{ending}"
+            file.write_text(file.read_text("utf-8").replace("past", "new"), "utf-8")
     environment.ok("site", *given)
     assert (out / "new.html").is_file()
     assert not (out / "past.html").exists()

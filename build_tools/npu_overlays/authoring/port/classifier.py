@@ -33,6 +33,7 @@ from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
 # Files that a line names.
 _SHOWN = 3
 _AMBIGUOUS = re.compile(r" (?:\d+ times|under a condition): line | (?:\d+ definitions|no definition) of ")
+_PARAMETERS = re.compile(r"parameter| a default, which upstream's callers must give")
 # The questions that proposals leave open.
 _DECORATED = "what the decorator of now does with the function"
 _CALLED = "whether the function is still what the change is for: syntax says only how it is called"
@@ -199,7 +200,7 @@ class Classifier:
             return Verdict(kind="other value", proposal="relock", evidence="only the value assigned is another")
         if _AMBIGUOUS.search(fit.problem):
             return Verdict(kind="ambiguous", evidence=evidence)
-        if "parameter" in fit.problem or parts & {"signature", "decorators", "kind"}:
+        if _PARAMETERS.search(fit.problem) or parts & {"signature", "decorators", "kind"}:
             return self._followed(operation, now, Verdict(kind="signature changed", evidence=evidence))
         return Verdict(kind="body changed" if parts else "does not fit", evidence=evidence)
 
