@@ -73,7 +73,7 @@ class SignatureChange:
 
     @property
     def moves_names(self) -> bool:
-        """Whether remaining names stand in another order, or new ones took the places of some that are gone."""
+        """Whether remaining names stand in another order, or new ones replace some that are gone, in other places."""
         now = [one.name for one in self.after]
         kept = [name for name in self.names if name in now]
         is_exchange = bool(self.added and self.removed) and any(self.names.index(one) != now.index(one) for one in kept)
@@ -131,7 +131,7 @@ def signature_change(before: FunctionNode, after: FunctionNode, now: ast.Module,
 
 
 def _have_other_uses(before: FunctionNode, after: FunctionNode, names: Sequence[str]) -> bool:
-    """Return whether a parameter is used in more of the ways of another one than in those of the one of its name.
+    """Return whether a body uses a parameter more often as it used another one than as it used the one of its name.
 
     Args:
         before: the first function.

@@ -121,9 +121,8 @@ class Classifier:
         # What follows depends on all files of the snapshot.
         wanted = known.wanted if known.kind == "renamed" and known.proposal else None
         if wanted and not self._relocations.takes_place(operation, wanted.symbol, now):
-            unknown = (
-                f"whether `{wanted.symbol}` does all of its work: no caller only calls the one in place of the other"
-            )
+            why = "it is other code, and no caller changed in the name alone"
+            unknown = f"whether `{wanted.symbol}` does all of its work: {why}"
             return replace(known, proposal="", unknown=unknown)
         is_removed = known.kind == "already gone" and operation.action == "edited"
         if is_removed and (there := self._relocations.files_with_new_finds(operation, now)):

@@ -206,9 +206,9 @@ class Relocations:
         return self._counts[key]
 
     def takes_place(self, operation: Operation, symbol: str, now: Snapshot) -> bool:
-        """Return whether a definition under another name in the file of an operation is what its target was.
+        """Return whether a definition with another name replaces an operation's target in its file.
 
-        Its code is the same but for the name, or a caller's is: code that is only alike may be half of the old one, and
+        Its code is the same but for the name, or a caller's is. Code that is only alike may be half of the old one, and
         its callers then call the other half, too.
         """
         old, new = operation.leaf, leaf_of(symbol)
@@ -225,7 +225,7 @@ class Relocations:
         return False
 
     def _is_exchanged(self, path: str, one: str, other: str, names: tuple[str, str], now: Snapshot) -> bool:
-        """Return whether a definition is another one now with one name in the place of another, and has that name."""
+        """Return whether a definition has a new name, and otherwise the code of an older one with the old name."""
         was, there = self._base.definition(path, one), now.definition(path, other)
         if was is None or there is None or was.kind == "import":
             return False
@@ -266,7 +266,7 @@ class Relocations:
 
 
 def _with_name(node: ast.stmt, old: str, new: str) -> ast.stmt:
-    """Return a statement with a name in the place of another, also of attributes and definitions."""
+    """Return a statement with one name replaced by another, also in attributes and definitions."""
     made = copy.deepcopy(node)
     for one in nodes_of(made):
         for field in ("id", "attr", "name"):
