@@ -14,10 +14,12 @@ import time
 import torch
 
 import emulation
+import families
 import tiny_models
 
 LAYERS = 2
 STEPS = 3
+_SEQUENCES, _LENGTH = 24, 12
 
 
 def per_layer(family: str) -> dict[str, float]:
@@ -39,7 +41,8 @@ def per_layer(family: str) -> dict[str, float]:
 
 def seconds(family: str) -> None:
     """Answer every line read with what some steps took."""
-    model, inputs = tiny_models.ready(tiny_models.Case(family, batch=24), "cpu")
+    model = families.build(family, families.needs(family))
+    inputs = {"input_ids": torch.randint(2, families.HIGHEST_TOKEN, (_SEQUENCES, _LENGTH))}
     for _ in sys.stdin:
         start = time.process_time()
         for _ in range(STEPS):

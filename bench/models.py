@@ -11,16 +11,19 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 
-from environments import Installations, Torch, Unavailable, torch_environment
+from environments import Installations, torch_environment
 from npu_schemas import stack_versions
 
 _LAB = Path(__file__).resolve().parent.parent / "lab"
 _SCRIPT = Path(__file__).with_name("model_steps.py")
-# The first is had from git; the second where no repository can be reached.
-_CANDIDATES = ("transformers@8365f70", "transformers@91393fe")
-ON_CPU = ("qwen2", "qwen3_moe")
+# Of the default stack; a package index has it.
+_OVERLAY = "transformers@5.10.4"
+# One for each form: of norms, of rotary embeddings, of MLPs, and experts.
+ON_CPU = ("llama", "gemma3_text", "olmo2", "deepseek_v3", "glm4", "qwen3_moe")
+_IMPORTING = "from transformers import Qwen3MoeForCausalLM"
 # Two processes of the same code differ by some percent, however many their rounds are: so there are several of each.
 SETS = 7
 # Which one goes first changes, lest it pays for what another left behind.
@@ -55,7 +58,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """What training steps on CPU take.
+    """What training steps on CPU, or imports, take.
 
     Args:
         seconds: patched and as upstream has it, the median over all sets of processes.
@@ -69,20 +72,12 @@ class Steps:
 
 
 def environments(work: Path, told: Callable[[str], None]) -> Environments:
-    """Return two environments made in a folder; raises `Unavailable` where neither overlay can be had."""
+    """Return two environments made in a folder; raises `Unavailable` where the overlay cannot be had."""
     told("installing torch")
     torch, installations = torch_environment(), Installations(work / "npu")
-    first, other = _CANDIDATES
-    try:
-        return _installed(installations, torch, first, told)
-    except Unavailable:
-        return _installed(installations, torch, other, told)
-
-
-def _installed(installations: Installations, torch: Torch, overlay: str, told: Callable[[str], None]) -> Environments:
-    told(f"installing {overlay}, patched and not")
-    patched, upstream = installations.install(torch, overlay), installations.upstream(torch, overlay)
-    return Environments(overlay=overlay, patched=patched.python, upstream=upstream.python)
+    told(f"installing {_OVERLAY}, patched and not")
+    patched, upstream = installations.install(torch, _OVERLAY), installations.upstream(torch, _OVERLAY)
+    return Environments(overlay=_OVERLAY, patched=patched.python, upstream=upstream.python)
 
 
 def costs(pythons: Environments, told: Callable[[str], None]) -> list[Cost]:
@@ -135,6 +130,31 @@ def _set(pythons: Environments, family: str, rounds: int) -> tuple[float, float,
                     times[place].append(taken)
     ours, theirs, again = map(median, times)
     return ours, theirs, again
+
+
+def imports(pythons: Environments, rounds: int, told: Callable[[str], None]) -> Steps:
+    """Return what importing a model takes in a process of its own, patched and not, in turn."""
+    told("importing transformers")
+    times: tuple[list[float], ...] = ([], [], [])
+    places = (pythons.patched, pythons.upstream, pythons.upstream)
+    for number in range(-1, rounds):  # the first writes bytecode
+        for place in _TURNS[number % len(_TURNS)]:
+            taken = _import_seconds(places[place])
+            if number >= 0:
+                times[place].append(taken)
+    ours, theirs, again = times
+    return Steps(
+        seconds=(median(ours), median(theirs)),
+        ratios=tuple(one / other for one, other in zip(ours, theirs, strict=True)),
+        noise=tuple(one / other for one, other in zip(again, theirs, strict=True)),
+    )
+
+
+def _import_seconds(python: Path) -> float:
+    before = getrusage(RUSAGE_CHILDREN)
+    subprocess.run([str(python), "-W", "ignore", "-c", _IMPORTING], env=_variables(), capture_output=True, check=True)
+    after = getrusage(RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 @contextmanager

@@ -182,11 +182,8 @@ def model_figures(pythons: models.Environments, rounds: int, told: Told) -> Iter
     """Yield what patched models cost, against upstream's code."""
     for family in models.ON_CPU:
         steps = models.steps(pythons, family, rounds, told)
-        ours, theirs = steps.seconds
-        beside = f"{len(steps.ratios)} sets {_span(steps.ratios)}, upstream beside itself {_span(steps.noise)}"
-        detail = f"{ours * 1000:.1f} ms / {theirs * 1000:.1f} ms; {beside}"
-        what = f"training step on CPU, {family}"
-        yield Figure(what=what, value=median(steps.ratios), unit="×", goal=1.02, detail=detail)
+        yield _on_cpu(f"training step on CPU, {family}", steps, "sets")
+    yield _on_cpu("CPU time of importing a model", models.imports(pythons, rounds, told), "times")
     costs = {cost.family: cost for cost in models.costs(pythons, told)}
     for family, cost in costs.items():
         ours, theirs = cost.operators
@@ -197,6 +194,13 @@ def model_figures(pythons: models.Environments, rounds: int, told: Told) -> Iter
     ours, theirs = moe[0] - dense[0], moe[1] - dense[1]
     detail = f"{ours} / {theirs}, forward and backward, on the emulated NPU"
     yield Figure(what="host waits per layer with experts", value=ours, unit="waits", goal=0, detail=detail)
+
+
+def _on_cpu(what: str, steps: models.Steps, sets: str) -> Figure:
+    ours, theirs = steps.seconds
+    beside = f"{len(steps.ratios)} {sets} {_span(steps.ratios)}, upstream beside itself {_span(steps.noise)}"
+    detail = f"{ours * 1000:.1f} ms / {theirs * 1000:.1f} ms; {beside}"
+    return Figure(what=what, value=median(steps.ratios), unit="×", goal=1.02, detail=detail)
 
 
 if __name__ == "__main__":

@@ -53,9 +53,10 @@ _SIZES: tuple[tuple[str, int], ...] = (
 _EVERY_EXPERT = dict.fromkeys(("num_experts_per_tok", "moe_topk", "moe_top_k", "moe_k", "top_k_experts"), 4)
 # Latent attention has as many key heads as query heads, and heads of two parts.
 _LATENT = {"num_key_value_heads": 4, "qk_head_dim": 16, "head_dim": 8}
-_HIGHEST_TOKEN = 90
+HIGHEST_TOKEN = 90
 # What a family may need beside small sizes, tried in this order: sections of its rotary embedding that fit a head of 8,
-# rotated as a whole or by half; an attention layer among two; sizes that are None where nothing is said.
+# rotated as a whole or by half; an attention layer among two; sizes and layers that are None where nothing is said;
+# keys and values of its own for every layer; what its scaled embedding reads.
 _ROPE: dict[str, Any] = {"rope_type": "default", "rope_theta": 10000.0}
 _ATTEMPTS: tuple[dict[str, Any], ...] = (
     {},
@@ -65,6 +66,17 @@ _ATTEMPTS: tuple[dict[str, Any], ...] = (
     {"topk_method": "greedy", "layers_block_type": ["mamba", "attention"]},
     {"num_experts_per_tok": 2, "n_routed_experts": 4, "num_experts": 4, "head_dim": 8, "num_key_value_heads": 2},
     {"rope_parameters": _ROPE, "head_dim": 8, "num_key_value_heads": 2},
+    {"num_experts_per_tok": 2, "n_routed_experts": 4, "n_shared_experts": 1, "num_kv_shared_layers": 0},
+    {"layer_types": ["conv", "full_attention"]},
+    {
+        "rope_parameters": {
+            **_ROPE,
+            "original_max_position_embeddings": 64,
+            "llama_4_scaling_beta": 0.1,
+            "partial_rotary_factor": 1.0,
+        }
+    },
+    {"rope_scaling": {"rope_type": "default", "mrope_section": [1, 1, 2]}},
 )
 
 
@@ -152,7 +164,7 @@ def _size(name: str, value: int) -> int | None:
     for pattern, size in _SIZES:
         if re.fullmatch(pattern, name):
             return size
-    return min(value, _HIGHEST_TOKEN) if name.endswith("_token_id") else None
+    return min(value, HIGHEST_TOKEN) if name.endswith("_token_id") else None
 
 
 def build(family: str, more: dict[str, Any]) -> torch.nn.Module:
@@ -223,13 +235,13 @@ def _inputs(layout: str) -> dict[str, torch.Tensor]:
 def _save(family: str, folder: Path, results: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
     """Run a family and save results by variant, and of the emulated NPU the operators that ran; or else the error."""
     try:
-        torch.save(results(family, _needs(family)), folder / f"{family}.pt")
+        torch.save(results(family, needs(family)), folder / f"{family}.pt")
     except Exception as error:  # whatever upstream raises is the answer
         lines = str(error).strip().splitlines() or [""]
         (folder / f"{family}.txt").write_text(f"{type(error).__name__}: {lines[0]}\n", "utf-8")
 
 
-def _needs(family: str) -> dict[str, Any]:
+def needs(family: str) -> dict[str, Any]:
     """Return what a configuration needs beside small sizes to run on the CPU; raises the first error if none helps."""
     first: Exception | None = None
     for more in _ATTEMPTS:

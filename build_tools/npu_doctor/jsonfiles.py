@@ -8,11 +8,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
+from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
-_KINDS = {str: "a text", bool: "true or false", int: "a number", tuple: "a list", Mapping: "an object"}
+_KINDS = {
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    tuple: "a list",
+    Mapping: "an object",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +59,7 @@ def decode(kind: type[T], value: Mapping[str, Any], prefix: str, mistakes: list[
     """Return the data class that a JSON object describes.
 
     Args:
-        kind: a class whose fields are texts, truths, numbers, lists, objects, and data classes in those.
+        kind: a class whose fields are texts, truths, numbers, lists, objects, data classes in those, or anything.
         value: the object.
         prefix: what stands before its keys when they are named.
         mistakes: the list to which its mistakes are added.
@@ -101,9 +109,11 @@ def _shape(kind: type) -> tuple[dict[str, Any], frozenset[str]]:
 
 
 def _decoded(hint: Any, value: Any, where: str, mistakes: list[Mistake]) -> object:
+    if hint is Any:
+        return value
     kind, written, inner = _form(hint)
     # Python counts truths as numbers, JSON does not.
-    if type(value) is not written:
+    if type(value) not in written:
         name = _KINDS.get(kind, _KINDS[Mapping])
         mistakes.append(Mistake(where=where, what=f"must be {name}", fix=f"write {name} there"))
         return None
@@ -111,12 +121,15 @@ def _decoded(hint: Any, value: Any, where: str, mistakes: list[Mistake]) -> obje
         return tuple(_decoded(inner, one, f"{where}[{n}]", mistakes) for n, one in enumerate(value))
     if kind is Mapping:
         return {name: _decoded(inner, one, f"{where}.{name}", mistakes) for name, one in value.items()}
-    return decode(kind, value, f"{where}.", mistakes) if written is dict else value
+    return decode(kind, value, f"{where}.", mistakes) if written == (dict,) else value
 
 
 @cache  # likewise
 def _form(hint: Any) -> tuple[Any, Any, Any]:
-    """Return the class that a type means, the one in which JSON has it, and the type of what is in it."""
+    """Return the class that a type means, those in which JSON has it, and the type of what is in it."""
+    if get_origin(hint) is UnionType:  # what may be left out, and is of its type where it is there
+        hint = get_args(hint)[0]
     kind = get_origin(hint) or hint
-    written = {tuple: list, Mapping: dict}.get(kind, dict if is_dataclass(kind) else kind)
-    return kind, written, (get_args(hint) or (None,))[{tuple: 0, Mapping: 1}.get(kind, 0)]
+    written = {tuple: (list,), Mapping: (dict,), float: (int, float)}.get(kind, (kind,))
+    inner = (get_args(hint) or (None,))[{tuple: 0, Mapping: 1}.get(kind, 0)]
+    return kind, (dict,) if is_dataclass(kind) else written, inner

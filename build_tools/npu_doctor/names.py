@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain, repeat
 
 from npu_doctor import files, syntax
 from npu_doctor.packages import Packages
@@ -15,7 +14,17 @@ from npu_doctor.packages import Packages
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _HOPS = 5  # imports of imports
 # What these do is known by their names.
-_UNREAD = sys.stdlib_module_names | {"importlib_metadata", "pkg_resources"}
+_UNREAD = sys.stdlib_module_names | {"importlib_metadata", "pkg_resources", "packaging"}
+
+
+class Element(ast.expr):
+    """Any one of the values that an iterable holds; Python's own syntax has no node for it."""
+
+    _fields = ("iterable",)
+
+    def __init__(self, iterable: ast.expr) -> None:
+        super().__init__()
+        self.iterable = iterable
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +56,7 @@ class Module:
     @cached_property
     def values(self) -> Mapping[str, list[ast.expr]]:
         """What names outside functions are given, and attributes anywhere."""
-        found = values_in(self.tree, functions=False)
+        found = _values_in(self.tree, functions=False)
         for node in self._parents:
             for target, value in _given(node):
                 if isinstance(target, ast.Attribute):
@@ -55,13 +64,25 @@ class Module:
         return found
 
     @cached_property
-    def words(self) -> Mapping[str, list[ast.AST]]:
-        """Where each name, attribute and text stands."""
-        found: dict[str, list[ast.AST]] = {}
+    def texts(self) -> frozenset[str]:
+        """The texts in quotes."""
+        constants = (node.value for node in self._parents if isinstance(node, ast.Constant))
+        return frozenset(text for text in constants if isinstance(text, str))
+
+    def holders(self, texts: Iterable[str]) -> set[str]:
+        """Return texts, and the names and attributes that are given one of them, or given such a name."""
+        found, before = set(texts), 0
+        while before < len(found):
+            before = len(found)
+            found |= {name for name, words in self._words_given if not words.isdisjoint(found)}
+        return found
+
+    @cached_property
+    def _words_given(self) -> list[tuple[str, set[str]]]:
+        found: list[tuple[str, set[str]]] = []
         for node in self._parents:
-            text = node.value if isinstance(node, ast.Constant) else last(node)
-            if isinstance(text, str) and text:
-                found.setdefault(text, []).append(node)
+            for target, value in _given(node):
+                found += [(name, words_in(value)) for name in words_in(target)]
         return found
 
     @cached_property
@@ -77,40 +98,13 @@ class Module:
             node = self._parents[node]
             yield node
 
-    def nodes(self, words: Iterable[str]) -> list[ast.AST]:
-        """Return the places of names, attributes and texts."""
-        return list(chain.from_iterable(self.words.get(word, ()) for word in words))
-
-    def enclosing(
-        self, nodes: Iterable[ast.AST], kinds: tuple[type[ast.expr | ast.stmt], ...]
-    ) -> list[ast.expr | ast.stmt]:
-        """Return the nodes of these kinds that contain one of the given nodes, in the order of the file."""
-        found: set[ast.expr | ast.stmt] = set()
-        for node in nodes:
-            found.update(one for one in self.around(node) if isinstance(one, kinds))
-        return sorted(found, key=lambda one: (one.lineno, one.col_offset))
+    def function_around(self, node: ast.AST) -> Function | None:
+        """Return the innermost function that contains a node; None for the module's own code."""
+        return next((one for one in self.around(node) if isinstance(one, Function)), None)
 
     def is_caught(self, node: ast.AST) -> bool:
         """Return whether a `try` with handlers contains a node."""
         return any(getattr(one, "handlers", ()) for one in self.around(node))
-
-    def receivers(self, node: ast.AST) -> set[str]:
-        """Return the names and attributes that are given a value in which a node stands."""
-        found: set[str] = set()
-        for outside in self.around(node):
-            found |= {last(target) for target, value in _given(outside) if value is node}
-            node = outside
-        return found
-
-    def holders(self, words: Iterable[str]) -> set[str]:
-        """Return those of the words that stand here, and the names that are given one, or given such a name."""
-        waiting = [word for word in words if word in self.words]
-        found = set(waiting)
-        while waiting:
-            given = set[str]().union(*map(self.receivers, self.nodes([waiting.pop()]))) - found
-            found |= given
-            waiting += given
-        return found
 
 
 @cache
@@ -149,73 +143,70 @@ def _imported(up: int, parts: Sequence[str], path: str, packages: Packages) -> M
     return module(f"{folder}.py" if files.is_file(f"{folder}.py") else f"{folder}/__init__.py")
 
 
-def values_in(scope: ast.AST, *, functions: bool = True) -> dict[str, list[ast.expr]]:
-    """Return what the names of a scope are given, defaults too; of functions inside it, where that is asked."""
+@cache
+def values_of(function: Function) -> Mapping[str, list[ast.expr]]:
+    """Return what the names of a function are given, the defaults of its parameters too."""
+    return _values_in(function, functions=True)
+
+
+def _values_in(scope: ast.AST, *, functions: bool) -> dict[str, list[ast.expr]]:
+    """Return what the names of a scope are given, in the order of its text; of functions inside it, if asked."""
     found: dict[str, list[ast.expr]] = {}
     waiting = [scope]
     while waiting:
-        node = waiting.pop()
+        node = waiting.pop(0)
         for target, value in _given(node):
             if isinstance(target, (ast.Name, ast.arg)):
-                found.setdefault(last(target), []).append(value)
+                found.setdefault(target.id if isinstance(target, ast.Name) else target.arg, []).append(value)
         waiting += [one for one in ast.iter_child_nodes(node) if functions or not isinstance(one, Function)]
     return found
 
 
 def _given(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """Yield the names and attributes that a node gives a value, with it; each of a tuple is given the whole value."""
-    targets: list[ast.expr] = []
-    value: ast.expr | None = None
+    """Yield the names and attributes that a node gives a value, with it."""
     if isinstance(node, ast.Assign):
-        targets, value = node.targets, node.value
-    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
-        targets, value = [node.target], node.value
-    elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-        targets, value = [node.target], node.iter
-    elif isinstance(node, ast.withitem) and node.optional_vars:
-        targets, value = [node.optional_vars], node.context_expr
+        for target in node.targets:
+            yield from _taken_apart(target, node.value)
+    elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value:
+        yield from _taken_apart(node.target, node.value)
+    elif isinstance(node, ast.AugAssign):
+        yield node.target, ast.BinOp(left=node.target, op=node.op, right=node.value)
+    elif isinstance(node, (ast.For, ast.AsyncFor)) or (isinstance(node, ast.comprehension) and not node.ifs):
+        yield from _taken_apart(node.target, Element(node.iter))
     elif isinstance(node, ast.arguments):
         plain = [*node.posonlyargs, *node.args]
         yield from zip(reversed(plain), reversed(node.defaults), strict=False)
         for argument, default in zip(node.kwonlyargs, node.kw_defaults, strict=True):
             if default:
                 yield argument, default
-    if value:
-        yield from zip(chain.from_iterable(map(_targets, targets)), repeat(value))
 
 
-def _targets(target: ast.expr) -> Iterator[ast.expr]:
+def _taken_apart(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield a target with its value: of several targets each with its part, of an item of a table with a table."""
     if isinstance(target, (ast.Tuple, ast.List)):
-        for one in target.elts:
-            yield from _targets(one)
-    elif isinstance(target, (ast.Subscript, ast.Starred)):
-        yield from _targets(target.value)
-    else:
-        yield target
+        for place, one in enumerate(target.elts):
+            yield from _taken_apart(one, ast.Subscript(value=value, slice=ast.Constant(place)))
+    elif isinstance(target, ast.Subscript):
+        yield from _taken_apart(target.value, ast.Dict(keys=[target.slice], values=[value]))
+    elif not isinstance(target, ast.Starred):
+        yield target, value
 
 
-def arguments(call: ast.Call) -> list[ast.expr]:
-    """Return the values that a call passes, by position and by name."""
-    return [*call.args, *(one.value for one in call.keywords)]
-
-
-def spread(call: ast.Call) -> list[ast.expr]:
-    """Return the values that a call spreads by `*` and `**`."""
-    named = [one.value for one in call.keywords if one.arg is None]
-    return [*(one for one in call.args if isinstance(one, ast.Starred)), *named]
+def words_in(node: ast.AST) -> set[str]:
+    """Return the names, attributes and texts in code."""
+    found: set[str] = set()
+    for one in ast.walk(node):
+        for name in ("id", "attr", "arg", "value"):
+            word = getattr(one, name, None)
+            if isinstance(word, str):
+                found.add(word)
+    return found
 
 
 def parameters(function: Function) -> list[str]:
     """Return the names of the parameters that can be given by position, but for the one of a method's object."""
     found = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
     return found[1:] if found[:1] in (["self"], ["cls"]) else found
-
-
-def last(node: ast.AST) -> str:
-    """Return a name, or the last part of a dotted one; empty for another expression."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
 
 
 def dotted(node: ast.AST) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import PurePath
-from urllib.parse import unquote, urlsplit
 
 from packaging.utils import canonicalize_name
 
@@ -90,32 +89,20 @@ def _owner(packages: Packages, package: str, distribution: str, located: Located
 
 def _is_of(one: Distribution, located: Located) -> bool:
     """Return whether a file lies in the folder that a distribution is installed from as editable."""
-    folder = _editable_folder(one)
+    folder = one.found.editable
     return bool(folder) and files.real(located.file).startswith(f"{files.real(folder)}/")
 
 
 def _kind(owner: Distribution | None, located: Located) -> str:
     if owner is None:
         return "path"
-    if _editable_folder(owner) or clone_of(located.file):
+    if owner.found.editable or clone_of(located.file):
         return "editable"
     if owner.root.endswith(".egg"):
         return "egg"
     if "vcs_info" in owner.direct_url:
         return "git"
     return "wheel" if files.absolute(owner.root) == files.absolute(located.entry) else "path"
-
-
-def _editable_folder(owner: Distribution) -> str:
-    """Return the folder of an editable install, from its PEP 610 record."""
-    info = owner.direct_url.get("dir_info")
-    url = owner.direct_url.get("url")
-    if not isinstance(info, dict) or not info.get("editable") or not isinstance(url, str):
-        return ""
-    try:
-        return unquote(urlsplit(url).path)
-    except ValueError:
-        return ""
 
 
 def _commit(owner: Distribution | None, located: Located) -> tuple[str, str]:

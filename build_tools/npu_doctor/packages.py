@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.machinery import EXTENSION_SUFFIXES
-from itertools import chain
 
 from packaging.utils import canonicalize_name
 
 from npu_doctor import files
-from npu_doctor.distributions import Distribution, distributions_in
+from npu_doctor.distributions import Distribution, distributions_on
 
 _FINDER = re.compile(r"^__editable___.*_finder\.py$")
 _SUFFIXES = (*EXTENSION_SUFFIXES, ".py")
@@ -43,7 +42,7 @@ class Packages:
     def all(self) -> tuple[Distribution, ...]:
         """Every distribution, those first on the path first."""
         seen = dict.fromkeys(files.absolute(entry or ".") for entry in self.path)
-        return tuple(chain.from_iterable(map(distributions_in, seen)))
+        return tuple(distributions_on(seen))
 
     @cached_property
     def by_name(self) -> dict[str, Distribution]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import chain
 
 from npu_doctor import files
 
@@ -82,34 +83,63 @@ def defined_names(path: str) -> frozenset[str] | None:
     if parsed is None:
         return None
     found: set[str] = set()
-    for node in _statements(parsed.body):
+    for node, _ in statements(parsed.body, conditional=False):
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             return None
         found |= set(_bound_names(node))
     return None if "__getattr__" in found else frozenset(found)
 
 
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def statements(body: list[ast.stmt], *, conditional: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    """Yield every statement that runs in this scope; what only type checkers read does not."""
     for node in body:
-        yield node
-        for name in ("body", "orelse", "finalbody"):
-            if isinstance(node, (ast.If, ast.Try, ast.With)):
-                yield from _statements(getattr(node, name, []))
-        for handler in getattr(node, "handlers", []):
-            yield from _statements(handler.body)
+        yield node, conditional
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        only_typing = isinstance(node, ast.If) and dotted(node.test).rpartition(".")[2] == "TYPE_CHECKING"
+        certain = conditional or not isinstance(node, ast.With)
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            if part == "body" and only_typing:
+                continue
+            for inner in getattr(node, part, ()):
+                nested = [inner] if isinstance(inner, ast.stmt) else inner.body
+                yield from statements(nested, conditional=certain)
 
 
-def _bound_names(node: ast.stmt) -> Iterator[str]:
+def assigned(node: ast.stmt) -> Iterator[str]:
+    """Yield the names a statement gives a value to."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)):
+        targets = [] if isinstance(node, ast.AnnAssign) and node.value is None else [node.target]
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        targets = [item.optional_vars for item in node.items if item.optional_vars]
+    for inner in chain.from_iterable(map(ast.walk, targets)):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            yield inner.id
+    # `:=` binds too, wherever it stands in the statement.
+    if not isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.With)):
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name):
+                yield inner.target.id
+
+
+def dotted(node: ast.expr) -> str:
+    """Return the dotted name of a decorator or condition, calls stripped; ``?`` for anything else."""
+    while isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else "?"
+
+
+def _bound_names(node: ast.stmt) -> Iterable[str]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield node.name
-    elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        for alias in node.names:
-            yield (alias.asname or alias.name).partition(".")[0]
-    elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        targets: list[ast.expr] = [*node.targets] if isinstance(node, ast.Assign) else [node.target]
-        for name in ast.walk(ast.Tuple(targets)):
-            if isinstance(name, ast.Name):
-                yield name.id
+        return [node.name]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
+    return assigned(node)
 
 
 def _below(module: str, package: str) -> bool:

@@ -13,6 +13,7 @@ _PRE = re.compile(
     r"(?<![a-z])(alpha|a|beta|b|preview|pre|rc|c)[._-]?([0-9]{1,9})(?:\.([0-9]{1,3})(?![0-9]))?", re.IGNORECASE
 )
 _CLAUSE = re.compile(r"(===|==|!=|~=|>=|<=|>|<)?\s*([^\s,<>=!~]+)")
+_REQUIRED = re.compile(r"(===|==|!=|~=|<=|>=|<|>)\s*([^\s,;<>=!~]+)")
 _STEP = 1000
 
 
@@ -45,6 +46,12 @@ def same(one: str, other: str) -> bool:
 def public(text: str) -> str:
     """Return a version without its local segment."""
     return text.partition("+")[0]
+
+
+def clauses_at(text: str, release: str) -> set[str]:
+    """Return the operators of the clauses in a requirement that name a release: ``<=`` and ``!=`` for example."""
+    clauses = _REQUIRED.findall(text)
+    return {operator for operator, version in clauses if "+" not in version and same(version, release)}
 
 
 def allows(specifier: str, version: str) -> bool | None:

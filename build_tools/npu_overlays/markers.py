@@ -22,7 +22,7 @@ Every marker takes:
   as upstream writes it (``"@value.setter"``, ``"if sys.version_info >= (3, 11)"``), or
   its number (``"#2"``);
 - ``targets``: only in files of an overlay's ``shared/`` folder, the symbols
-  (``path/of/file.py:Class.method``) the one definition is applied to, or `like` a model.
+  (``path/of/file.py:Class.method``) the one definition is applied to, or `like` one model or several.
 """
 
 from __future__ import annotations
@@ -195,13 +195,14 @@ def deleted(
     """
 
 
-def like(model: str, *, within: str, but: Mapping[str, str] = _NO_EXCEPTIONS) -> Sequence[str]:
-    """Stand for a model and all upstream definitions of its form: ``targets=like("path.py:Class.method", within=…)``.
+def like(*models: str, within: str, but: Mapping[str, str] = _NO_EXCEPTIONS, since: str = "", until: str = "") -> str:
+    """Stand for models and all upstream definitions of their forms: ``targets=like("path.py:Class.method", within=…)``.
 
     ``within`` says in which files they are looked for, as a glob. ``but`` names those that are not meant, each with
     the reason. `npu-overlays lock` finds the definitions and lists them in the lock, from which a build takes them.
+    In ``targets=[like(…), like(…, until="0.6.0")]`` each says for itself for which versions it is.
     """
-    return (model,)
+    return models[0]
 
 
 def upstream(*args: Any, **kwargs: Any) -> NoReturn:

@@ -30,7 +30,7 @@ class Folder:
         try:
             with os.scandir(os.path.join(self.root, folder) or ".") as entries:
                 return {entry.name: _kind(entry) for entry in entries}
-        except OSError:
+        except (OSError, ValueError):  # the second of a name with a zero byte
             return {}
 
     def read(self, path: str) -> bytes:

@@ -15,6 +15,7 @@ from rich.console import Console as RichConsole
 from rich.text import Text
 
 from npu_recipes.errors import Problem, RecipeError
+from npu_summary.stream import printable
 
 
 class _Plain(RichConsole):
@@ -49,11 +50,11 @@ class Console:
     def step(self, message: str) -> None:
         """Say what is being done now, to a person who watches."""
         if self._err.is_terminal:
-            self._tell(Text(readable(message), style="dim"))
+            self._tell(Text(printable(message), style="dim"))
 
     def line(self, text: str = "", *, style: str = "") -> None:
         """Print one line of a result."""
-        self._result(lambda: self._out.print(Text(readable(text), style=style)))
+        self._result(lambda: self._out.print(Text(printable(text), style=style)))
 
     def paragraph(self, text: str, *, indent: int, width: int) -> None:
         """Print a text of several lines, broken at spaces."""
@@ -63,7 +64,7 @@ class Console:
 
     def notice(self, text: str) -> None:
         """Print something worth knowing, apart from the result."""
-        self._tell(Text(readable(text), style="yellow"))
+        self._tell(Text(printable(text), style="yellow"))
 
     def json(self, value: Any) -> None:  # any JSON value
         """Print a result as JSON; ASCII only, so that no encoding can spoil it."""
@@ -71,7 +72,7 @@ class Console:
 
     def table(self, headings: Iterable[str], rows: Iterable[Iterable[str]], styles: Iterable[str] = ()) -> None:
         """Print a table without borders, as wide as its content: a name cut short could not be copied."""
-        lines = [tuple(headings), *(tuple(map(readable, row)) for row in rows)]
+        lines = [tuple(headings), *(tuple(map(printable, row)) for row in rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         looks = ["bold", *styles, *[""] * len(lines)]
         for cells, style in zip(lines, looks, strict=False):
@@ -86,7 +87,7 @@ class Console:
             self._tell(Text(text))
             return
         for problem in listed:
-            text = "\n".join(map(readable, str(problem).split("\n")))
+            text = "\n".join(map(printable, str(problem).split("\n")))
             self._tell(Text.assemble(("error: ", "bold red"), text))
 
     def _tell(self, text: Text) -> None:
@@ -106,13 +107,6 @@ class Console:
             _discard(sys.stdout)
             what = f"cannot be written: {error.strerror or error}"
             raise RecipeError(Problem(where="standard output", what=what, fix="send it elsewhere")) from error
-
-
-def readable(text: str) -> str:
-    """Return a text with escapes for what a terminal does not show: controls, marks of direction, stray bytes."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _write(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Targets by form: a model stands for all definitions of its form, which the lock lists."""
+"""Targets by form: models stand for all definitions of their forms, which the lock lists."""
 
 from __future__ import annotations
 
@@ -186,6 +186,82 @@ def test_every_definition_found_is_changed_alike(tmp_path: Path) -> None:
         assert "return __class__._upstream_forward(self, x) if x.fast(self.weight, self.eps) else None" in changed
 
 
+SCALED = NORM.replace("self.weight *", "2 * self.weight *").replace("ANorm", "Scaled")
+SEVERAL = OVERLAY.replace(
+    """like("pkg/a.py:ANorm.forward", within="pkg/*.py")""",
+    """[like("pkg/a.py:ANorm.forward", "pkg/b.py:Scaled.forward", within="pkg/*.py")]""",
+)
+
+
+def targets(root: Path, files: Mapping[str, bytes], overlay: str, version: str = "1.0") -> list[str]:
+    """Return what an overlay's operations for a version of an upstream change, without the folder."""
+    pin = find_overlay(root, write(root, {"shared/s.py": overlay}))
+    forms = form_targets(models_of(pin, version), source_tree(files), model_of_files(files, ["pkg"]))
+    content = load_content(pin, version, forms)
+    return [f"{one.path.removeprefix('pkg/')}:{one.symbol}" for one in content.operations]
+
+
+def test_a_definition_serves_several_forms(tmp_path: Path) -> None:
+    files = upstream(SCALED, NORM.replace("ANorm", "Other"), SCALED.replace("Scaled", "More"))
+    expected = ["a.py:ANorm.forward", "c.py:Other.forward", "b.py:Scaled.forward", "d.py:More.forward"]
+    assert targets(tmp_path, files, SEVERAL) == expected
+
+
+def test_a_definition_of_two_of_the_forms_is_changed_once(tmp_path: Path) -> None:
+    files = upstream(SCALED.replace("2 * ", ""), SCALED)
+    assert targets(tmp_path, files, SEVERAL) == ["a.py:ANorm.forward", "b.py:Scaled.forward"]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("1.0", ["a.py:ANorm.forward", "b.py:Scaled.forward"]), ("2.0", ["a.py:ANorm.forward"])],
+)
+def test_each_form_may_be_for_versions_of_its_own(tmp_path: Path, version: str, expected: list[str]) -> None:
+    forms = """
+            like("pkg/a.py:ANorm.forward", within="pkg/*.py"),
+            like("pkg/b.py:Scaled.forward", within="pkg/*.py", until="2"),
+        """
+    files = upstream(SCALED) if version == "1.0" else upstream()
+    assert (
+        targets(tmp_path, files, SEVERAL.replace(SEVERAL[SEVERAL.index("like(") : SEVERAL.index("],")], forms), version)
+        == expected
+    )
+
+
+def test_a_form_that_ends_says_when_it_goes() -> None:
+    always, ends = operations(
+        """
+        from npu_overlays.markers import like
+        @edited(("a", "b"), targets=[like("a.py:f", within="*"), like("a.py:g", within="*", until="5")], why="w")
+        def f(): ...
+        """,
+        target="",
+    )
+    assert (always.bounds.until, always.reason.drop_when) == ("", "")
+    assert (ends.bounds.until, ends.reason.drop_when) == ("5", "the pin is 5 or newer")
+
+
+def test_bounds_stand_at_the_forms_or_at_the_marker() -> None:
+    both = "say it at each like(…), or for all of them at the marker"
+    refused(
+        "x = 1\n",
+        """
+        from npu_overlays.markers import like
+        @edited(("a", "b"), targets=like("a.py:f", within="*", since="5"), why="w", until="6")
+        def f(): ...
+        @edited(("a", "b"), targets=like("a.py:f", within="*", since=5, until="x"), why="w")
+        def f(): ...
+        @edited(("a", "b"), targets=[like("a.py:f", within="*"), "a.py:g"], why="w")
+        def f(): ...
+        """,
+        f"3: `since` or `until` stands at like(…) and at the marker; {both}",
+        '5: `since` is not a text; since="0.6.0", say',
+        '5: `x` is not a version; until="0.6.0", say',
+        "7: `targets` lists like(…) beside something else; write two definitions, or only like(…)",
+        target="",
+    )
+
+
 def test_the_model_is_a_target_wherever_it_lies(tmp_path: Path) -> None:
     overlay = OVERLAY.replace("pkg/*.py", "pkg/b*.py")
     assert found(tmp_path, upstream(NORM, NORM), overlay).targets == ["a.py:ANorm.forward", "b.py:ANorm.forward"]
@@ -275,11 +351,11 @@ def test_like_names_one_model_the_files_and_exceptions_with_reasons() -> None:
         @added(targets=like("a.py:f", within="*"), why="w")
         def f(): return 1
         """,
-        f"3: like(…) names no model, or more than one; {how}",
+        f"3: like(…) names no model; {how}",
         f"3: like(…) does not say in which files; {how}",
-        f"5: like(…) names no model, or more than one; {how}",
+        f"5: `'a.py'` of like(…) is no model; {how}",
         f"5: like(…) does not say in which files; {how}",
-        "7: like(…) has no argument `among`; use within or but",
+        "7: like(…) has no argument `among`; use within, but, since or until",
         "7: `within` is not a literal; nothing is executed at build time: write it out",
         f"9: `but` is no table of targets; {but}",
         f"11: `but` holds 'a.py:g' without a target or a reason; {but}",

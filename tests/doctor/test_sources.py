@@ -97,6 +97,21 @@ def require_version(requirement):
     name, operation, wanted = re.findall(r"^([^<>=]+)([<>=]+)(.+)", requirement)[0]
     if not OPERATORS[operation](parse(importlib.metadata.version(name)), parse(wanted)):
         raise ImportError(requirement)
+def require_all(text):
+    if re.fullmatch(r"[a-z]+", text):
+        name, asked = text, None
+    else:
+        found = re.findall(r"^([^<>=]+)([<>=].+)", text)
+        name, ranges = found[0]
+        asked = {}
+        for one in ranges.split(","):
+            found = re.findall(r"^([<>=]+)(.+)", one)
+            operation, wanted = found[0]
+            asked[operation] = wanted
+    there = importlib.metadata.version(name)
+    for operation, wanted in asked.items():
+        if not OPERATORS[operation](parse(there), parse(wanted)):
+            raise ImportError(text)
 class Checked:
     def _check(self, wanted):
         assert parse(_found) <= parse(wanted)
@@ -104,7 +119,10 @@ class Checked:
         self._check("4.56.1")  # here
 """
 _SPECIFIERS = "from packaging.specifiers import SpecifierSet\n"
-_WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version, is_in_range, require_version\n"
+_WITH_HELPERS = (
+    "from .helpers import compare_versions, is_transformers_version, is_in_range\n"
+    "from .helpers import require_version, require_all\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -159,6 +177,7 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
         (f"{_WITH_HELPERS}OLD = compare_versions('transformers', '==', '4.56.1')  # here\n", "compatible"),
         (f"{_WITH_HELPERS}if not is_in_range(max_version='4.56.1'):  # here\n    raise ImportError\n", "broken"),
         (f"{_WITH_HELPERS}require_version('transformers==4.56.1')  # here\n", "broken"),
+        (f"{_WITH_HELPERS}require_all('transformers>=4,<=4.56.1')  # here\n", "broken"),
         ("from . import helpers\nhelpers.require_version('transformers <= 4.56.1')  # here\n", "broken"),
         (
             f"{_WITH_HELPERS}from .limits import MAX_VERSION\nis_transformers_version('>', MAX_VERSION)  # here\n",
@@ -190,6 +209,7 @@ _WITH_HELPERS = "from .helpers import compare_versions, is_transformers_version,
         (f"{_READ}assert parse(version('peft')) <= Version('4.56.1')\n", ""),
         (f"{_READ}assert version('transformers') != '4.56.1+other'\n", ""),
         (f"{_WITH_HELPERS}require_version('peft<=4.56.1')\ncompare_versions('peft', '<=', '4.56.1')\n", ""),
+        (f"{_WITH_HELPERS}require_all('transformers>=4,<=4.57')\nrequire_all('peft>=4,<=4.56.1')\n", ""),
         (f"{_WITH_HELPERS}is_in_range(min_version='4.56.1')\nis_transformers_version('>=', '4.56.1')\n", ""),
         (f"{_WITH_HELPERS}for one in ('transformers>=4.0', 'peft<=4.56.1'):\n    require_version(one)\n", ""),
         (
@@ -257,13 +277,19 @@ _APART = "from importlib.metadata import version\nfound = version('transformers'
             "import importlib.metadata as m\na, b, c = m.distribution('transformers').version.split('.')  # here\n",
             "broken",
         ),
+        (f"{_APART}found = found.strip()\na, b, c = found.split('.')  # here\n", "broken"),
+        (
+            "import importlib.metadata as m\na, b, c = m.metadata('transformers')['Version'].split('.')  # here\n",
+            "broken",
+        ),
         # The label is cut off, is not reached, or is another's.
         (f"{_APART}a, b, c = found.partition('+')[0].split('.')\n", ""),
+        (f"{_APART}if '+' in found:\n    found = found.split('+')[0]\na, b, c = found.split('.')\n", ""),
+        ("from importlib.metadata import metadata\na, b, c = metadata('transformers')['Summary'].split('.')\n", ""),
         (f"{_APART}a, b, *c = found.split('.')\n", ""),
         (f"{_APART}a, b = map(int, found.split('.')[:2])\n", ""),
         (f"{_APART}parts = [int(one) for one in found.split('.') if one.isdigit()]\n", ""),
         (f"{_APART}a, b, c = version('peft').split('.')\n", ""),
-        (f"{_APART}found = found.strip()\na, b, c = found.split('.')\n", ""),
         (f"{_APART}from packaging.version import Version\na, b, c = map(int, Version(found).release)\n", ""),
         ("import transformers\na, b, c = transformers.__version__.split('.')\n", ""),
         (f"{_APART}name = 'transformers'\ndict()['of'] = name\n", ""),  # what is given to an object without a name

@@ -25,6 +25,12 @@ def console_line(step: int, values: Mapping[str, object]) -> str:
     return " - ".join([f"step:{step}", *(f"{name}:{value!r}" for name, value in values.items())])
 
 
+def write_text(file: Path, text: str, newline: str | None = None) -> Path:
+    """Write a text."""
+    file.write_text(text, "utf-8", newline=newline)
+    return file
+
+
 def write_console(file: Path, records: Log, *, end: str = "\n") -> Path:
     """Write a console log."""
     file.write_text("\n".join(console_line(step, values) for step, values in records) + end, "utf-8")

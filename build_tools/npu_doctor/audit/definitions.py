@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import warnings
 from dataclasses import dataclass, field
-from itertools import chain
+
+from npu_doctor.syntax import assigned, dotted, statements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,50 +153,6 @@ class _Reader:
         base = self.package.split(".")
         base = base[: len(base) - node.level + 1]
         return ".".join([*base, *filter(None, [node.module])])
-
-
-def statements(body: list[ast.stmt], *, conditional: bool) -> Iterator[tuple[ast.stmt, bool]]:
-    """Yield every statement that runs in this scope; what only type checkers read does not."""
-    for node in body:
-        yield node, conditional
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        only_typing = isinstance(node, ast.If) and dotted(node.test).rpartition(".")[2] == "TYPE_CHECKING"
-        certain = conditional or not isinstance(node, ast.With)
-        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
-            if part == "body" and only_typing:
-                continue
-            for inner in getattr(node, part, ()):
-                nested = [inner] if isinstance(inner, ast.stmt) else inner.body
-                yield from statements(nested, conditional=certain)
-
-
-def assigned(node: ast.stmt) -> Iterator[str]:
-    """Yield the names a statement gives a value to."""
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)):
-        targets = [] if isinstance(node, ast.AnnAssign) and node.value is None else [node.target]
-    elif isinstance(node, (ast.With, ast.AsyncWith)):
-        targets = [item.optional_vars for item in node.items if item.optional_vars]
-    for inner in chain.from_iterable(map(ast.walk, targets)):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            yield inner.id
-    # `:=` binds too, wherever it stands in the statement.
-    if not isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.With)):
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name):
-                yield inner.target.id
-
-
-def dotted(node: ast.expr) -> str:
-    """Return the dotted name of a decorator or condition, calls stripped; ``?`` for anything else."""
-    while isinstance(node, ast.Call):
-        node = node.func
-    if isinstance(node, ast.Attribute):
-        return f"{dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else "?"
 
 
 def mangled(name: str, owner: str) -> str:

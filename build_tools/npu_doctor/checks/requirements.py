@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from npu_doctor import files, versions
-from npu_doctor.bounds import Bound, clauses_at, find_bounds
 from npu_doctor.checks.published import TORCH, fix_of
 from npu_doctor.context import Context
 from npu_doctor.distributions import Distribution
+from npu_doctor.gates import find_gates
 from npu_doctor.model import Level, Row
-from npu_doctor.parted import Parted, find_parted
 from npu_summary.verify.companions import suffix_of
 
 _INFERENCE = ("vllm", "sglang")
 _FEW_FILES = 100
-_Place = TypeVar("_Place", Bound, Parted)
+# What is expected of code, and why it does something else for our version: compared with the release, or taken apart.
+_COMPARED = ("a comparison without the label of the patched wheel, as pip's", "the label decides the result there")
+_PARTED = (
+    "a version without the label of the patched wheel before it is taken apart",
+    "the label has parts that are more, and no numbers: an error is raised there",
+)
 
 _LONGEST = 2000
 _OF_AN_EXTRA = re.compile(r";(?!.*\bor\b).*\bextra\s*==\s*[\"'][A-Za-z0-9]")
@@ -141,52 +144,29 @@ def bounds(context: Context) -> Iterator[Row]:
         about = [files.text(f"{distribution.info}/{name}") or "" for name in ("METADATA", "PKG-INFO", "requires.txt")]
         # What does not say that it has to do with ours is read where that takes little time.
         if len(paths) <= _FEW_FILES or any(map(named.search, about)):
-            yield from _compared_rows(context, distribution, paths, ours)
-            yield from _parted_rows(context, distribution, paths, ours)
+            yield from _gate_rows(context, distribution, paths, ours)
             yield from _asked_rows(context, distribution, ours)
 
 
-def _by_project(places: Iterable[_Place]) -> dict[tuple[str, bool], list[_Place]]:
-    """Return the places in code by the project concerned and by whether they raise an error."""
-    found: dict[tuple[str, bool], list[_Place]] = {}
-    for place in places:
-        found.setdefault((place.project, place.refuses), []).append(place)
-    return found
-
-
-def _compared_rows(
+def _gate_rows(
     context: Context, distribution: Distribution, paths: Sequence[str], ours: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Yield a row for each project whose version a distribution compares so that the label decides the result."""
-    releases = {name: versions.public(version) for name, version in ours.items()}
-    for (project, refuses), places in _by_project(find_bounds(context.packages, paths, releases)).items():
-        release, operator = releases[project], places[0].operator
-        holds = "holds" if operator in ("!=", ">", "not in") else "does not hold"
+    """Yield where a distribution's code does something else for our version than for upstream's."""
+    places: dict[tuple[str, bool, bool], list[str]] = {}
+    for one in find_gates(context.packages, paths, ours):
+        places.setdefault((one.project, one.parts, one.refuses), []).append(f"{one.path}:{one.line}")
+    for (project, parts, refuses), lines in places.items():
+        done, expected, why = f"compared with {versions.public(ours[project])}", *_COMPARED
+        if parts:
+            done, expected, why = "taken apart", *_PARTED
         otherwise = "stops" if refuses else "takes another branch"
-        lines = [f"{one.path}:{one.line}" for one in places]
         yield Row(
             component=f"version of {project} in {distribution.name}",
             level="broken" if refuses else "compatible",
-            found=f"{ours[project]}, compared with {release} in {', '.join(lines[:3])}",
-            expected="a comparison without the label of the patched wheel, as pip's",
-            why=f"`{operator} {release}` {holds} there, unlike with upstream's: {distribution.name} {otherwise}",
-            fix=f"compare `Version(…).public` in {lines[0]}; or take another version of {distribution.name}",
-        )
-
-
-def _parted_rows(
-    context: Context, distribution: Distribution, paths: Sequence[str], ours: Mapping[str, str]
-) -> Iterator[Row]:
-    """Yield where a distribution's code takes a version apart and the label makes it raise."""
-    for (project, refuses), places in _by_project(find_parted(context.packages, paths, ours)).items():
-        lines = [f"{one.path}:{one.line}" for one in places]
-        yield Row(
-            component=f"version of {project} in {distribution.name}",
-            level="broken" if refuses else "compatible",
-            found=f"{ours[project]}, taken apart in {', '.join(lines[:3])}",
-            expected="a version without the label of the patched wheel before it is taken apart",
-            why="the label has parts that are more, and no numbers: an error is raised there, unlike with upstream's",
-            fix=f"take `Version(…).public` apart in {lines[0]}; or take another version of {distribution.name}",
+            found=f"{ours[project]}, {done} in {', '.join(lines[:3])}",
+            expected=expected,
+            why=f"{why}, unlike with upstream's: {distribution.name} {otherwise}",
+            fix=f"take `Version(…).public` in {lines[0]}; or take another version of {distribution.name}",
         )
 
 
@@ -197,7 +177,7 @@ def _asked_rows(context: Context, distribution: Distribution, ours: Mapping[str,
         text = line.removeprefix("Requires-Dist:").strip()
         wanted = _requirement_here(context, text) if text != line else None
         version = ours.get(canonicalize_name(wanted.name), "") if wanted else ""
-        clauses = clauses_at(range_of(text), versions.public(version)) if version else set()
+        clauses = versions.clauses_at(range_of(text), versions.public(version)) if version else set()
         if wanted and clauses:
             met = "===" not in clauses
             yield Row(

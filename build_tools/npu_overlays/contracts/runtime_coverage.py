@@ -68,7 +68,7 @@ def uncovered_operations(content: Content, fired: RuntimeCoverage) -> Iterator[P
     naming = called_operators(content)
     seen = _seen(content, fired)
     for operation in content.operations:
-        yield from _of(operation, naming.get(operation, frozenset()), seen.get(_shown_by(operation), ()), again)
+        yield from _of(operation, naming.get(operation, frozenset()), seen.get(shown_by(operation), ()), again)
     for name in sorted(fired.called.keys() - {_name(operation) for operation in naming}):
         yield Problem(where=where, what=f"speaks of `{name}`, which names no operator", fix=again)
 
@@ -77,13 +77,13 @@ def _seen(content: Content, fired: RuntimeCoverage) -> dict[str, list[str]]:
     """Return the operators that operations were seen to call; one target of a form counts for all."""
     seen: dict[str, list[str]] = {}
     for operation in content.operations:
-        seen.setdefault(_shown_by(operation), []).extend(fired.called.get(_name(operation), ()))
+        seen.setdefault(shown_by(operation), []).extend(fired.called.get(_name(operation), ()))
     return seen
 
 
-def _shown_by(operation: Operation) -> str:
+def shown_by(operation: Operation) -> str:
     """Return the common name of operations that one test covers."""
-    return operation.where if operation.like else _name(operation)
+    return f"{operation.where} {operation.like.model}" if operation.like else _name(operation)
 
 
 def _of(operation: Operation, named: frozenset[str], seen: Sequence[str], again: str) -> Iterator[Problem]:

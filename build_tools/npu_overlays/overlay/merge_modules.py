@@ -13,8 +13,9 @@ from dataclasses import replace
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.model.code_blocks import names_in
 from npu_overlays.model.selectors import selector, with_selector
-from npu_overlays.overlay.operations import NO_FORMS, Edit, FormTargets, ImportedName, Like, Operation, with_anchors
+from npu_overlays.overlay.operations import NO_FORMS, Edit, FormTargets, ImportedName, Operation, with_anchors
 from npu_overlays.overlay.parser.arguments import Arguments, read_arguments
+from npu_overlays.overlay.parser.likes import Likes
 from npu_overlays.overlay.parser.marks import Mark, read_marks
 from npu_overlays.overlay.parser.misuse import misplaced
 from npu_overlays.overlay.parser.parsed_file import ParsedFile, parse_file
@@ -61,15 +62,12 @@ def _read_operations(parsed: ParsedFile, forms: FormTargets) -> Iterator[Operati
         arguments = read_arguments(parsed, mark)
         yield from arguments.problems
         yield from misplaced(parsed, mark.node, mark.call, arguments.edits)
-        targets = arguments.targets
         operation = _operation(parsed, mark, arguments)
-        if isinstance(targets, Like) and not parsed.target and not operation.owner:
-            operation = replace(operation, shared=operation.name, like=targets)
-            if targets not in forms:
-                yield operation
-                continue
-            targets = [name for name in forms[targets] if name not in targets.but]
-        yield from _for_targets(parsed, mark, operation, targets)
+        if isinstance(arguments.targets, Likes) and not parsed.target and not operation.owner:
+            for found, targets in _for_forms(operation, arguments.targets, forms):
+                yield from [found] if targets is None else _for_targets(parsed, mark, found, targets)
+        else:
+            yield from _for_targets(parsed, mark, operation, arguments.targets)
 
 
 def _operation(parsed: ParsedFile, mark: Mark, arguments: Arguments) -> Operation:
@@ -93,6 +91,25 @@ def _operation(parsed: ParsedFile, mark: Mark, arguments: Arguments) -> Operatio
         where=parsed.where(mark.node),
         uses=_uses(mark, arguments.edits),
     )
+
+
+def _for_forms(operation: Operation, likes: Likes, forms: FormTargets) -> Iterator[tuple[Operation, list[str] | None]]:
+    """Yield an operation once for each of its forms, with its targets; None where they are not known.
+
+    What is of two forms is a target of the first.
+    """
+    seen: set[str] = set()
+    for like, bounds in likes.bounds.items():
+        found = replace(operation, shared=operation.name, like=like)
+        if bounds:
+            drop_when = operation.reason.drop_when or bounds.drop_when
+            found = replace(found, bounds=bounds, reason=replace(operation.reason, drop_when=drop_when))
+        names = forms.get(like)
+        if names is None:
+            yield found, None
+        elif not seen.issuperset(names):
+            yield found, [name for name in names if name not in {*like.but, *seen}]
+            seen.update(names)
 
 
 def _for_targets(

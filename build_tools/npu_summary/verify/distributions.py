@@ -6,13 +6,17 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
 
 from ..frozen import Frozen
 from ..installed import normal_name
 from ..stores import Store, open_store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _SUFFIXES = (".dist-info", ".egg-info")
 _COMMANDS = "entry_points.txt"
@@ -62,14 +66,26 @@ class Dist(Frozen):
         return self._text("INSTALLER").strip().lower()
 
     @property
-    def editable(self) -> str:
-        """The source folder of an editable install, else empty."""
+    def direct_url(self) -> dict[str, Any]:
+        """Where it was installed from, if not from an index (PEP 610)."""
         try:
             origin = json.loads(self._text("direct_url.json") or "{}")
-            is_editable = origin.get("dir_info", {}).get("editable", False)
-            return str(origin.get("url", "")).removeprefix("file://") if is_editable else ""
-        except (ValueError, AttributeError):
+        except (ValueError, RecursionError):
+            return {}
+        return origin if isinstance(origin, dict) else {}
+
+    @property
+    def editable(self) -> str:
+        """The source folder of an editable install, else empty."""
+        from urllib.parse import unquote, urlsplit  # few are
+
+        origin = self.direct_url
+        info, url = origin.get("dir_info"), origin.get("url")
+        if not isinstance(info, dict) or not info.get("editable") or not isinstance(url, str):
             return ""
+        with suppress(ValueError):
+            return unquote(urlsplit(url).path)
+        return ""
 
     @property
     def commands(self) -> list[str]:
@@ -77,7 +93,7 @@ class Dist(Frozen):
         return [f"{self.info}/{_COMMANDS}"] if _COMMANDS in self.store.listing(self.info) else []
 
     @cached_property
-    def record(self) -> Mapping[str, str]:
+    def record(self) -> dict[str, str]:
         """The files it claims, with the digest it gives them as it is spelled there, up to the first row that is none.
 
         Of thousands of digests only a few are ever asked for; `sha256_of` tells the bytes of one.

@@ -28,6 +28,7 @@ def forward(self, hidden_states):
 
 @wrapped(
     targets=like(
+        "src/transformers/models/helium/modeling_helium.py:HeliumRMSNorm.forward",
         "src/transformers/models/olmo2/modeling_olmo2.py:Olmo2RMSNorm.forward",
         within="src/transformers/models/*/modeling_*.py",
     ),
@@ -50,6 +51,20 @@ def offset_forward(self, x):
     if can_use_rms_norm(x, self.weight):
         return npu_offset_rms_norm(x, self.weight, self.eps)
     return upstream(self, x)
+
+
+@wrapped(
+    targets=like(
+        "src/transformers/models/gemma3n/modeling_gemma3n.py:Gemma3nRMSNorm.forward",
+        within="src/transformers/models/*/modeling_*.py",
+    ),
+    why="On NPU one fused operator instead of six, where the norm has a weight; elsewhere unchanged.",
+    since="5",
+)
+def scaled_forward(self, hidden_states):
+    if self.with_scale and can_use_rms_norm(hidden_states, self.weight):
+        return npu_rms_norm(hidden_states, self.weight, self.eps).to(hidden_states.dtype)
+    return upstream(self, hidden_states)
 
 
 @wrapped(

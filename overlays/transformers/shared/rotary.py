@@ -1,7 +1,15 @@
 """Rotary position embeddings in one NPU operator."""
 
 import torch
-from transformers.integrations.npu_kernels import can_use_rotary, npu_rotary, on_npu
+from transformers.integrations.npu_kernels import (
+    can_use_rotary,
+    can_use_rotary_pairs,
+    npu_rotary,
+    npu_rotary_pairs,
+    on_npu,
+    rotated,
+    rotated_pairs,
+)
 
 from npu_overlays.markers import edited, like, upstream, wrapped
 
@@ -41,60 +49,164 @@ def apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=1):
 
 
 @edited(
+    ("(q * cos) + (rotate_half(q) * sin)", "rotated(q, cos, sin, rotate_half)"),
+    ("(k * cos) + (rotate_half(k) * sin)", "rotated(k, cos, sin, rotate_half)"),
+    targets=[
+        like(
+            "src/transformers/models/nemotron/modeling_nemotron.py:apply_rotary_pos_emb",
+            "src/transformers/models/olmo2/modeling_olmo2.py:apply_rotary_pos_emb",
+            "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:apply_rotary_pos_emb_vision",
+            within="src/transformers/models/*/modeling_*.py",
+        ),
+        like(
+            "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:apply_multimodal_rotary_pos_emb",
+            within="src/transformers/models/*/modeling_*.py",
+            until="5.17",
+        ),
+        like(
+            "src/transformers/models/deepseek_v3/modeling_deepseek_v3.py:apply_rotary_pos_emb_interleave",
+            within="src/transformers/models/*/modeling_*.py",
+            until="5.11",
+        ),
+    ],
+    uses=[rotated],
+    why="On NPU one fused operator instead of five, on what the function has prepared; elsewhere unchanged.",
+)
+def rotate_query_and_key(): ...
+
+
+@edited(
+    ("(q_rot * cos) + (rotate_half(q_rot) * sin)", "rotated(q_rot, cos, sin, rotate_half)"),
+    ("(k_rot * cos) + (rotate_half(k_rot) * sin)", "rotated(k_rot, cos, sin, rotate_half)"),
+    targets=[
+        like(
+            "src/transformers/models/phi3/modeling_phi3.py:apply_rotary_pos_emb",
+            within="src/transformers/models/*/modeling_*.py",
+        ),
+        like(
+            "src/transformers/models/qwen3_next/modeling_qwen3_next.py:apply_rotary_pos_emb",
+            within="src/transformers/models/*/modeling_*.py",
+            since="4.57",
+        ),
+    ],
+    why="On NPU one fused operator instead of five, on the part of each head that is rotated; elsewhere unchanged.",
+)
+def rotate_part_of_query_and_key(): ...
+
+
+@edited(
     (
-        "(q * cos) + (rotate_half(q) * sin)",
-        "npu_rotary(q, cos, sin) if can_use_rotary(q, cos, sin) else (q * cos) + (rotate_half(q) * sin)",
+        "(q.float() * cos) + (rotate_half(q.float()) * sin)",
+        (
+            "npu_rotary(q.float(), cos, sin) if can_use_rotary(q, cos, sin) "
+            "else (q.float() * cos) + (rotate_half(q.float()) * sin)"
+        ),
     ),
     (
-        "(k * cos) + (rotate_half(k) * sin)",
-        "npu_rotary(k, cos, sin) if can_use_rotary(k, cos, sin) else (k * cos) + (rotate_half(k) * sin)",
+        "(k.float() * cos) + (rotate_half(k.float()) * sin)",
+        (
+            "npu_rotary(k.float(), cos, sin) if can_use_rotary(k, cos, sin) "
+            "else (k.float() * cos) + (rotate_half(k.float()) * sin)"
+        ),
     ),
     targets=like(
-        "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:apply_multimodal_rotary_pos_emb",
+        "src/transformers/models/modernbert/modeling_modernbert.py:apply_rotary_pos_emb",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU one fused operator instead of five, on the tables the function has prepared; elsewhere unchanged.",
-    until="5.17",
+    since="5",
+    why="On NPU one fused operator instead of five, on what the function has prepared; elsewhere unchanged.",
+)
+def rotate_query_and_key(): ...
+
+
+@edited(
+    ("(x * cos) + (rotate_half(x) * sin)", "rotated(x, cos, sin, rotate_half)"),
+    targets=[
+        like(
+            "src/transformers/models/gemma3n/modeling_gemma3n.py:apply_rotary_pos_emb",
+            within="src/transformers/models/*/modeling_*.py",
+        ),
+        like(
+            "src/transformers/models/glm_moe_dsa/modeling_glm_moe_dsa.py:apply_rotary_pos_emb",
+            within="src/transformers/models/*/modeling_*.py",
+            since="5.5",
+            until="5.24",
+        ),
+    ],
+    why="On NPU one fused operator instead of five; elsewhere unchanged.",
+)
+def rotate_states(): ...
+
+
+@edited(
+    ("(q * cos) + (rotate_half(q) * sin)", "rotated_pairs(q, cos, sin, rotate_half)"),
+    ("(k * cos) + (rotate_half(k) * sin)", "rotated_pairs(k, cos, sin, rotate_half)"),
+    targets=like(
+        "src/transformers/models/cohere/modeling_cohere.py:apply_rotary_pos_emb",
+        "src/transformers/models/helium/modeling_helium.py:apply_rotary_pos_emb",
+        within="src/transformers/models/*/modeling_*.py",
+    ),
+    uses=[rotated_pairs],
+    why="On NPU one fused operator instead of five, which rotates pairs of neighbours; elsewhere unchanged.",
 )
 def rotate_query_and_key(): ...
 
 
 @edited(
     (
-        "(q * cos) + (rotate_half(q) * sin)",
-        "npu_rotary(q, cos, sin) if can_use_rotary(q, cos, sin) else (q * cos) + (rotate_half(q) * sin)",
+        "(q.float() * cos) + (rotate_half(q).float() * sin)",
+        (
+            "npu_rotary_pairs(q.float(), cos, sin) if can_use_rotary_pairs(q, cos, sin) "
+            "else (q.float() * cos) + (rotate_half(q).float() * sin)"
+        ),
     ),
     (
-        "(k * cos) + (rotate_half(k) * sin)",
-        "npu_rotary(k, cos, sin) if can_use_rotary(k, cos, sin) else (k * cos) + (rotate_half(k) * sin)",
+        "(k.float() * cos) + (rotate_half(k).float() * sin)",
+        (
+            "npu_rotary_pairs(k.float(), cos, sin) if can_use_rotary_pairs(k, cos, sin) "
+            "else (k.float() * cos) + (rotate_half(k).float() * sin)"
+        ),
     ),
     targets=like(
-        "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:apply_rotary_pos_emb_vision",
+        "src/transformers/models/ernie4_5/modeling_ernie4_5.py:apply_rotary_pos_emb",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU one fused operator instead of five, on the tables the function has prepared; elsewhere unchanged.",
+    uses=[can_use_rotary_pairs, npu_rotary_pairs],
+    why="On NPU one fused operator instead of five, which rotates pairs of neighbours; elsewhere unchanged.",
 )
 def rotate_query_and_key(): ...
 
 
 @edited(
-    (
-        "(q * cos) + (rotate_half(q) * sin)",
-        "npu_rotary(q, cos, sin) if can_use_rotary(q, cos, sin) else (q * cos) + (rotate_half(q) * sin)",
-    ),
-    (
-        "(k * cos) + (rotate_half(k) * sin)",
-        "npu_rotary(k, cos, sin) if can_use_rotary(k, cos, sin) else (k * cos) + (rotate_half(k) * sin)",
-    ),
+    ("(q_rot * cos) + (rotate_half(q_rot) * sin)", "rotated_pairs(q_rot, cos, sin, rotate_half)"),
+    ("(k_rot * cos) + (rotate_half(k_rot) * sin)", "rotated_pairs(k_rot, cos, sin, rotate_half)"),
     targets=like(
-        "src/transformers/models/deepseek_v3/modeling_deepseek_v3.py:apply_rotary_pos_emb_interleave",
+        "src/transformers/models/glm/modeling_glm.py:apply_rotary_pos_emb",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU one fused operator instead of five, once the function has put the halves side by side; elsewhere "
-    "unchanged.",
-    until="5.11",
+    why="On NPU one fused operator instead of five, which rotates pairs of neighbours; elsewhere unchanged.",
 )
-def rotate_query_and_key(): ...
+def rotate_part_of_query_and_key(): ...
+
+
+@edited(
+    ("(q_rot * cos) + (rotate_half_llm(q_rot) * sin)", "rotated_pairs(q_rot, cos, sin, rotate_half_llm)"),
+    ("(k_rot * cos) + (rotate_half_llm(k_rot) * sin)", "rotated_pairs(k_rot, cos, sin, rotate_half_llm)"),
+    targets=[
+        like(
+            "src/transformers/models/glm4v/modeling_glm4v.py:apply_multimodal_rotary_pos_emb",
+            within="src/transformers/models/*/modeling_*.py",
+            until="5",
+        ),
+        like(
+            "src/transformers/models/glm4v/modeling_glm4v.py:apply_rotary_pos_emb",
+            within="src/transformers/models/*/modeling_*.py",
+            since="5",
+        ),
+    ],
+    why="On NPU one fused operator instead of five, which rotates pairs of neighbours; elsewhere unchanged.",
+)
+def rotate_part_of_query_and_key(): ...
 
 
 @wrapped(
@@ -114,47 +226,3 @@ def apply_rotary_pos_emb_interleave(q, k, cos, sin, position_ids=None, unsqueeze
             q, k = (torch.cat((one[..., 0::2], one[..., 1::2]), dim=-1) for one in (q, k))
             return npu_rotary(q, *tables), npu_rotary(k, *tables)
     return upstream(q, k, cos, sin, position_ids, unsqueeze_dim)
-
-
-@edited(
-    (
-        "(q * cos) + (rotate_half(q) * sin)",
-        "npu_rotary(q, cos, sin) if can_use_rotary(q, cos, sin) else (q * cos) + (rotate_half(q) * sin)",
-    ),
-    (
-        "(k * cos) + (rotate_half(k) * sin)",
-        "npu_rotary(k, cos, sin) if can_use_rotary(k, cos, sin) else (k * cos) + (rotate_half(k) * sin)",
-    ),
-    targets=like(
-        "src/transformers/models/olmo2/modeling_olmo2.py:apply_rotary_pos_emb",
-        within="src/transformers/models/*/modeling_*.py",
-    ),
-    why="On NPU one fused operator instead of five, before the function goes back to the dtype it was given; elsewhere "
-    "unchanged.",
-)
-def rotate_query_and_key(): ...
-
-
-@edited(
-    (
-        "(q_rot * cos) + (rotate_half(q_rot) * sin)",
-        (
-            "npu_rotary(q_rot, cos, sin) if can_use_rotary(q_rot, cos, sin) "
-            "else (q_rot * cos) + (rotate_half(q_rot) * sin)"
-        ),
-    ),
-    (
-        "(k_rot * cos) + (rotate_half(k_rot) * sin)",
-        (
-            "npu_rotary(k_rot, cos, sin) if can_use_rotary(k_rot, cos, sin) "
-            "else (k_rot * cos) + (rotate_half(k_rot) * sin)"
-        ),
-    ),
-    targets=like(
-        "src/transformers/models/qwen3_next/modeling_qwen3_next.py:apply_rotary_pos_emb",
-        within="src/transformers/models/*/modeling_*.py",
-    ),
-    why="On NPU one fused operator instead of five, on the part of each head that is rotated; elsewhere unchanged.",
-    since="4.57",
-)
-def rotate_part_of_query_and_key(): ...

@@ -8,117 +8,91 @@ from transformers.integrations.ulysses import (
     ulysses_slice_marked,
 )
 
-from npu_overlays.markers import edited, upstream, wrapped
+from npu_overlays.markers import edited, like
 
 
-@wrapped(
+# Token ids come sliced already; embeddings with images in them can only be sliced where they are.
+@edited(
+    (
+        "if inputs_embeds is None:\n    inputs_embeds = self.embed_tokens(input_ids)",
+        (
+            "if inputs_embeds is None:\n"
+            "    inputs_embeds = self.embed_tokens(input_ids)\n"
+            "else:\n"
+            "    inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)"
+        ),
+    ),
     targets=[
-        "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLTextModel.forward",
-        "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLTextModel.forward",
+        like(
+            "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLTextModel.forward",
+            "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLTextModel.forward",
+            within="src/transformers/models/qwen2*_vl/modeling_*.py",
+        ),
+        like(
+            "src/transformers/models/glm4v/modeling_glm4v.py:Glm4vTextModel.forward",
+            within="src/transformers/models/glm4v/modeling_*.py",
+            since="5",
+        ),
     ],
+    uses=[ulysses_slice_inputs],
     why="With a Ulysses group registered each rank computes its slice of the sequence; otherwise unchanged.",
-    until="5",
+    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
 )
-def forward(
-    self,
-    input_ids=None,
-    attention_mask=None,
-    position_ids=None,
-    past_key_values=None,
-    inputs_embeds=None,
-    use_cache=None,
-    output_attentions=None,
-    output_hidden_states=None,
-    return_dict=None,
-    cache_position=None,
-    **kwargs,
-):
-    if inputs_embeds is not None:
-        # Token ids come sliced already; embeddings with images in them can only be sliced here.
-        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
-    return upstream(
-        self,
-        input_ids=input_ids,
-        attention_mask=attention_mask,
-        position_ids=position_ids,
-        past_key_values=past_key_values,
-        inputs_embeds=inputs_embeds,
-        use_cache=use_cache,
-        output_attentions=output_attentions,
-        output_hidden_states=output_hidden_states,
-        return_dict=return_dict,
-        cache_position=cache_position,
-        **kwargs,
-    )
+def compute_own_slice(): ...
 
 
-@wrapped(
+@edited(
+    (
+        "if inputs_embeds is None:\n    inputs_embeds = self.embed_tokens(input_ids)",
+        (
+            "if inputs_embeds is None:\n"
+            "    inputs_embeds = self.embed_tokens(input_ids)\n"
+            "else:\n"
+            "    inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)\n"
+            "    if deepstack_visual_embeds is not None:\n"
+            "        deepstack_visual_embeds = [\n"
+            "            ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds\n"
+            "        ]\n"
+            "    visual_pos_masks = ulysses_slice(visual_pos_masks, 1)"
+        ),
+    ),
     targets=[
-        "src/transformers/models/glm4v/modeling_glm4v.py:Glm4vTextModel.forward",
-        "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLTextModel.forward",
-        "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLTextModel.forward",
+        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:Qwen3VLTextModel.forward",
+        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeTextModel.forward",
     ],
-    why="With a Ulysses group registered each rank computes its slice of the sequence; otherwise unchanged.",
+    uses=[ulysses_slice, ulysses_slice_inputs, ulysses_slice_marked],
+    why="With a Ulysses group registered each rank computes its slice of the sequence and the images in it; "
+    "otherwise unchanged.",
+    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
+    since="4.57",
+)
+def compute_own_slice(): ...
+
+
+@edited(
+    (
+        "if inputs_embeds is None:\n    inputs_embeds = self.embed_tokens(input_ids)",
+        (
+            "lengths = packed_lengths(position_ids, attention_mask, sliced=inputs_embeds is None)\n"
+            "if lengths is not None:\n"
+            "    kwargs['packed_lengths'] = lengths\n"
+            "if inputs_embeds is None:\n"
+            "    inputs_embeds = self.embed_tokens(input_ids)\n"
+            "else:\n"
+            "    inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)"
+        ),
+    ),
+    targets=[
+        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5TextModel.forward",
+        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeTextModel.forward",
+    ],
+    uses=[packed_lengths, ulysses_slice_inputs],
+    why="With a Ulysses group registered each rank computes its slice of the sequence; where a framework asks for it, "
+    "linear attention is told where packed sequences begin; otherwise unchanged.",
     drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
     since="5",
-    until="5.24",
 )
-def forward(
-    self,
-    input_ids=None,
-    attention_mask=None,
-    position_ids=None,
-    past_key_values=None,
-    inputs_embeds=None,
-    use_cache=None,
-    **kwargs,
-):
-    if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
-    return upstream(
-        self,
-        input_ids=input_ids,
-        attention_mask=attention_mask,
-        position_ids=position_ids,
-        past_key_values=past_key_values,
-        inputs_embeds=inputs_embeds,
-        use_cache=use_cache,
-        **kwargs,
-    )
-
-
-@wrapped(
-    targets=[
-        "src/transformers/models/glm4v/modeling_glm4v.py:Glm4vTextModel.forward",
-        "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLTextModel.forward",
-        "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLTextModel.forward",
-    ],
-    why="With a Ulysses group registered each rank computes its slice of the sequence; otherwise unchanged.",
-    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
-    since="5.24",
-)
-def forward(
-    self,
-    input_ids=None,
-    attention_mask=None,
-    position_ids=None,
-    cache=None,
-    inputs_embeds=None,
-    use_cache=None,
-    **kwargs,
-):
-    if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
-    return upstream(
-        self,
-        input_ids=input_ids,
-        attention_mask=attention_mask,
-        position_ids=position_ids,
-        cache=cache,
-        inputs_embeds=inputs_embeds,
-        use_cache=use_cache,
-        **kwargs,
-    )
+def compute_own_slice(): ...
 
 
 @edited(
@@ -160,204 +134,3 @@ def attend_by_text_positions(): ...
     until="5",
 )
 def attend_by_text_positions(): ...
-
-
-@wrapped(
-    targets=[
-        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:Qwen3VLTextModel.forward",
-        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeTextModel.forward",
-    ],
-    why="With a Ulysses group registered each rank computes its slice of the sequence and the images in it; "
-    "otherwise unchanged.",
-    since="4.57",
-    until="5",
-)
-def deepstack_forward(
-    self,
-    input_ids=None,
-    attention_mask=None,
-    position_ids=None,
-    past_key_values=None,
-    inputs_embeds=None,
-    use_cache=None,
-    cache_position=None,
-    visual_pos_masks=None,
-    deepstack_visual_embeds=None,
-    **kwargs,
-):
-    if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
-        if deepstack_visual_embeds is not None:
-            deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
-        visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
-    return upstream(
-        self,
-        input_ids=input_ids,
-        attention_mask=attention_mask,
-        position_ids=position_ids,
-        past_key_values=past_key_values,
-        inputs_embeds=inputs_embeds,
-        use_cache=use_cache,
-        cache_position=cache_position,
-        visual_pos_masks=visual_pos_masks,
-        deepstack_visual_embeds=deepstack_visual_embeds,
-        **kwargs,
-    )
-
-
-@wrapped(
-    targets=[
-        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:Qwen3VLTextModel.forward",
-        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeTextModel.forward",
-    ],
-    why="With a Ulysses group registered each rank computes its slice of the sequence and the images in it; "
-    "otherwise unchanged.",
-    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
-    since="5",
-    until="5.24",
-)
-def deepstack_forward(
-    self,
-    input_ids=None,
-    attention_mask=None,
-    position_ids=None,
-    past_key_values=None,
-    inputs_embeds=None,
-    use_cache=None,
-    visual_pos_masks=None,
-    deepstack_visual_embeds=None,
-    **kwargs,
-):
-    if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
-        if deepstack_visual_embeds is not None:
-            deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
-        visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
-    return upstream(
-        self,
-        input_ids=input_ids,
-        attention_mask=attention_mask,
-        position_ids=position_ids,
-        past_key_values=past_key_values,
-        inputs_embeds=inputs_embeds,
-        use_cache=use_cache,
-        visual_pos_masks=visual_pos_masks,
-        deepstack_visual_embeds=deepstack_visual_embeds,
-        **kwargs,
-    )
-
-
-@wrapped(
-    targets=[
-        "src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:Qwen3VLTextModel.forward",
-        "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeTextModel.forward",
-    ],
-    why="With a Ulysses group registered each rank computes its slice of the sequence and the images in it; "
-    "otherwise unchanged.",
-    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
-    since="5.24",
-)
-def deepstack_forward(
-    self,
-    input_ids=None,
-    attention_mask=None,
-    position_ids=None,
-    cache=None,
-    inputs_embeds=None,
-    use_cache=None,
-    visual_pos_masks=None,
-    deepstack_visual_embeds=None,
-    **kwargs,
-):
-    if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
-        if deepstack_visual_embeds is not None:
-            deepstack_visual_embeds = [ulysses_slice_marked(one, visual_pos_masks) for one in deepstack_visual_embeds]
-        visual_pos_masks = ulysses_slice(visual_pos_masks, 1)
-    return upstream(
-        self,
-        input_ids=input_ids,
-        attention_mask=attention_mask,
-        position_ids=position_ids,
-        cache=cache,
-        inputs_embeds=inputs_embeds,
-        use_cache=use_cache,
-        visual_pos_masks=visual_pos_masks,
-        deepstack_visual_embeds=deepstack_visual_embeds,
-        **kwargs,
-    )
-
-
-@wrapped(
-    targets=[
-        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5TextModel.forward",
-        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeTextModel.forward",
-    ],
-    why="With a Ulysses group registered each rank computes its slice of the sequence; where a framework asks for it, "
-    "linear attention is told where packed sequences begin; otherwise unchanged.",
-    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
-    since="5",
-    until="5.24",
-)
-def hybrid_forward(
-    self,
-    input_ids=None,
-    attention_mask=None,
-    position_ids=None,
-    past_key_values=None,
-    inputs_embeds=None,
-    use_cache=None,
-    **kwargs,
-):
-    lengths = packed_lengths(position_ids, attention_mask, sliced=inputs_embeds is None)
-    if lengths is not None:
-        kwargs["packed_lengths"] = lengths
-    if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
-    return upstream(
-        self,
-        input_ids=input_ids,
-        attention_mask=attention_mask,
-        position_ids=position_ids,
-        past_key_values=past_key_values,
-        inputs_embeds=inputs_embeds,
-        use_cache=use_cache,
-        **kwargs,
-    )
-
-
-@wrapped(
-    targets=[
-        "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5TextModel.forward",
-        "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeTextModel.forward",
-    ],
-    why="With a Ulysses group registered each rank computes its slice of the sequence; where a framework asks for it, "
-    "linear attention is told where packed sequences begin; otherwise unchanged.",
-    drop_when="verl no longer needs patch_vlm_for_ulysses_input_slicing",
-    since="5.24",
-)
-def hybrid_forward(
-    self,
-    input_ids=None,
-    attention_mask=None,
-    position_ids=None,
-    cache=None,
-    inputs_embeds=None,
-    use_cache=None,
-    **kwargs,
-):
-    lengths = packed_lengths(position_ids, attention_mask, sliced=inputs_embeds is None)
-    if lengths is not None:
-        kwargs["packed_lengths"] = lengths
-    if inputs_embeds is not None:
-        inputs_embeds, position_ids = ulysses_slice_inputs(inputs_embeds, position_ids)
-    return upstream(
-        self,
-        input_ids=input_ids,
-        attention_mask=attention_mask,
-        position_ids=position_ids,
-        cache=cache,
-        inputs_embeds=inputs_embeds,
-        use_cache=use_cache,
-        **kwargs,
-    )

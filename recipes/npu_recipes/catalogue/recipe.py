@@ -1,44 +1,26 @@
-"""Recipe: settings with which a model is trained, read from a YAML file; all its mistakes are reported at once."""
+"""Recipe: settings with which a model is trained, read from a YAML file; all its mistakes are reported at once.
+
+``like: NAME`` in a file takes from another recipe what this one does not state.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from npu_doctor.jsonfiles import Mistake, decode
 from npu_recipes.catalogue.pins import load_pins
 from npu_recipes.errors import Problem, RecipeError
 
 _FOLDER = Path(__file__).parent / "recipes"
+# The key that names the recipe with which a recipe shares what it does not state.
+_LIKE = "like"
 _ALGORITHMS = ("sft", "grpo", "dapo")
-# The keys of each table, and the types of their values.
-_RECIPE = {
-    "title": dict,
-    "algorithm": str,
-    "data": str,
-    "layout": dict,
-    "memory": dict,
-    "sources": list,
-    "environment": dict,
-    "options": dict,
-    "pins": dict,
-}
-_LAYOUT = {
-    "engine": str,
-    "rollout": str,
-    "hardware": str,
-    "nodes": int,
-    "devices": int,
-    "memory": int,
-    "model": str,
-    "billions": float,
-}
-_TRANSLATED = {"en": str, "zh": str}
-_PART = {"stacks": list, "options": dict, "without": list}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +64,9 @@ class Part:
 
     # The stacks it is for, by their names in `stacks/`; none where ours hold nothing that generates with it.
     stacks: tuple[str, ...]
-    options: Mapping[str, Any]  # its own options; they come after those of all pins
-    without: tuple[str, ...]  # options of all pins that this one does not have
+    # Its own options; they come after those of all pins.
+    options: Mapping[str, Any] = field(default_factory=dict)
+    without: tuple[str, ...] = ()  # options of all pins that this one does not have
     note: Translated | None = None  # what has to be known of the recipe with this pin
 
 
@@ -133,82 +116,63 @@ def load(name: str) -> Recipe:
 
 def read(name: str, text: str) -> Recipe:
     """Return the recipe that a YAML text states; raises `RecipeError` with everything that is wrong in it."""
+    stated = _stated(name, text)
+    if not isinstance(stated, dict):
+        raise RecipeError(Problem(where=f"{name}.yaml", what="is no table"))
+    prefix = f"{name}.yaml: "
+    mistakes = list(_mistakes(stated, prefix))
+    recipe = decode(Recipe, {**stated, "name": name}, prefix, mistakes)
+    if mistakes or recipe is None:
+        raise RecipeError(Problem(where=one.where, what=one.what, fix=one.fix) for one in mistakes)
+    return recipe
+
+
+def _stated(name: str, text: str) -> Any:
+    """Return what a YAML text states, on top of what the recipe states that it is like.
+
+    The two are merged as JSON merge patches are (RFC 7386): tables key by key, and null takes a key away.
+    """
     try:
         stated = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise RecipeError(Problem(where=f"{name}.yaml", what=f"is not YAML: {error}")) from error
-    problems = [Problem(where=f"{name}.yaml{where}", what=what) for where, what in _mistakes(stated)]
-    if problems:
-        raise RecipeError(problems)
-    layout = stated["layout"]
-    return Recipe(
-        name=name,
-        title=Translated(**stated["title"]),
-        algorithm=stated["algorithm"],
-        data=stated["data"],
-        layout=Layout(**{**layout, "billions": float(layout["billions"])}),
-        memory=Translated(**stated["memory"]),
-        sources=tuple(Source(**one) for one in stated["sources"]),
-        environment={key: str(value) for key, value in stated["environment"].items()},
-        options=stated["options"],
-        pins={pin: _part(part) for pin, part in stated["pins"].items()},
-    )
+    if not isinstance(stated, dict) or _LIKE not in stated:
+        return stated
+    other = stated.pop(_LIKE)
+    if other not in names() or other == name:
+        fix = f"name another of {', '.join(names())}"
+        raise RecipeError(Problem(where=f"{name}.yaml: {_LIKE}", what=f"{other} is no other recipe", fix=fix))
+    return _merged(_stated(other, (_FOLDER / f"{other}.yaml").read_text("utf-8")), stated)
 
 
-def _part(stated: Mapping[str, Any]) -> Part:
-    return Part(
-        stacks=tuple(stated["stacks"]),
-        options=stated.get("options", {}),
-        without=tuple(stated.get("without", ())),
-        note=Translated(**stated["note"]) if "note" in stated else None,
-    )
+def _merged(whole: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(whole) if isinstance(whole, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value)
+    return merged
 
 
-def _mistakes(stated: Any) -> list[tuple[str, str]]:
-    """Return what is wrong in a recipe: where, as it follows the file's name, and what."""
-    found = list(_shape("", stated, _RECIPE))
-    if found:
-        return found
-    found += _shape(": layout", stated["layout"], _LAYOUT)
-    if stated["algorithm"] not in _ALGORITHMS:
-        found.append((": algorithm", f"{stated['algorithm']} is none of {', '.join(_ALGORITHMS)}"))
-    for key in ("title", "memory"):
-        found += _shape(f": {key}", stated[key], _TRANSLATED)
-    known = load_pins()
-    for pin, part in stated["pins"].items():
-        if pin not in known:
-            found.append((f": pins.{pin}", "there is no such pin"))
-        found += _part_mistakes(f": pins.{pin}", part, stated["options"])
-    return found
-
-
-def _part_mistakes(where: str, part: Any, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if not isinstance(part, dict):
-        yield where, "is no table"
+def _mistakes(stated: Mapping[str, Any], prefix: str) -> Iterator[Mistake]:
+    """Yield what is wrong in a recipe beside the types of its values."""
+    algorithm, pins, options = (stated.get(key) for key in ("algorithm", "pins", "options"))
+    if algorithm not in (*_ALGORITHMS, None):
+        named = ", ".join(_ALGORITHMS)
+        yield Mistake(where=f"{prefix}algorithm", what=f"{algorithm} is none of {named}", fix="name one of them")
+    if not isinstance(pins, dict):
         return
-    if not part.get("stacks", [""]) and "note" not in part:
-        yield f"{where}.stacks", "holds none, and no note says why"
-    if "note" in part:
-        yield from _shape(f"{where}.note", part["note"], _TRANSLATED)
-    optional: dict[str, Any] = {"options": {}, "without": []}
-    yield from _shape(where, optional | {key: value for key, value in part.items() if key != "note"}, _PART)
-    for key in part.get("without", ()):
-        if key not in options:
-            yield f"{where}.without", f"{key} is no option of all pins"
-
-
-def _shape(where: str, stated: Any, keys: Mapping[str, type]) -> Iterator[tuple[str, str]]:
-    """Yield which keys are missing, unknown, or have a value of another type."""
-    if not isinstance(stated, dict):
-        yield where, "is no table"
-        return
-    for key in keys:
-        if key not in stated:
-            yield where, f"{key} is missing"
-    for key in stated:
-        if key not in keys:
-            yield where, f"{key} is no key of it"
-    for key, value in stated.items():
-        kind = keys.get(key, object)
-        if not isinstance(value, (int, float) if kind is float else kind):
-            yield f"{where}: {key}".removeprefix(": "), f"is no {kind.__name__}"
+    for pin, part in pins.items():
+        where = f"{prefix}pins.{pin}"
+        if pin not in load_pins():
+            yield Mistake(where=where, what="there is no such pin", fix=f"name one of {', '.join(load_pins())}")
+        if not isinstance(part, dict):
+            continue
+        if part.get("stacks") == [] and "note" not in part:
+            yield Mistake(where=f"{where}.stacks", what="holds none, and no note says why", fix="write a note")
+        if isinstance(options, dict):
+            for key in set(part.get("without", ())).difference(options):
+                yield Mistake(where=f"{where}.without", what=f"{key} is no option of all pins", fix="leave it out")

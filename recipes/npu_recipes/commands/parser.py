@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, TypeVar
 
 from npu_recipes import __version__
 from npu_recipes.console import Console
+from npu_summary.suggestions import SuggestingParser
 
 _DESCRIPTION = """\
 Train with verl on Ascend NPUs from recipes, or try it on any CPU. Then compare
@@ -63,11 +62,8 @@ class Command(Generic[OptionsT]):
         return self.run(options(**{one.name: getattr(parsed, one.name) for one in fields(options)}), console)
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that accepts overrides anywhere on the command line and suggests the nearest word that it knows.
-
-    argparse itself accepts overrides in one place only.
-    """
+class _Parser(SuggestingParser):
+    """A parser that accepts overrides anywhere on the command line; argparse itself does in one place only."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, rest = self.parse_known_args(args, namespace)
@@ -84,16 +80,6 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return parsed, rest
-
-    def error(self, message: str) -> NoReturn:
-        """Print usage, the nearest known word and what is wrong; exit with 2."""
-        wrong, known = "", list(self._option_string_actions)
-        if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-            wrong, known = choice[1], choice[2].replace("'", "").split(", ")
-        elif unknown := re.search(r"unrecognized arguments: (\S+)", message):
-            wrong = unknown[1]
-        nearest = get_close_matches(wrong, known, n=1)
-        super().error(f"did you mean {nearest[0]}? {message}" if nearest else message)
 
 
 def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:

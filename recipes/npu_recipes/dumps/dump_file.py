@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from npu_doctor.jsonfiles import DataError, Mistake, decode
 from npu_recipes.dumps.request import spared
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import replacing
@@ -79,23 +80,14 @@ def of_json(stated: Mapping[str, Any]) -> Manifest:
     if stated["schema"] != SCHEMA:
         msg = f"its schema version is {stated['schema']}, this code reads {SCHEMA}"
         raise ValueError(msg)
-    passages = []
-    for one in stated["passages"]:
-        inputs, outputs = _tensors(one["inputs"]), _tensors(one["outputs"])
-        passages.append(
-            Passage(call=one["call"], module=one["module"], time=one["time"], inputs=inputs, outputs=outputs)
-        )
-    return Manifest(
-        passages=tuple(passages),
-        # Dumps did not always say it.
-        begun=stated.get("begun", 1 + max((one.call for one in passages), default=-1)),
-        classes={module: tuple(names) for module, names in stated["classes"].items()},
-        made_by=dict(stated["made_by"]),
-    )
-
-
-def _tensors(stated: Sequence[Mapping[str, Any]]) -> tuple[Tensor, ...]:
-    return tuple(Tensor(**{**one, "shape": tuple(one["shape"])}) for one in stated)
+    # Dumps did not always say how many forwards were begun.
+    begun = 1 + max((one["call"] for one in stated["passages"]), default=-1)
+    mistakes: list[Mistake] = []
+    fields = {"begun": begun, **{name: value for name, value in stated.items() if name != "schema"}}
+    manifest = decode(Manifest, fields, "", mistakes)
+    if manifest is None:
+        raise ValueError(DataError(mistakes))
+    return manifest
 
 
 Array = npt.NDArray[Any]

@@ -31,7 +31,7 @@ OVERLAYS = ROOT / "overlays"
 # Called only where the loaded torch_npu has them with a backward.
 OPTIONAL = ("npu_moe_token_permute", "npu_moe_token_unpermute")
 # Given only where the loaded torch_npu takes them, and a product of groups only where it takes the first of these.
-ASKED_ARGUMENTS = ("group_type", "sink")
+ASKED_ARGUMENTS = ("group_type", "sink", "rotary_mode")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from npu_overlays.contracts.runtime_coverage import (
     RuntimeCoverage,
     load_coverage,
     render_coverage,
+    shown_by,
     uncovered_operations,
 )
 from npu_overlays.overlay.content import Content, load_content
@@ -83,7 +84,7 @@ def test_the_installed_wheel_is_upstream_on_cpu_and_right_and_fused_on_npu(
     content = _content(overlay)
     targets: dict[str, list[str]] = {}
     for one in called_operators(content):
-        targets.setdefault(one.where if one.like else f"{one.path}:{one.symbol}", []).append(f"{one.path}:{one.symbol}")
+        targets.setdefault(shown_by(one), []).append(f"{one.path}:{one.symbol}")
     operations.write_text(json.dumps(targets), "utf-8")
     _run(upstream.python, ROOT / "lab" / "tiny_models.py", reference)
     # What tries the emulation alone is the same for every pin, and starts ranks four times; ranks that share parameters

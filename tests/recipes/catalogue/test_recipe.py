@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,8 +98,29 @@ def test_a_pin_without_a_stack_says_why() -> None:
     note = told.pins["verl@0.9.1"].note
     assert note is not None
     assert note.en == "none here"
-    with pytest.raises(RecipeError, match="zh is missing"):
+    with pytest.raises(RecipeError, match=r"note\.zh: is missing"):
         read("mine", silent.replace("stacks: []", "stacks: [], note: {en: none here}"))
+
+
+def test_a_recipe_states_what_it_has_otherwise_than_the_one_it_is_like() -> None:
+    other = load("grpo-qwen2.5-7b")
+    changed = "options: {trainer.save_freq: 7, trainer.test_freq: null}\nlayout: {nodes: 3}\npins: {verl@796871d: null}"
+    recipe = read("mine", f"like: grpo-qwen2.5-7b\n{changed}\n")
+
+    assert recipe.layout == replace(other.layout, nodes=3)
+    assert dict(recipe.options) == {**without(other.options, "trainer.test_freq"), "trainer.save_freq": 7}
+    assert dict(recipe.pins) == without(other.pins, "verl@796871d")
+    assert recipe == replace(other, name="mine", layout=recipe.layout, options=recipe.options, pins=recipe.pins)
+
+
+def without(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name != key}
+
+
+@pytest.mark.parametrize("other", ["mine", "grpo-qwen2.5-70b"])
+def test_a_recipe_like_none_that_there_is_is_refused(other: str) -> None:
+    with pytest.raises(RecipeError, match=rf"mine\.yaml: like: {other} is no other recipe\n    fix: name another of"):
+        read("mine", f"like: {other}\n")
 
 
 @pytest.mark.parametrize("text", ["[", "- a", "", TEXT.replace("data: gsm8k\n", ""), TEXT + "more: 1\n"])

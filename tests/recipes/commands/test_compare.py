@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from ..samples import REWARD, Log, compare, log, write_console, write_csv, write_file_log
+from ..samples import REWARD, Log, compare, log, write_console, write_csv, write_file_log, write_text
 
 SCHEMA = json.loads((Path(__file__).resolve().parents[3] / "docs" / "comparison.schema.json").read_text("utf-8"))
 
@@ -128,8 +128,7 @@ def test_all_wrong_options_are_told_at_once(gpu: Path, capsys: pytest.CaptureFix
 
 
 def test_limits_of_a_file_yield_to_options(gpu: Path, tmp_path: Path) -> None:
-    file = tmp_path / "limits.yaml"
-    file.write_text("'*': 0.1%\n", "utf-8")
+    file = write_text(tmp_path / "limits.yaml", "'*': 0.1%\n")
     other = npu(tmp_path)
     assert compare(gpu, other, "--limits", file) == 1
     assert compare(gpu, other, "--limits", file, "--limit", "*=2%") == 0
@@ -158,8 +157,7 @@ def test_a_run_that_is_named_twice_is_told_of(gpu: Path, tmp_path: Path, capsys:
 def test_a_run_is_known_by_its_place_whatever_it_is_called(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, code: int, said: bool
 ) -> None:
-    file = tmp_path / "runs.csv"
-    file.write_text("step,run,loss\n1,gpu,0.5\n1,npu,0.25\n", "utf-8")
+    file = write_text(tmp_path / "runs.csv", "step,run,loss\n1,gpu,0.5\n1,npu,0.25\n")
     (tmp_path / "link.csv").symlink_to(file)
     assert compare(f"{file}#gpu", f"{tmp_path}/./link.csv#{named}") == code
     assert ("is a reference, too: it is compared with itself" in capsys.readouterr().out) is said

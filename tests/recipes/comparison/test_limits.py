@@ -10,6 +10,8 @@ from npu_recipes.comparison import DEFAULTS, read_limit, read_limits
 from npu_recipes.comparison.limits import limit_of
 from npu_recipes.errors import RecipeError
 
+from ..samples import write_text
+
 
 @pytest.mark.parametrize(
     ("metric", "value"),
@@ -61,8 +63,7 @@ def test_what_is_no_limit_is_refused(text: str) -> None:
 
 
 def test_a_file_of_limits(tmp_path: Path) -> None:
-    file = tmp_path / "limits.yaml"
-    file.write_text("train/loss: 1%\n'val-core/*': 0.05\nactor/lr:\n'critic/*': none\n", "utf-8")
+    file = write_text(tmp_path / "limits.yaml", "train/loss: 1%\n'val-core/*': 0.05\nactor/lr:\n'critic/*': none\n")
     assert [(one.pattern, one.value) for one in read_limits(file)] == [
         ("train/loss", 0.01),
         ("val-core/*", 0.05),
@@ -72,8 +73,7 @@ def test_a_file_of_limits(tmp_path: Path) -> None:
 
 
 def test_all_that_is_wrong_in_a_file_is_told_at_once(tmp_path: Path) -> None:
-    file = tmp_path / "limits.yaml"
-    file.write_text("a: much\nb: 4%\nc: -1\nb: 40%\n", "utf-8")
+    file = write_text(tmp_path / "limits.yaml", "a: much\nb: 4%\nc: -1\nb: 40%\n")
     with pytest.raises(RecipeError) as caught:
         read_limits(file)
     assert [problem.where.rpartition(": ")[2] for problem in caught.value.problems] == ["b", "a", "c"]
@@ -81,7 +81,6 @@ def test_all_that_is_wrong_in_a_file_is_told_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["- a", "a: [", "4%", "\x00"])
 def test_a_file_that_maps_nothing_is_refused(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "limits.yaml"
-    file.write_text(content, "utf-8")
+    file = write_text(tmp_path / "limits.yaml", content)
     with pytest.raises(RecipeError, match=r"limits\.yaml"):
         read_limits(file)

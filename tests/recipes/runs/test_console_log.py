@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ..samples import REWARD, Log, console_line, expected, log, read, values, write_console
+from ..samples import REWARD, Log, console_line, expected, log, read, values, write_console, write_text
 
 Line = Callable[[int, Mapping[str, object]], str]
 TRAINER = "console log of Hugging Face's Trainer"
@@ -69,8 +69,7 @@ def test_what_stands_around_a_line_is_passed_over(tmp_path: Path, around: str, t
     line_of, form = LINES[trainer]
     lines = ["{'actor_rollout_ref': {'model': 'step:1'}}", "step: one", "global_step:9 - lr:1"]
     lines += [around.format(line=line_of(step, data)) for step, data in records]
-    file = tmp_path / "run.log"
-    file.write_text("\n".join(lines) + "\n", "utf-8", newline="\n")
+    file = write_text(tmp_path / "run.log", "\n".join(lines) + "\n", newline="\n")
     run = read(file)
     assert run.form == form
     assert values(run) == expected(records)
@@ -101,8 +100,7 @@ def test_what_stands_around_a_line_is_passed_over(tmp_path: Path, around: str, t
     ],
 )
 def test_every_way_to_write_a_number_is_read(tmp_path: Path, line: str, written: str, value: float) -> None:
-    file = tmp_path / "run.log"
-    file.write_text(line.format(written) + "\n", "utf-8")
+    file = write_text(tmp_path / "run.log", line.format(written) + "\n")
     run = read(file)
     assert list(run.metrics) == ["actor/lr", "actor/entropy"]
     assert values(run, "actor/lr") == {3: pytest.approx(value, nan_ok=True)}
@@ -171,8 +169,7 @@ def test_of_lines_that_a_terminal_has_wrapped_nothing_wrong_is_read(tmp_path: Pa
     whole = [f"\x1b[36m(TaskRunner pid=1)\x1b[0m {console_line(step, data)}" for step, data in records]
     plain = [line.replace("\x1b[36m", "").replace("\x1b[0m", "") for line in whole]
     wrapped = [line[start : start + width] for line in plain for start in range(0, len(line), width)]
-    file = tmp_path / "run.log"
-    file.write_text("".join(f"{line.rstrip() if strip else line}\n" for line in wrapped), "utf-8")
+    file = write_text(tmp_path / "run.log", "".join(f"{line.rstrip() if strip else line}\n" for line in wrapped))
     run = read(file)
     assert list(run.metrics) == list(records[0][1])
     for metric in run.metrics:
@@ -199,8 +196,9 @@ def test_lines_that_end_in_a_sign_are_joined_whole(tmp_path: Path, trainer: str,
 
 def test_a_dictionary_of_many_lines_is_one(tmp_path: Path) -> None:
     """As pprint and people write it; what follows it is no part of it."""
-    file = tmp_path / "run.log"
-    file.write_text("{'loss': 0.5,\n 'grad_norm': 1.0,\n 'epoch': 1.0}\n{'config': {'loss': 1}}\n{'a': 1,\n", "utf-8")
+    file = write_text(
+        tmp_path / "run.log", "{'loss': 0.5,\n 'grad_norm': 1.0,\n 'epoch': 1.0}\n{'config': {'loss': 1}}\n{'a': 1,\n"
+    )
     run = read(file)
     assert {metric: values(run, metric) for metric in run.metrics} == {
         "loss": {1: 0.5},
@@ -214,8 +212,7 @@ def test_a_dictionary_of_many_lines_is_one(tmp_path: Path) -> None:
 def test_a_number_behind_a_line_spoils_its_last_value_unless_metrics_follow(
     tmp_path: Path, rest: str, value: float | None
 ) -> None:
-    file = tmp_path / "run.log"
-    file.write_text(f"step:1 - {REWARD}:0.5\nstep:2 - {REWARD}:0.3\n{rest}\n", "utf-8")
+    file = write_text(tmp_path / "run.log", f"step:1 - {REWARD}:0.5\nstep:2 - {REWARD}:0.3\n{rest}\n")
     run = read(file)
     assert values(run) == {1: 0.5, **({2: value} if value else {})}
     assert run.unread == (
@@ -237,8 +234,7 @@ def test_a_number_behind_a_line_spoils_its_last_value_unless_metrics_follow(
 )
 def test_another_line_behind_one_with_metrics_changes_nothing(tmp_path: Path, line: str) -> None:
     records = log(range(1, 4))
-    file = tmp_path / "run.log"
-    file.write_text("".join(f"{console_line(step, data)}\n{line}\n" for step, data in records), "utf-8")
+    file = write_text(tmp_path / "run.log", "".join(f"{console_line(step, data)}\n{line}\n" for step, data in records))
     run = read(file)
     assert {metric: values(run, metric) for metric in run.metrics} == {
         metric: expected(records, metric) for metric in (REWARD, "train/loss")
@@ -254,8 +250,7 @@ def test_a_run_that_was_resumed_leaves_behind_what_it_had_logged_for_later_steps
     for file, records in zip(files, starts, strict=True):
         lines = [LINES[trainer][0](step, {**data, "epoch": step / 9}) for step, data in records]
         file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    both = tmp_path / "both.log"
-    both.write_text("".join(file.read_text("utf-8") for file in files), "utf-8")
+    both = write_text(tmp_path / "both.log", "".join(file.read_text("utf-8") for file in files))
     for name in (both, Path("+".join(map(str, files)))):
         run = read(name)
         assert values(run) == {**expected(starts[0][:5]), **expected(starts[1])}
@@ -280,8 +275,9 @@ def test_a_run_that_was_resumed_leaves_behind_what_it_had_logged_for_later_steps
 def test_of_a_log_with_records_of_several_forms_one_form_counts(
     tmp_path: Path, lines: list[str], form: str, notes: list[str]
 ) -> None:
-    file = tmp_path / "run.log"
-    file.write_text("\n".join([*lines, "step:1 - loss:1.0 - lr:0.1", *lines]).replace(lines[0], "", 1) + "\n", "utf-8")
+    file = write_text(
+        tmp_path / "run.log", "\n".join([*lines, "step:1 - loss:1.0 - lr:0.1", *lines]).replace(lines[0], "", 1) + "\n"
+    )
     run = read(file)
     assert (run.form, values(run, "loss"), list(run.notes)) == (form, {1: 1.0}, notes)
 
@@ -311,8 +307,9 @@ GLUED = {
 def test_a_value_with_something_glued_to_it_is_told_of_and_makes_no_metric(
     tmp_path: Path, written: str, behind: str
 ) -> None:
-    file = tmp_path / "run.log"
-    file.write_text(f"step:1 - a b:1 - {REWARD}:2.0{behind}\nstep:2 - a b:1 - {REWARD}:{written}{behind}\n", "utf-8")
+    file = write_text(
+        tmp_path / "run.log", f"step:1 - a b:1 - {REWARD}:2.0{behind}\nstep:2 - a b:1 - {REWARD}:{written}{behind}\n"
+    )
     run = read(file)
     assert values(run) == {1: 2.0}
     assert list(run.metrics) == ["a b", REWARD, *(["train/loss"] if behind else [])]
@@ -351,7 +348,6 @@ def test_records_that_are_printed_twice_count_once(
 
 @pytest.mark.parametrize("loss", [0.0, float("nan")])
 def test_records_of_a_run_that_stands_still_are_all_counted(tmp_path: Path, loss: float) -> None:
-    file = tmp_path / "run.log"
-    file.write_text(f"{{'loss': {loss}, 'grad_norm': 0.0, 'epoch': 0.01}}\n" * 4, "utf-8")
+    file = write_text(tmp_path / "run.log", f"{{'loss': {loss}, 'grad_norm': 0.0, 'epoch': 0.01}}\n" * 4)
     run = read(file)
     assert (list(values(run, "loss")), run.notes) == ([1, 2, 3, 4], (COUNTED,))

@@ -15,7 +15,7 @@ import pytest
 from npu_recipes.errors import RecipeError
 from npu_recipes.runs import read_groups
 
-from ..samples import REWARD, Log, expected, log, read, values, write_console, write_csv, write_file_log
+from ..samples import REWARD, Log, expected, log, read, values, write_console, write_csv, write_file_log, write_text
 
 RECORDS = log(range(1, 6))
 
@@ -90,8 +90,7 @@ def test_every_form_gives_the_same_numbers(tmp_path: Path, write: Callable[[Path
 
 
 def test_a_table_of_tensorboards_page_has_its_metric_in_its_name(tmp_path: Path) -> None:
-    file = tmp_path / "run-grpo-tag-train_loss.csv"
-    file.write_text("Wall time,Step,Value\n1.7e9,1,0.5\n1.7e9,2,0.25\n", "utf-8")
+    file = write_text(tmp_path / "run-grpo-tag-train_loss.csv", "Wall time,Step,Value\n1.7e9,1,0.5\n1.7e9,2,0.25\n")
     assert values(read(file), "train_loss") == {1: 0.5, 2: 0.25}
     assert values(read(file.rename(tmp_path / "gpu.csv")), "Value") == {1: 0.5, 2: 0.25}
 
@@ -104,8 +103,7 @@ def test_a_table_may_have_other_delimiters_and_a_mark_of_its_encoding(tmp_path: 
 
 
 def test_an_empty_cell_was_not_logged(tmp_path: Path) -> None:
-    file = tmp_path / "run.csv"
-    file.write_text("step,loss,val\n1,0.5,\n2,0.25,0.75\n3,nan\n", "utf-8")
+    file = write_text(tmp_path / "run.csv", "step,loss,val\n1,0.5,\n2,0.25,0.75\n3,nan\n")
     run = read(file)
     assert values(run, "val") == {2: 0.75}
     assert math.isnan(values(run, "loss")[3])
@@ -130,8 +128,9 @@ def test_a_long_table_of_a_run_that_was_resumed_leaves_behind_what_a_wide_one_do
     lines = [(step, name, value) for step, data in resumed for name, value in data.items()]
     if by_metric:
         lines.sort(key=lambda line: line[1])
-    file = tmp_path / "long.csv"
-    file.write_text("step,tag,value\n" + "".join(f"{step},{tag},{value}\n" for step, tag, value in lines), "utf-8")
+    file = write_text(
+        tmp_path / "long.csv", "step,tag,value\n" + "".join(f"{step},{tag},{value}\n" for step, tag, value in lines)
+    )
     run, wide = read(file), read(write_csv(tmp_path / "wide.csv", resumed))
     assert [values(run, name) for name in (REWARD, "val")] == [values(wide, name) for name in (REWARD, "val")]
     assert values(run, "val") == {10: 1.0, 20: 2.0}
@@ -148,8 +147,7 @@ def test_steps_that_a_long_table_has_left_behind_are_no_hole(tmp_path: Path) -> 
 
 
 def test_an_export_of_several_runs_has_to_be_told_which(tmp_path: Path) -> None:
-    file = tmp_path / "export.csv"
-    file.write_text("Step,gpu - loss,gpu - loss__MIN,npu - a - loss\n1,0.5,0.5,0.25\n", "utf-8")
+    file = write_text(tmp_path / "export.csv", "Step,gpu - loss,gpu - loss__MIN,npu - a - loss\n1,0.5,0.5,0.25\n")
     with pytest.raises(RecipeError, match=r"several runs: gpu, npu - a\n    fix: name one: '.*export.csv#gpu'"):
         read(file)
     ((one,), (other,)) = read_groups(f"{file}#gpu", f"{file}#npu - a")
@@ -166,8 +164,7 @@ def test_an_export_of_several_runs_has_to_be_told_which(tmp_path: Path) -> None:
     ],
 )
 def test_a_table_may_name_the_run_of_each_line(tmp_path: Path, table: str) -> None:
-    file = tmp_path / "runs.csv"
-    file.write_text(table, "utf-8")
+    file = write_text(tmp_path / "runs.csv", table)
     ((one,), (other,)) = read_groups(f"{file}#gpu", f"{file}#npu")
     assert (values(one, "loss"), values(other, "loss")) == ({1: 0.5}, {1: 0.25})
     assert list(one.metrics) == ["loss"]
@@ -208,49 +205,42 @@ def test_a_history_of_several_runs_has_to_be_told_which(tmp_path: Path, form: st
 
 
 def test_a_history_of_one_run_needs_no_name(tmp_path: Path) -> None:
-    file = tmp_path / "run.json"
-    file.write_text('{"step": 1, "loss": 0.5, "run_name": "gpu"}\n{"step": 2, "loss": 0.25}\n', "utf-8")
+    file = write_text(tmp_path / "run.json", '{"step": 1, "loss": 0.5, "run_name": "gpu"}\n{"step": 2, "loss": 0.25}\n')
     run = read(file)
     assert (values(run, "loss"), run.unread) == ({1: 0.5, 2: 0.25}, {})
 
 
-@pytest.mark.parametrize(
-    "content", ['{"step": 1, "loss": 2}', '[{"step": 1, "loss": 2}]', '{"step": 1, "data": {"loss": 2}}']
-)
-def test_a_run_that_a_history_does_not_name_is_refused(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "run.json"
-    file.write_text(content, "utf-8")
-    with pytest.raises(RecipeError, match=r"run\.json#gpu: .* holds one run, which has none\n    fix: name it as"):
-        read(Path(f"{file}#gpu"))
-
-
 def test_a_table_of_one_run_needs_no_name(tmp_path: Path) -> None:
-    file = tmp_path / "run.csv"
-    file.write_text("step,run,loss\n1,gpu,0.5\n", "utf-8")
+    file = write_text(tmp_path / "run.csv", "step,run,loss\n1,gpu,0.5\n")
     assert values(read(file), "loss") == {1: 0.5}
 
 
-@pytest.mark.parametrize("table", ["step,loss\n1,2\n", "step,tag,value\n1,loss,2\n", "Wall time,Step,Value\n1,1,2\n"])
-def test_a_run_that_a_table_does_not_name_is_refused(tmp_path: Path, table: str) -> None:
-    file = tmp_path / "run.csv"
-    file.write_text(table, "utf-8")
-    with pytest.raises(
-        RecipeError, match=r"run\.csv#gpu: .* holds one run, which has none\n    fix: name it as .*run.csv"
-    ):
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"step": 1, "loss": 2}',
+        '[{"step": 1, "loss": 2}]',
+        '{"step": 1, "data": {"loss": 2}}',
+        "step,loss\n1,2\n",
+        "step,tag,value\n1,loss,2\n",
+        "Wall time,Step,Value\n1,1,2\n",
+    ],
+)
+def test_a_run_that_a_file_does_not_name_is_refused(tmp_path: Path, content: str) -> None:
+    file = write_text(tmp_path / "run", content)
+    with pytest.raises(RecipeError, match=r"run#gpu: .* holds one run, which has none\n    fix: name it as .*run$"):
         read(Path(f"{file}#gpu"))
 
 
 @pytest.mark.parametrize("named", ["", "#gpu"])
 def test_a_metric_of_an_export_may_hold_what_stands_before_it(tmp_path: Path, named: str) -> None:
-    file = tmp_path / "export.csv"
-    file.write_text("Step,gpu - val/a - b/mean,gpu - loss,gpu - _step\n1,0.5,0.25,1\n", "utf-8")
+    file = write_text(tmp_path / "export.csv", "Step,gpu - val/a - b/mean,gpu - loss,gpu - _step\n1,0.5,0.25,1\n")
     run = read(Path(f"{file}{named}"))
     assert list(run.metrics) == ["val/a - b/mean", "loss"]
 
 
 def test_the_name_of_a_run_may_be_the_beginning_of_anothers(tmp_path: Path) -> None:
-    file = tmp_path / "export.csv"
-    file.write_text("Step,grpo - loss,grpo - npu - loss,grpo - npu - a - b\n1,0.5,0.25,2\n", "utf-8")
+    file = write_text(tmp_path / "export.csv", "Step,grpo - loss,grpo - npu - loss,grpo - npu - a - b\n1,0.5,0.25,2\n")
     with pytest.raises(RecipeError, match="several runs: grpo, grpo - npu\n"):
         read(file)
     ((one,), (other,)) = read_groups(f"{file}#grpo", f"{file}#grpo - npu")
@@ -260,8 +250,7 @@ def test_the_name_of_a_run_may_be_the_beginning_of_anothers(tmp_path: Path) -> N
 
 def test_the_name_of_a_run_may_have_commas(tmp_path: Path) -> None:
     file = write_console(tmp_path / "run.log", RECORDS)
-    export = tmp_path / "export.csv"
-    export.write_text('Step,"lr,wd - loss",gpu - loss\n1,0.5,0.25\n', "utf-8")
+    export = write_text(tmp_path / "export.csv", 'Step,"lr,wd - loss",gpu - loss\n1,0.5,0.25\n')
     (runs,) = read_groups(f"{export}#lr,wd,{file},{export}#gpu,{file}+{file},{tmp_path}/*.log,")
     assert [run.name for run in runs] == [f"{export}#lr,wd", str(file), f"{export}#gpu", f"{file}+{file}", str(file)]
     assert values(runs[0], "loss") == {1: 0.5}
@@ -278,8 +267,9 @@ def test_a_home_is_known_in_every_name(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_chart_over_time_has_no_steps(tmp_path: Path) -> None:
-    file = tmp_path / "export.csv"
-    file.write_text('"Relative Time (Process)","gpu - loss","gpu - loss__MIN"\n"3.2","0.5","0.5"\n', "utf-8")
+    file = write_text(
+        tmp_path / "export.csv", '"Relative Time (Process)","gpu - loss","gpu - loss__MIN"\n"3.2","0.5","0.5"\n'
+    )
     with pytest.raises(RecipeError, match=r"no column of steps, but `Relative Time \(Process\)`\n    fix: choose Step"):
         read(file)
 
@@ -293,8 +283,7 @@ def test_a_chart_over_time_has_no_steps(tmp_path: Path) -> None:
     ],
 )
 def test_a_number_with_a_comma_is_neither_lost_nor_guessed(tmp_path: Path, table: str, line: int, cell: str) -> None:
-    file = tmp_path / "run.csv"
-    file.write_text(table, "utf-8")
+    file = write_text(tmp_path / "run.csv", table)
     with pytest.raises(RecipeError, match=f"line {line}: `{cell}` is a number with a comma"):
         read(file)
 
@@ -311,16 +300,14 @@ def test_a_number_with_a_comma_is_neither_lost_nor_guessed(tmp_path: Path, table
 )
 def test_a_row_whose_cells_moved_is_refused(tmp_path: Path, table: str, line: int, what: str) -> None:
     """As a comma does in a number that is not in quotes: each cell behind it is taken for the one before."""
-    file = tmp_path / "run.csv"
-    file.write_text(table, "utf-8")
+    file = write_text(tmp_path / "run.csv", table)
     with pytest.raises(RecipeError, match=rf"run\.csv, line {line}: {what}"):
         read(file)
 
 
 @pytest.mark.parametrize("table", ["step,loss,val\n1,0.5,1,,\n\n2,0.25\n", "step,tag,value\n1,loss,0.5,,\n2,loss\n"])
 def test_rows_may_end_in_nothing_and_short_ones_are_counted(tmp_path: Path, table: str) -> None:
-    file = tmp_path / "run.csv"
-    file.write_text(table, "utf-8")
+    file = write_text(tmp_path / "run.csv", table)
     run = read(file)
     assert values(run, "loss")[1] == 0.5
     assert run.notes == ("1 rows have fewer cells than the header: these were not logged",)
@@ -328,8 +315,7 @@ def test_rows_may_end_in_nothing_and_short_ones_are_counted(tmp_path: Path, tabl
 
 @pytest.mark.parametrize("cell", ["N/A", "#N/A", "NA", "<NA>", "null", "None", "1.#QNAN", "-1.#IND00"])
 def test_what_programs_write_for_no_number_is_nan(tmp_path: Path, cell: str) -> None:
-    file = tmp_path / "run.csv"
-    file.write_text(f"step,loss,x\n1,0.5,1\n2,{cell},-1.#INF\n", "utf-8")
+    file = write_text(tmp_path / "run.csv", f"step,loss,x\n1,0.5,1\n2,{cell},-1.#INF\n")
     run = read(file)
     assert math.isnan(values(run, "loss")[2])
     assert values(run, "x") == {1: 1.0, 2: -math.inf}
@@ -372,8 +358,7 @@ def test_what_is_no_number_in_the_files_of_one_run_is_counted_together(tmp_path:
 
 
 def test_a_metric_that_stands_in_two_columns_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "run.csv"
-    file.write_text("step,loss,loss,a\n1,2,3,4\n", "utf-8")
+    file = write_text(tmp_path / "run.csv", "step,loss,loss,a\n1,2,3,4\n")
     with pytest.raises(RecipeError, match=r"run\.csv: loss: stands in several columns"):
         read(file)
 
@@ -401,8 +386,7 @@ def test_the_first_start_of_a_run_may_have_logged_nothing(tmp_path: Path) -> Non
 
 
 def test_a_run_of_an_export_may_have_a_plus_in_its_name(tmp_path: Path) -> None:
-    file = tmp_path / "export.csv"
-    file.write_text("Step,lr+wd - loss,gpu - loss\n1,0.5,0.25\n", "utf-8")
+    file = write_text(tmp_path / "export.csv", "Step,lr+wd - loss,gpu - loss\n1,0.5,0.25\n")
     assert values(read(Path(f"{file}#lr+wd")), "loss") == {1: 0.5}
 
 
@@ -426,8 +410,7 @@ def test_a_null_of_the_file_logger_is_nan_and_told_of(tmp_path: Path) -> None:
 def test_a_record_whose_step_is_none_is_refused_as_a_row_is(
     tmp_path: Path, lines: list[str], where: str, step: str
 ) -> None:
-    file = tmp_path / "run.jsonl"
-    file.write_text("".join(line.replace("%s", step) + "\n" for line in lines), "utf-8")
+    file = write_text(tmp_path / "run.jsonl", "".join(line.replace("%s", step) + "\n" for line in lines))
     with pytest.raises(RecipeError, match=rf"run\.jsonl, {where}: `.*` is no step\n    fix: write whole numbers"):
         read(file)
 
@@ -443,8 +426,7 @@ def test_a_record_whose_step_is_none_is_refused_as_a_row_is(
     ],
 )
 def test_records_without_a_step_are_told_of(tmp_path: Path, content: str, where: str) -> None:
-    file = tmp_path / "run"
-    file.write_text(content, "utf-8")
+    file = write_text(tmp_path / "run", content)
     run = read(file)
     assert values(run, "a") == {1: 1.0}
     assert run.notes == (f"2 records have no step and are left out, the first in {where}",)
@@ -586,7 +568,6 @@ def test_the_log_in_a_trainers_folder_is_named(tmp_path: Path) -> None:
     "content", ["[" * 100_000, '{"step": 1e400, "data": {"a": 1}}', '{"step": 1, "data": {"a": [1]}}']
 )
 def test_json_that_holds_no_metrics_is_refused(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "run.json"
-    file.write_text(content + "\n", "utf-8")
+    file = write_text(tmp_path / "run.json", content + "\n")
     with pytest.raises(RecipeError, match="holds no metrics with steps"):
         read(file)

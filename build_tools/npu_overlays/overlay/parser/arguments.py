@@ -15,7 +15,7 @@ from npu_overlays.overlay.acceptances import Acceptance, faults, read_acceptance
 from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
 from npu_overlays.overlay.conditions import fault
 from npu_overlays.overlay.operations import Edit, Reason, unwritable
-from npu_overlays.overlay.parser.likes import read_like
+from npu_overlays.overlay.parser.likes import read_likes
 from npu_overlays.overlay.parser.marks import Mark, selecting
 from npu_overlays.overlay.parser.parsed_file import ParsedFile
 
@@ -31,7 +31,7 @@ class Arguments:
 
     reason: Reason  # why
     bounds: Bounds  # to which versions of upstream it applies
-    targets: object  # its ``targets``, a `Like` where it names a model; None where it names none
+    targets: object  # its ``targets``, `Likes` where it names models; None where it names none
     depends: tuple[str, ...]  # what it says that it depends on upstream
     unproven: str  # why no test can show that it calls the operators it is there for
     accept: tuple[Acceptance, ...]  # the dangers in it that its author lets stand
@@ -80,8 +80,11 @@ def _read_keywords(parsed: ParsedFile, mark: Mark) -> tuple[dict[str, object], l
             fix = f"use {', '.join((*_TEXTS, *_LISTS[:-1]))} or {_LISTS[-1]}"
             problems.append(parsed.problem(mark.call, what, fix))
             continue
-        if keyword.arg == "targets" and (like := parsed.like_call(keyword.value)):
-            values[keyword.arg] = read_like(parsed, mark, like, problems)
+        if keyword.arg == "targets" and (calls := parsed.like_calls(keyword.value)):
+            if len(calls) < len(getattr(keyword.value, "elts", calls)):
+                what = "`targets` lists like(…) beside something else"
+                problems.append(parsed.problem(mark.call, what, "write two definitions, or only like(…)"))
+            values[keyword.arg] = read_likes(parsed, mark, calls, problems)
             continue
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)

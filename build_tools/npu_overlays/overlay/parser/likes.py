@@ -1,15 +1,17 @@
-"""Likes: ``targets=like(…)`` of a mark → the model, the files to search for its form, and the exceptions."""
+"""Likes: ``targets=like(…)`` of a mark → models, the files to search for their forms, exceptions and versions."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from npu_overlays.errors import Problem
 from npu_overlays.model.attribute_chains import chains
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.functions import first_parameter
 from npu_overlays.model.tokens import significant
+from npu_overlays.overlay.bounds import SINCE_UNTIL, Bounds
 from npu_overlays.overlay.operations import Like
 from npu_overlays.overlay.parser.marks import Mark
 from npu_overlays.overlay.parser.parsed_file import ParsedFile
@@ -19,29 +21,58 @@ _TARGET = '"path/of/file.py:Class.method"'
 _HOW = f'like({_TARGET}, within="path/*/file_*.py")'
 
 
-def read_like(parsed: ParsedFile, mark: Mark, call: ast.Call, problems: list[Problem]) -> Like:
-    """Return a ``like(…)``; notes what is wrong with it."""
-    if mark.action == "added":
-        fix = "name each class or module that gets it: targets=[…]"
-        problems.append(parsed.problem(call, "upstream has nothing like what is added", fix))
-    if any(keyword.arg == "where" for keyword in mark.call.keywords):
-        problems.append(parsed.problem(call, "`where` does not go with like(…)", "name the targets: targets=[…]"))
-    values = _values(parsed, call, problems)
-    return Like(
-        model=_model(parsed, call, problems),
-        within=_within(parsed, call, values.get("within"), problems),
-        but=tuple(_but(parsed, call, values.get("but", {}), problems)),
-        reads=tuple(sorted(set(_reads(mark)))),
-    )
+@dataclass(frozen=True, kw_only=True)
+class Likes:
+    """The forms that one definition serves, each with the versions of upstream that it does so for.
+
+    Args:
+        bounds: by form; where they are `ALWAYS`, those of the definition count.
+    """
+
+    bounds: Mapping[Like, Bounds]
+
+
+def read_likes(parsed: ParsedFile, mark: Mark, calls: Iterable[ast.Call], problems: list[Problem]) -> Likes:
+    """Return the ``like(…)`` of a mark; notes what is wrong with them."""
+    keywords = {keyword.arg for keyword in mark.call.keywords}
+    reads = tuple(sorted(set(_reads(mark))))
+    found: dict[Like, Bounds] = {}
+    for call in calls:
+        if mark.action == "added":
+            fix = "name each class or module that gets it: targets=[…]"
+            problems.append(parsed.problem(call, "upstream has nothing like what is added", fix))
+        if "where" in keywords:
+            problems.append(parsed.problem(call, "`where` does not go with like(…)", "name the targets: targets=[…]"))
+        values = _values(parsed, call, problems)
+        models = [*_models(parsed, call, problems)]
+        within = _within(parsed, call, values.get("within"), problems)
+        but = tuple(_but(parsed, call, values.get("but", {}), problems))
+        bounds = _bounds(parsed, call, values, problems)
+        if bounds and keywords & {*SINCE_UNTIL}:
+            what = "`since` or `until` stands at like(…) and at the marker"
+            problems.append(parsed.problem(call, what, "say it at each like(…), or for all of them at the marker"))
+        found.update((Like(model=model, within=within, but=but, reads=reads), bounds) for model in models)
+    return Likes(bounds=found)
+
+
+def _bounds(parsed: ParsedFile, call: ast.Call, values: Mapping[str, object], problems: list[Problem]) -> Bounds:
+    """Return the versions that a ``like(…)`` is for."""
+    given = {name: values.get(name, "") for name in SINCE_UNTIL}
+    for name, value in given.items():
+        if not isinstance(value, str):
+            problems.append(parsed.problem(call, f"`{name}` is not a text", f'{name}="0.6.0", say'))
+    bounds = Bounds(**{name: str(value) for name, value in given.items()})
+    problems += (parsed.problem(call, what, fix) for _, what, fix in bounds.faults())
+    return bounds
 
 
 def _values(parsed: ParsedFile, call: ast.Call, problems: list[Problem]) -> dict[str, object]:
     """Return the values of the keywords; notes each that is unknown or cannot be read."""
     values: dict[str, object] = {}
     for keyword in call.keywords:
-        if keyword.arg not in ("within", "but"):
+        if keyword.arg not in ("within", "but", *SINCE_UNTIL):
             what = f"like(…) has no argument `{keyword.arg or '**'}`"
-            problems.append(parsed.problem(keyword.value, what, "use within or but"))
+            problems.append(parsed.problem(keyword.value, what, "use within, but, since or until"))
             continue
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)
@@ -52,11 +83,15 @@ def _values(parsed: ParsedFile, call: ast.Call, problems: list[Problem]) -> dict
     return values
 
 
-def _model(parsed: ParsedFile, call: ast.Call, problems: list[Problem]) -> str:
-    value = call.args[0].value if len(call.args) == 1 and isinstance(call.args[0], ast.Constant) else None
-    if not _is_target(value):
-        problems.append(parsed.problem(call, "like(…) names no model, or more than one", _HOW))
-    return str(value)
+def _models(parsed: ParsedFile, call: ast.Call, problems: list[Problem]) -> Iterator[str]:
+    """Yield the models of a ``like(…)``; notes invalid ones, or that there is none."""
+    if not call.args:
+        problems.append(parsed.problem(call, "like(…) names no model", _HOW))
+    for one in call.args:
+        value = one.value if isinstance(one, ast.Constant) else None
+        if not _is_target(value):
+            problems.append(parsed.problem(one, f"`{ast.unparse(one)}` of like(…) is no model", _HOW))
+        yield str(value)
 
 
 def _within(parsed: ParsedFile, call: ast.Call, value: object, problems: list[Problem]) -> str:

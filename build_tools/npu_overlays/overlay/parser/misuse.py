@@ -45,8 +45,8 @@ def misplaced(parsed: ParsedFile, node: ast.stmt, call: ast.Call, edits: Iterabl
     """
     bound, passed = _bound_names(node), _marked_inside(parsed, node) | {call.func}
     for keyword in call.keywords:
-        if keyword.arg == "targets" and (like := parsed.like_call(keyword.value)):
-            passed.add(like.func)
+        if keyword.arg == "targets":
+            passed.update(call.func for call in parsed.like_calls(keyword.value))
     for name in ast.walk(node):
         if isinstance(name, ast.Name) and name.id not in bound and name not in passed:
             yield from _marker_inside(parsed, name, name.id, call)

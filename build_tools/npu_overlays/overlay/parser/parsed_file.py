@@ -54,11 +54,10 @@ class ParsedFile:
         """Return `node` if it is a call of a marker, else None."""
         return node if isinstance(node, ast.Call) and self._action(node) else None
 
-    def like_call(self, node: ast.AST | None) -> ast.Call | None:
-        """Return `node` if it is a call of `like`, else None."""
-        if isinstance(node, ast.Call) and self._marker(node) == LIKE:
-            return node
-        return None
+    def like_calls(self, node: ast.expr) -> list[ast.Call]:
+        """Return the calls of `like` that a value is or lists."""
+        listed = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
+        return [one for one in listed if isinstance(one, ast.Call) and self._marker(one) == LIKE]
 
     def action(self, call: ast.Call) -> Action:
         """Return the action of a marker's call."""

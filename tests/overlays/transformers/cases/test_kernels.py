@@ -13,9 +13,15 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.modules import module
 from transformers.integrations import npu_kernels
+from transformers.models.cohere import modeling_cohere
 from transformers.models.deepseek_v3.modeling_deepseek_v3 import apply_rotary_pos_emb_interleave
+from transformers.models.ernie4_5 import modeling_ernie4_5
+from transformers.models.glm import modeling_glm
+from transformers.models.helium import modeling_helium
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+from transformers.models.nemotron import modeling_nemotron
 from transformers.models.olmo2.modeling_olmo2 import apply_rotary_pos_emb as apply_rotary_pos_emb_in_place
+from transformers.models.phi3 import modeling_phi3
 
 import emulation
 from emulation import attention, checks
@@ -79,6 +85,22 @@ def test_rotary_rotates(dtype: torch.dtype, shape: tuple[int, ...], table: tuple
     compare(lambda x: npu_kernels.npu_rotary(x, cos.to(NPU), sin.to(NPU)), formula, leaf(*shape, dtype=dtype))
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(
+    ("shape", "table"), [*ROTARY_SHAPES, ((2, 500, 3, 8), (1, 1, 3, 8)), ((2, 3, 500, 8), (1, 3, 1, 8))], ids=str
+)
+def test_rotary_rotates_pairs_of_neighbours(dtype: torch.dtype, shape: tuple[int, ...], table: tuple[int, ...]) -> None:
+    cos, sin = leaf(*table, seed=4).cos().to(dtype), leaf(*table, seed=4).sin().to(dtype)
+
+    def formula(states: torch.Tensor) -> torch.Tensor:
+        x = states.float()
+        rotated = torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+        return (x * cos.float() + rotated * sin.float()).to(states.dtype)
+
+    assert npu_kernels.can_use_rotary_pairs(leaf(*shape, dtype=dtype).to(NPU), cos.to(NPU), sin.to(NPU))
+    compare(lambda x: npu_kernels.npu_rotary_pairs(x, cos.to(NPU), sin.to(NPU)), formula, leaf(*shape, dtype=dtype))
+
+
 @pytest.mark.parametrize(
     ("shape", "table"),
     [
@@ -98,6 +120,14 @@ def test_rotary_is_not_used_where_the_operator_refuses(shape: tuple[int, ...], t
     assert not npu_kernels.can_use_rotary(states, cos, cos)
     with pytest.raises(RuntimeError, match="npu_rotary_mul"):
         torch.ops.npu.npu_rotary_mul(states, cos, cos)
+
+
+def test_pairs_are_left_to_the_model_where_the_operator_has_no_modes(monkeypatch: pytest.MonkeyPatch) -> None:
+    states, cos = torch.ones((2, 4, 7, 64), device=NPU), torch.ones((2, 1, 7, 64), device=NPU)
+    assert npu_kernels.can_use_rotary_pairs(states, cos, cos)
+    monkeypatch.setattr(npu_kernels, "has_argument", lambda *_: False)
+    assert npu_kernels.can_use_rotary(states, cos, cos)
+    assert not npu_kernels.can_use_rotary_pairs(states, cos, cos)
 
 
 def _npu(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -202,8 +232,21 @@ def test_rotary_has_the_dtype_of_the_models_product(dtypes: tuple[torch.dtype, .
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
     ("rotary", "heads"),
-    [(apply_rotary_pos_emb, 2), (apply_rotary_pos_emb_interleave, 1), (apply_rotary_pos_emb_in_place, 1)],
-    ids=["heads where they are said to be", "pairs side by side", "in the dtype of the states"],
+    [
+        (apply_rotary_pos_emb, 2),
+        (apply_rotary_pos_emb_interleave, 1),
+        (apply_rotary_pos_emb_in_place, 1),
+        (modeling_phi3.apply_rotary_pos_emb, 1),
+        (modeling_nemotron.apply_rotary_pos_emb, 1),
+        (modeling_cohere.apply_rotary_pos_emb, 1),
+        (modeling_helium.apply_rotary_pos_emb, 2),
+        (modeling_ernie4_5.apply_rotary_pos_emb, 1),
+        (modeling_glm.apply_rotary_pos_emb, 2),
+    ],
+    ids=[
+        *("heads where they are said to be", "pairs side by side", "in the dtype of the states", "a part", "another"),
+        *("pairs in fp32", "pairs of repeated tables", "pairs in fp32 one by one", "pairs of a part"),
+    ],
 )
 def test_each_form_of_rotary_is_the_models(
     rotary: Callable[..., tuple[torch.Tensor, ...]], heads: int, dtype: torch.dtype

@@ -24,6 +24,9 @@ from torch.utils.weak import WeakTensorKeyDictionary
 # What the fused operators take on Atlas A2 and A3; fp64 and integers stay with PyTorch's own operators.
 FUSED_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
+# A model's own way to exchange numbers of a head for its rotary embedding.
+Rotate = Callable[[torch.Tensor], torch.Tensor]
+
 # What the documents of torch_npu limit the operators to: where they say 1M or 1K, the smaller of what that may mean,
 # and where versions differ, or one contradicts itself, what all of them allow.
 _MIN_NORM_DIMS = 2
@@ -236,11 +239,55 @@ def npu_rotary(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> to
     ones are widened, which loses nothing. The operator computes in fp32 and
     rounds once. See :func:`can_use_rotary` for the shapes.
     """
-    dtype = torch.promote_types(torch.promote_types(states.dtype, cos.dtype), sin.dtype)
-    rotated = torch.ops.npu.npu_rotary_mul(
-        _as_batch(states.to(dtype)), _as_batch(cos.to(dtype)), _as_batch(sin.to(dtype))
-    )
+    x, cos, sin = _of_product_dtype(states, cos, sin)
+    rotated = torch.ops.npu.npu_rotary_mul(x, cos, sin)
     return rotated if states.dim() == _ROTARY_NDIM else rotated.squeeze(0)
+
+
+def can_use_rotary_pairs(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> bool:
+    """Return whether :func:`npu_rotary_pairs` can rotate `states`; shapes as in :func:`can_use_rotary`."""
+    return can_use_rotary(states, cos, sin) and has_argument("npu_rotary_mul", "rotary_mode")
+
+
+def npu_rotary_pairs(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    """Return what :func:`npu_rotary` does, but of pairs of neighbours: ``x * cos + stack(-x[1::2], x[::2]) * sin``.
+
+    This way the operator takes the same tables for all sequences. Where each
+    has its own, or there are too many, all are joined into one.
+    """
+    x, cos, sin = _of_product_dtype(states, cos, sin)
+    heads_first = _heads_first(x.shape, cos.shape)
+    heads = x.shape[1] if heads_first else x.shape[2]
+    if cos.shape[0] == 1 and x.shape[0] * heads < _ROTARY_MAX_BATCH_OR_HEADS:
+        rotated = torch.ops.npu.npu_rotary_mul(x, cos, sin, rotary_mode="interleave")
+    else:
+        by_token = [one.transpose(1, 2) if heads_first else one for one in (x, cos, sin)]
+        batch, length = by_token[0].shape[:2]
+        x, cos, sin = (one.expand(batch, -1, -1, -1).reshape(1, batch * length, *one.shape[2:]) for one in by_token)
+        rotated = torch.ops.npu.npu_rotary_mul(x, cos, sin, rotary_mode="interleave").view(by_token[0].shape)
+        rotated = rotated.transpose(1, 2) if heads_first else rotated
+    return rotated if states.dim() == _ROTARY_NDIM else rotated.squeeze(0)
+
+
+def rotated(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, rotate: Rotate) -> torch.Tensor:
+    """Return ``states * cos + rotate(states) * sin``, bit for bit as a model computes it that :func:`npu_rotary` fits.
+
+    Its `rotate` gives ``cat(-x2, x1)`` of halves.
+    """
+    usable = can_use_rotary(states, cos, sin)
+    return npu_rotary(states, cos, sin) if usable else (states * cos) + (rotate(states) * sin)
+
+
+def rotated_pairs(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, rotate: Rotate) -> torch.Tensor:
+    """Return the same for :func:`npu_rotary_pairs`, where `rotate` gives ``stack(-x[1::2], x[::2])`` of neighbours."""
+    usable = can_use_rotary_pairs(states, cos, sin)
+    return npu_rotary_pairs(states, cos, sin) if usable else (states * cos) + (rotate(states) * sin)
+
+
+def _of_product_dtype(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> list[torch.Tensor]:
+    """Return all three in the dtype of their product, as batches."""
+    dtype = torch.promote_types(torch.promote_types(states.dtype, cos.dtype), sin.dtype)
+    return [_as_batch(one.to(dtype)) for one in (states, cos, sin)]
 
 
 def _as_batch(tensor: torch.Tensor) -> torch.Tensor:
@@ -251,7 +298,7 @@ def _as_batch(tensor: torch.Tensor) -> torch.Tensor:
 def _rotary_shapes_fit(states: torch.Size, table: torch.Size) -> bool:
     if len(states) != _ROTARY_NDIM or len(table) != _ROTARY_NDIM:
         return False
-    if table[1] == 1 and table[2] == states[2]:
+    if _heads_first(states, table):
         heads = states[1]
     elif table[2] == 1 and table[1] == states[1]:
         heads = states[2]
@@ -267,6 +314,11 @@ def _rotary_shapes_fit(states: torch.Size, table: torch.Size) -> bool:
         and dim < _ROTARY_MAX_HEAD_DIM
         and max(batch, heads) < _ROTARY_MAX_BATCH_OR_HEADS
     )
+
+
+def _heads_first(states: torch.Size, table: torch.Size) -> bool:
+    """Return whether heads come before tokens, by the shape of a table, which has one head."""
+    return table[1] == 1 and table[2] == states[2]
 
 
 def can_use_permute(tokens: torch.Tensor, selected: torch.Tensor) -> bool:
