@@ -21,7 +21,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.signature_changes import SignatureChange
 from npu_overlays.model.signatures import Parameter, is_upstreams, parameters
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.syntax import all_of, call_arguments, is_name, nodes_of
+from npu_overlays.model.syntax import all_of, call_arguments, is_name, nodes_of, text_of
 from npu_overlays.model.tokens import Token, tokens
 from npu_overlays.overlay.operations import Edit, Operation
 
@@ -138,8 +138,10 @@ def _check(text: str, original: str, change: SignatureChange) -> None:
     altered = sorted(one for one in own - {"self"} if _is_altered(node, one))
     if altered and change.added and not _hands_on_all(node, calls):
         reasons[f"it changes `{altered[0]}` first, and may have to change what is new"] = True
-    if change.added and node.args.kwarg and _count(node, node.args.kwarg.arg) != len(list(_rest_handed(node, calls))):
-        reasons[f"it reads `{node.args.kwarg.arg}`, which no longer holds what is new"] = True
+    rest = node.args.kwarg.arg if node.args.kwarg else ""
+    harmless = len(list(_rest_handed(node, calls))) + len(list(_other_entries(node, rest, change.added)))
+    if change.added and _count(node, rest) != harmless:
+        reasons[f"it reads `{rest}`, which no longer holds what is new"] = True
     for name in change.optional:
         reasons[f"it uses `{name}`, which may be left out now"] = _count(node, name) != _handed(calls, name)
     for reason, holds in reasons.items():
@@ -199,6 +201,14 @@ def _rest_handed(node: FunctionNode, calls: Iterable[ast.Call]) -> Iterator[ast.
     rest = node.args.kwarg.arg if node.args.kwarg else ""
     for call in calls:
         yield from (one for one in call.keywords if not one.arg and is_name(one.value, rest))
+
+
+def _other_entries(node: FunctionNode, rest: str, added: Iterable[str]) -> Iterator[ast.Subscript]:
+    """Yield where a function reads or sets an entry of its ``**kwargs`` that is none of the new parameters."""
+    for one in all_of(node, ast.Subscript):
+        key = text_of(one.slice)
+        if is_name(one.value, rest) and key and key not in added:
+            yield one
 
 
 def _names_bound(node: FunctionNode) -> Iterator[str]:
