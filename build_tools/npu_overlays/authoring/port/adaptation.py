@@ -226,14 +226,13 @@ def _hands_on(node: FunctionNode, calls: list[ast.Call]) -> bool:
 
 
 def _hands_on_rest(node: FunctionNode, calls: list[ast.Call], rest: str) -> bool:
-    """Return whether a function passes its ``**kwargs`` on to every call of the original, and reads them nowhere.
+    """Return whether a function passes its ``**kwargs`` on to every call of the original, and does nothing else.
 
-    It may put in other values by name, as ``kwargs["x"] = 1``.
+    It may read and set entries by their names, as ``kwargs["x"] = 1``.
     """
     handed = [one for call in calls for one in call.keywords if not one.arg and is_name(one.value, rest)]
-    written = [one for one in all_of(node, ast.Subscript) if is_name(one.value, rest) and text_of(one.slice)]
-    written = [one for one in written if isinstance(one.ctx, ast.Store)]
-    return len(handed) == len(calls) == _count(node, rest) - len(written)
+    entries = [one for one in all_of(node, ast.Subscript) if is_name(one.value, rest) and text_of(one.slice)]
+    return len(handed) == len(calls) == _count(node, rest) - len(entries)
 
 
 def _used_otherwise(node: FunctionNode, calls: list[ast.Call]) -> set[str]:
