@@ -69,10 +69,18 @@ ANNOUNCED = '@deprecate("old", new_name="new")\n' + RENAMED.replace("[x, new", "
             put(HAND, "old", "new", " new, flag", " new=new, flag"),
         ),
         (
-            put(HAND, "return", "rest['other'] = x\n    return"),
+            put(HAND, "return", "rest['other'] = rest['one']\n    return"),
             OLD,
             OLD.replace("flag=1", "flag=1, more=1"),
-            put(HAND, "return", "rest['other'] = x\n    return", "flag=1", "flag=1, more=1", "g,", "g, more=more,"),
+            put(
+                HAND,
+                "return",
+                "rest['other'] = rest['one']\n    return",
+                "flag=1",
+                "flag=1, more=1",
+                "g,",
+                "g, more=more,",
+            ),
         ),
         (HAND, OLD, OLD.replace("old=None", "old"), HAND.replace("old=None", "old")),
         (HAND, OLD, OLD.replace("old=None", "old=3"), HAND.replace("old=None", "old=3")),
@@ -136,7 +144,6 @@ MAYBE_OTHERS = (
 READING = (
     "print(rest)",
     "x = x or rest",
-    "rest['other']",
     "rest[x] = 1",
     "rest['z'] = 1",
     "if rest: x = 1",
