@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from language.overlays import apply, layer, mistakes, write
 from language.pairs import operations, refused, source_tree, text
-from npu_overlays.contracts.form_targets import form_notices, form_targets
+from npu_overlays.contracts.form_targets import form_notices, form_targets, found_content
 from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.model import Model, Symbol, model_of_files
 from npu_overlays.model.forms import Forms
@@ -95,6 +95,7 @@ OTHERS = {
     "an expression that is no call gives an attribute its value": NORM.replace("= eps", "= eps + 1"),
     "the rest of the class is another": NORM.replace("def __init__", "def more(self): ...\n    def __init__"),
     "a helper of another module is of one form": f"from pkg.a import rescaled\n{NORM.partition('def rescaled')[0]}",
+    "Python takes a letter for another": NORM.replace("* rescaled(", "* re\N{MATHEMATICAL SCRIPT SMALL S}caled("),
     "a helper says the same in other words": NORM.replace("def rescaled(x, eps)", "def rescaled(x, eps: float)"),
 }
 STRANGERS = {
@@ -409,6 +410,20 @@ def test_a_drop_leaves_out_one_of_the_targets(tmp_path: Path) -> None:
     pin = find_overlay(tmp_path, write(tmp_path, {}, name="new", config=drop))
     content = load_content(pin, "1.0", forms)
     assert [f"{one.path}:{one.symbol}" for one in content.operations] == ["pkg/a.py:ANorm.forward"]
+
+
+@pytest.mark.parametrize("dropped", [("a",), ("a", "b"), ("b",), ()])
+def test_a_form_whose_model_is_gone_and_dropped_has_no_other_targets(tmp_path: Path, dropped: tuple[str, ...]) -> None:
+    files = upstream(NORM, norm="")
+    layer(tmp_path, {"shared/s.py": OVERLAY})
+    drops = "".join(f'[[tool.overlay.drop]]\nname = "pkg/{one}.py:ANorm.forward"\nwhy = "w"\n' for one in dropped)
+    pin = find_overlay(tmp_path, write(tmp_path, {}, name="new", config=drops))
+    tree = source_tree(files)
+    if "a" not in dropped:
+        with pytest.raises(MergeError, match=r"has no `ANorm\.forward`"):
+            found_content(pin, "1.0", tree)
+    else:
+        assert found_content(pin, "1.0", tree).operations == ()
 
 
 def test_a_second_operation_on_a_target_belongs_into_but(tmp_path: Path) -> None:

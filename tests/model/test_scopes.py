@@ -9,6 +9,7 @@ import pytest
 
 from language.pairs import text
 from npu_overlays.model.definitions import definitions_of
+from npu_overlays.model.parsed_text import ParsedText
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Scopes
 
@@ -54,6 +55,8 @@ def scopes(content: str) -> Scopes:
 )
 def test_whatever_binds_a_name_of_the_module_is_seen(statement: str, how: str) -> None:
     assert [binding.how for binding in scopes(statement).bound("n")] == [how]
+    outer = ParsedText(text(statement).encode()).outer_scopes
+    assert [binding.how for binding in outer.bound("n")] == [how]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is Python 3.12's")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -14,7 +14,7 @@ from npu_overlays.model import Model, Symbol, model_of
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.forms import Forms
 from npu_overlays.model.module import Module
-from npu_overlays.overlay.content import Content, load_content, models_of
+from npu_overlays.overlay.content import Content, load_content, models_of, names_dropped
 from npu_overlays.overlay.operations import NO_FORMS, FormTargets, Like, Operation
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.sources.tree import SourceTree
@@ -22,7 +22,11 @@ from npu_summary.plurals import plural
 
 
 def form_targets(
-    operations: Iterable[Operation], tree: SourceTree, model: Model, earlier: FormTargets = NO_FORMS
+    operations: Iterable[Operation],
+    tree: SourceTree,
+    model: Model,
+    earlier: FormTargets = NO_FORMS,
+    dropped: Collection[str] = (),
 ) -> FormTargets:
     """Return the targets of operations that name a model: the model first, then the others in the order of their paths.
 
@@ -31,21 +35,25 @@ def form_targets(
         tree: upstream.
         model: of that tree.
         earlier: of a lock for the same pin; its targets in files that the tree is known to lack are kept.
+        dropped: what the pin drops; a model among these may be gone, and then no other definition is searched.
 
     Raises:
         MergeError: with every model that upstream lacks, glob without a file, and exception that is no target.
     """
-    forms = Forms(model.symbols)
     found: dict[Like, tuple[str, ...]] = {}
     problems: list[Problem] = []
     for operation in operations:
         like = operation.like
         if like is None or like in found:
             continue
-        wrong = [*_model_problems(operation, like, tree, model), *_within_problems(operation, like, model)]
+        gone = list(_model_problems(operation, like, tree, model))
+        if gone and like.model in dropped:
+            found[like] = tuple(sorted(name for name in dropped if _may_be_target(name, like)))
+            continue
+        wrong = [*gone, *_within_problems(operation, like, model)]
         if not wrong:
             kept = (name for name in earlier.get(like, ()) if name.partition(":")[0] in model.absent)
-            found[like] = _targets(like, forms, model, kept)
+            found[like] = _targets(like, model, kept)
             wrong = [*_but_problems(operation, like, found[like])]
         problems += wrong
     if problems:
@@ -61,14 +69,20 @@ def found_content(overlay: Overlay, version: str, tree: SourceTree) -> Content:
         version: upstream's; empty if it is not known yet.
         tree: upstream.
     """
-    forms = form_targets(models_of(overlay, version), tree, model_of(overlay.pin, tree))
+    dropped = names_dropped(overlay, version)
+    forms = form_targets(models_of(overlay, version), tree, model_of(overlay.pin, tree), dropped=dropped)
     return load_content(overlay, version, forms)
 
 
-def _targets(like: Like, forms: Forms, model: Model, kept: Iterable[str]) -> tuple[str, ...]:
+def _targets(like: Like, model: Model, kept: Iterable[str]) -> tuple[str, ...]:
     first = _symbol(like.model)
-    others = {f"{one.path}:{one.name}" for one in forms.alike(first, _files(like, model), like.reads)}
+    others = {f"{one.path}:{one.name}" for one in model.forms.alike(first, _files(like, model), like.reads)}
     return like.model, *sorted({*others, *kept} - {like.model})
+
+
+def _may_be_target(name: str, like: Like) -> bool:
+    path, _, symbol = name.partition(":")
+    return name == like.model or (bool(symbol) and fnmatchcase(path, like.within))
 
 
 def _symbol(target: str) -> Symbol:
@@ -122,12 +136,11 @@ def form_notices(before: FormTargets, now: FormTargets, model: Model) -> Iterato
         now: what upstream has.
         model: of upstream.
     """
-    forms = Forms(model.symbols)
     earlier = {(like.model, like.within): names for like, names in before.items()}
     for like, names in now.items():
         known = earlier.get((like.model, like.within), ())
         came = sorted({*names} - {*known})
-        went = [_lost(name, like, forms) for name in sorted({*known} - {*names})]
+        went = [_lost(name, like, model.forms) for name in sorted({*known} - {*names})]
         if not known:
             yield f"{plural(len(names), 'definition')} of the form of `{like.model}`"
         elif came or went:

@@ -11,13 +11,16 @@ from __future__ import annotations
 import ast
 import copy
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from npu_overlays.model.attribute_chains import root_of
 from npu_overlays.model.attribute_values import GivenValue
-from npu_overlays.model.definitions import FUNCTIONS, methods
+from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.encodings import as_utf8
 from npu_overlays.model.fingerprint import dump, without_docstring
 from npu_overlays.model.free_names import FreeNames
 from npu_overlays.model.selectors import leaf_of, owner_of
@@ -59,12 +62,25 @@ class Forms:
             paths: of the files.
             attributes: attributes of ``self`` whose values must come from the same calls or tables.
         """
-        wanted, text = self._shape(model), self._text(model)
+        nodes, compared = self._nodes(model), self._definition(model)
+        if compared is None:
+            return
+        wanted = _shape(model, nodes[-1])
         for path in paths:
+            # Most files lack a name of the model's, and need not be parsed.
+            if not compared.words_are_in(as_utf8(self._symbols.modules.read(path))):
+                continue
             for other in self._shapes(path).get(wanted, ()):
-                # To compare texts takes less time than to say how they differ.
-                if self._text(other) == text and not self.difference(model, other, attributes):
+                if self._has_text(other, compared) and not self.difference(model, other, attributes):
                     yield other
+
+    def _has_text(self, symbol: Symbol, model: _Compared) -> bool:
+        """Return whether a definition's syntax is a model's, which takes less time than to say how they differ."""
+        module, nodes = self._symbols.module(symbol.path), self._nodes(symbol)
+        if module is None or not nodes or not model.words_are_in(module.whole_text(nodes[-1])):
+            return False
+        found = self._definition(symbol)
+        return found is not None and found.text == model.text
 
     def difference(self, model: Symbol, other: Symbol, attributes: Collection[str] = ()) -> str:
         """Return how a definition's form differs from a model's, in words; empty if it does not."""
@@ -100,39 +116,29 @@ class Forms:
             if any(member and member.nodes for member in members):
                 yield name
 
-    def _text(self, symbol: Symbol) -> str | None:
-        found = self._definition(symbol)
-        return found.text if found else None
-
     def _definition(self, symbol: Symbol) -> _Compared | None:
         """Return a function or class as forms compare it, or None."""
         if symbol not in self._compared:
-            module = self._symbols.module(symbol.path)
-            known = module.definitions.get(symbol.name, []) if module else []
-            nodes = [one.node for one in known if isinstance(one.node, (*FUNCTIONS, ast.ClassDef))]
+            nodes = self._nodes(symbol)
             self._compared[symbol] = _compared(symbol, nodes[-1]) if nodes else None
         return self._compared[symbol]
+
+    def _nodes(self, symbol: Symbol) -> list[ast.stmt]:
+        """Return the functions and classes of a name."""
+        module = self._symbols.module(symbol.path)
+        known = module.definitions.get(symbol.name, []) if module else []
+        return [one.node for one in known if isinstance(one.node, (*FUNCTIONS, ast.ClassDef))]
 
     def _shapes(self, path: str) -> Mapping[tuple[object, ...], list[Symbol]]:
         """Return the definitions of a file by their shapes."""
         if path not in self._by_shape:
             found = self._by_shape.setdefault(path, {})
             module = self._symbols.module(path)
-            names = module.definitions if module else ()
-            for name in names:
-                found.setdefault(self._shape(Symbol(path, name)), []).append(Symbol(path, name))
+            known = module.definitions if module else {}
+            for name, definitions in known.items():
+                symbol = Symbol(path, name)
+                found.setdefault(_shape(symbol, definitions[-1].node), []).append(symbol)
         return self._by_shape[path]
-
-    def _shape(self, symbol: Symbol) -> tuple[object, ...]:
-        """Return the cheap part of a form: its depth, and the names of its parameters or members."""
-        module = self._symbols.module(symbol.path)
-        known = module.definitions.get(symbol.name, []) if module else []
-        node = known[-1].node if known else None
-        if isinstance(node, FUNCTIONS):
-            return symbol.name.count("."), node.name, *(one.name for one in parameters(node.args))
-        if isinstance(node, ast.ClassDef):
-            return symbol.name.count("."), len(node.bases), *(one.name for one in methods(node))
-        return ()
 
     def _means_the_same(self, here: Symbol, there: Symbol) -> bool:
         """Return whether names of two modules mean the same."""
@@ -195,6 +201,27 @@ class _Compared:
     text: str
     outer_names: tuple[str, ...]
     attributes: frozenset[str]
+
+    @cached_property
+    def words(self) -> tuple[bytes, ...]:
+        """The names that every definition with this text spells, the longest first: these are the rarest."""
+        found: set[str] = set()
+        for node in nodes_of(self.node):
+            if not isinstance(node, ast.Constant):
+                found.update(value for _, value in ast.iter_fields(node) if isinstance(value, str))
+        names = [word for word in found if word.isidentifier()]
+        return tuple(word.encode() for word in sorted(names, key=len, reverse=True))
+
+    def words_are_in(self, source: bytes) -> bool:
+        """Return whether a source may have this text; of some letters Python takes several spellings as one."""
+        if not source.isascii():
+            source = unicodedata.normalize("NFKC", source.decode("utf-8", "replace")).encode()
+        return all(word in source for word in self.words)
+
+
+def _shape(symbol: Symbol, node: ast.stmt) -> tuple[object, ...]:
+    """Return the cheap part of a form: the depth of its name, and the name itself of a function."""
+    return symbol.name.count("."), type(node), node.name if isinstance(node, FUNCTIONS) else ""
 
 
 def _compared(symbol: Symbol, node: ast.stmt) -> _Compared:

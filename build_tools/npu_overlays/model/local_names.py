@@ -7,7 +7,42 @@ from collections.abc import Iterable
 
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.model.functions import first_parameter
+from npu_overlays.model.scope_reader import read_scopes
+from npu_overlays.model.scopes import Binding, Scope
+from npu_overlays.model.signatures import parameters
 from npu_overlays.model.syntax import all_of, is_name, nodes_of
+
+
+class FunctionNames:
+    """The names in a function, in all of its scopes, and what they stand for."""
+
+    def __init__(self, function: FunctionNode) -> None:
+        self._scopes = read_scopes(ast.Module(body=[function], type_ignores=[])).all
+        self._parameters = [one.node for one in parameters(function.args)]
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Every name that the function binds, declares or reads."""
+        found: set[str] = set()
+        for scope in self._scopes:
+            found.update(scope.bindings, scope.outer, (load.name for load in scope.loads))
+        return frozenset(found)
+
+    def is_only_parameter(self, name: str) -> bool:
+        """Return whether a name stands for a parameter wherever the function has it.
+
+        It is bound by the parameter and by assignments alone, so its `ast.Name` nodes are all of its uses.
+        """
+        return all(self._is_parameter_in(scope, name) for scope in self._scopes)
+
+    def _is_parameter_in(self, scope: Scope, name: str) -> bool:
+        bindings, owner = scope.bindings.get(name, []), scope.owner(name)
+        has_it = bool(bindings) or any(load.name == name for load in scope.loads)
+        is_own = any(one.node in self._parameters for one in owner.bindings.get(name, []))
+        return name not in scope.outer and (not has_it or (is_own and all(map(self._is_plain, bindings))))
+
+    def _is_plain(self, binding: Binding) -> bool:
+        return isinstance(binding.node, ast.Name) or binding.node in self._parameters
 
 
 def is_local(name: str, outer: Iterable[ast.stmt]) -> bool:

@@ -125,6 +125,11 @@ class Module:
         """The bindings and reads of every name."""
         return self.parsed.scopes
 
+    @property
+    def outer_scopes(self) -> Scopes:
+        """The same as far as the module and its classes are concerned."""
+        return self.parsed.outer_scopes
+
     @cached_property
     def _names(self) -> dict[ast.stmt, set[str]]:
         names: dict[ast.stmt, set[str]] = {}
@@ -155,9 +160,9 @@ class Module:
         module-level name a star import further down. Branches that no import runs do not count.
         """
         known = self.definitions.get(symbol, [])
-        found = [binding for binding in self.scopes.bound(symbol) if binding.how != "definition"]
+        found = [binding for binding in self.outer_scopes.bound(symbol) if binding.how != "definition"]
         if known and "." not in symbol:
-            found += [star for star in self.scopes.stars if star.line > known[0].node.lineno]
+            found += [star for star in self.outer_scopes.stars if star.line > known[0].node.lineno]
         return [one for one in found if not one.typing_only and one.line not in self._idle_lines]
 
     @cached_property

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property, lru_cache
 from weakref import WeakValueDictionary
 
 from npu_overlays.model.definitions import Definition, definitions_of
-from npu_overlays.model.exports import Surface, surface_of, typing_only
+from npu_overlays.model.exports import Surface, looks_dynamic, may_import_all, surface_of, typing_only
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Scopes
 from npu_overlays.model.syntax import nodes_of, syntax_tree
 
 # A stage without a model asks again about the texts that it read last.
 _KEPT = 256
+# By that statement a function binds names of its module.
+_GLOBAL = re.compile(rb"(?:\A|[\r\n;:])[ \t\f]*global\b")
 
 
 class ParsedText:
@@ -45,9 +48,28 @@ class ParsedText:
         return read_scopes(self.tree)
 
     @cached_property
+    def outer_scopes(self) -> Scopes:
+        """The same as far as the module and its classes are concerned, which takes a fraction of the time.
+
+        What a function reads may be missing, and what it binds for itself.
+        """
+        is_whole = "scopes" in self.__dict__ or (b"global" in self.content and _GLOBAL.search(self.content))
+        return self.scopes if is_whole else read_scopes(self.tree, bodies=False)
+
+    @cached_property
     def surface(self) -> Surface:
         """The names that other modules can import from it."""
-        return surface_of(self.tree, self.scopes, self.content)
+        return surface_of(self.tree, self.outer_scopes, self.content)
+
+    @cached_property
+    def may_import_all(self) -> bool:
+        """Whether it may have a star import; False is certain."""
+        return may_import_all(self.content)
+
+    @cached_property
+    def looks_dynamic(self) -> bool:
+        """Whether it may have names that it does not bind."""
+        return looks_dynamic(self.content)
 
     @cached_property
     def typing_only(self) -> frozenset[ast.stmt]:

@@ -170,7 +170,7 @@ class Resolver:
                     found += self._bound_to(path, one, name, follow=follow)
             if looks_lazy(module.content):
                 found += self._lazily(own, name, follow=follow)
-            if not found and looks_dynamic(module.content):
+            if not found and module.parsed.looks_dynamic:
                 found.append(None)
             yield from found
 
@@ -212,7 +212,7 @@ class Resolver:
         for one in module.definitions.get(symbol, []):
             if one.node not in never and _gives_value(one):
                 yield one
-        if "." not in symbol and may_import_all(module.content):
+        if "." not in symbol and module.parsed.may_import_all:
             yield from self._stars(path, module, symbol)
 
     def _bound_to(self, path: str, one: _Binder, symbol: str, *, follow: bool) -> Iterator[Target]:
@@ -250,7 +250,7 @@ class Resolver:
 
     def _stars(self, path: str, module: Module, name: str) -> Iterator[Binding]:
         """Yield the star imports of a module that may bring a name."""
-        for star in module.scopes.stars:
+        for star in module.outer_scopes.stars:
             source = self._source(path, star)
             brings = not star.typing_only and self._may_mention(source, name)
             if brings and self.modules.star_brings(source, name) is not False:

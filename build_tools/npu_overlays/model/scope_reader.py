@@ -14,10 +14,10 @@ from npu_overlays.model.syntax import INNER_FIELDS, called, is_name
 _LITERAL = ("Literal", "Annotated")
 
 
-def read_scopes(tree: ast.Module) -> Scopes:
-    """Return the scopes of a module."""
+def read_scopes(tree: ast.Module, *, bodies: bool = True) -> Scopes:
+    """Return the scopes of a module; without the bodies of functions, what these bind and read is missing."""
     scopes = Scopes()
-    _Reader(scopes).read(tree)
+    _Reader(scopes, bodies=bodies).read(tree)
     return scopes
 
 
@@ -102,7 +102,11 @@ class _Walk:
 
 
 class _Reader(_Walk):
-    """Notes what each node binds and reads."""
+    """Notes what each node binds and reads, also in the bodies of functions if these are wanted."""
+
+    def __init__(self, scopes: Scopes, *, bodies: bool) -> None:
+        super().__init__(scopes)
+        self._bodies = bodies
 
     def read(self, tree: ast.Module) -> None:
         self.walk(tree.body, _Position(self._scopes.module, direct=True))
@@ -147,7 +151,8 @@ class _Reader(_Walk):
             if isinstance(argument, ast.arg):
                 inner.scope.bind(argument.arg, Binding(argument, "parameter"))
                 self._later(argument.annotation, around._replace(annotation=True))
-        self._later(reversed(node.body) if isinstance(node.body, list) else node.body, inner)
+        if self._bodies:
+            self._later(reversed(node.body) if isinstance(node.body, list) else node.body, inner)
 
     def _visit_ClassDef(self, node: ast.ClassDef, place: _Position) -> None:  # noqa: N802  # likewise
         place.scope.bind(node.name, place.bound(node, "definition"))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import copy
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from npu_overlays.errors import listing
 from npu_overlays.model.definitions import FunctionNode
 from npu_overlays.model.fingerprint import brief, dump
+from npu_overlays.model.local_names import FunctionNames
 from npu_overlays.model.signatures import Parameter, is_upstreams, parameters
-from npu_overlays.model.syntax import all_of, last_name
+from npu_overlays.model.syntax import all_of, children, last_name, nodes_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +27,8 @@ class SignatureChange:
         renamed: the renamed parameters, with their new names.
         decorators: the changed decorators, in words.
         has_others: whether these may matter: a decorator is gone, or new, without a counterpart.
+        has_other_body: whether the body changed, too, but for these names; unknown without upstream's decorators.
+        is_ambiguous: whether a parameter may stand for another one than that of its name.
     """
 
     before: Sequence[Parameter]
@@ -32,6 +36,8 @@ class SignatureChange:
     renamed: Mapping[str, str]
     decorators: Sequence[str] = ()
     has_others: bool = False
+    has_other_body: bool = False
+    is_ambiguous: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -64,6 +70,14 @@ class SignatureChange:
     def moves_arguments(self) -> bool:
         """Whether calls must pass other arguments, or in other places."""
         return bool(self.added or self.removed or self.is_reordered)
+
+    @property
+    def moves_names(self) -> bool:
+        """Whether remaining names stand in another order, or new ones replace some that are gone, in other places."""
+        now = [one.name for one in self.after]
+        kept = [name for name in self.names if name in now]
+        is_exchange = bool(self.added and self.removed) and any(self.names.index(one) != now.index(one) for one in kept)
+        return is_exchange or kept != [name for name in now if name in kept]
 
     def _pairs(self) -> Iterator[tuple[Parameter, Parameter]]:
         now = {one.name: one for one in self.after}
@@ -103,19 +117,58 @@ def signature_change(before: FunctionNode, after: FunctionNode, now: ast.Module,
     """
     renamed = dict(_renames(before, after))
     decorators = dict(_decorators(before, after, renamed, now)) if decorated else {}
-    return SignatureChange(
+    change = SignatureChange(
         before=parameters(before.args),
         after=parameters(after.args),
         renamed=renamed,
         decorators=list(decorators),
         has_others=not all(decorators.values()),
     )
+    if _body(before, renamed) == _body(after, {}):
+        return change
+    is_ambiguous = change.moves_names or (decorated and _have_other_uses(before, after, change.names))
+    return replace(change, has_other_body=decorated, is_ambiguous=is_ambiguous)
+
+
+def _have_other_uses(before: FunctionNode, after: FunctionNode, names: Sequence[str]) -> bool:
+    """Return whether a body uses a parameter more often as it used another one than as it used the one of its name.
+
+    Args:
+        before: the first function.
+        after: the second one.
+        names: the second one's names for the parameters of the first.
+    """
+    own, theirs = dict(zip(names, _uses(before).values(), strict=True)), _uses(after)
+    for old, used in own.items():
+        for new, used_now in theirs.items():
+            count = (used & used_now).total()
+            same = [(own[one] & theirs[one]).total() for one in (old, new) if one in own and one in theirs]
+            if old != new and same and count > min(same):
+                return True
+    return False
+
+
+def _uses(node: FunctionNode) -> dict[str, Counter[str]]:
+    """Return for each parameter the syntax around each of its uses, in which other parameters have no name."""
+    found = {name: Counter[str]() for _, name in _names(node)}
+    uses: list[tuple[str, ast.Name, ast.AST]] = []
+    for parent in nodes_of(ast.Module(body=copy.deepcopy(node.body), type_ignores=[])):
+        for child in children(parent):
+            if isinstance(child, ast.Name) and child.id in found:
+                uses.append((child.id, child, parent))
+    for _, child, _ in uses:
+        child.id = ""
+    for name, child, parent in uses:
+        child.id = "it"
+        found[name][type(parent).__name__ if hasattr(parent, "body") else dump(parent)] += 1
+        child.id = ""
+    return found
 
 
 def _renames(before: FunctionNode, after: FunctionNode) -> Iterator[tuple[str, str]]:
     """Yield the parameters that upstream renamed, with their new names.
 
-    The evidence is a decorator that names both, or a body that differs in the names alone.
+    The evidence is a decorator that names both, or a body that differs in the names alone and names nothing else so.
     """
     pairs: dict[str, str] = {}
     was, now = map(_names, (before, after))
@@ -124,10 +177,17 @@ def _renames(before: FunctionNode, after: FunctionNode) -> Iterator[tuple[str, s
             for (kind, old), (other, new) in zip(was[start:end], now[there:behind], strict=False):
                 if kind == other and (other, old) not in now and (kind, new) not in was:
                     pairs[old] = new
-    is_same = bool(pairs) and _body(before, pairs) == _body(after, {})
+    is_same = bool(pairs) and _body(before, pairs) == _body(after, {}) and _are_only_parameters(before, after, pairs)
     for old, new in pairs.items():
         if is_same or any(_announces(one, {old: new}) for one in after.decorator_list):
             yield old, new
+
+
+def _are_only_parameters(before: FunctionNode, after: FunctionNode, pairs: Mapping[str, str]) -> bool:
+    """Return whether neither function has another use for the names of renamed parameters."""
+    was, now = FunctionNames(before), FunctionNames(after)
+    is_free = was.all.isdisjoint(pairs.values())
+    return is_free and all(was.is_only_parameter(old) and now.is_only_parameter(new) for old, new in pairs.items())
 
 
 def _names(node: FunctionNode) -> list[tuple[str, str]]:
@@ -135,11 +195,11 @@ def _names(node: FunctionNode) -> list[tuple[str, str]]:
 
 
 def _body(node: FunctionNode, names: Mapping[str, str]) -> str:
-    """Return a function's body as syntax, with names replaced."""
+    """Return a function's body as syntax without its docstring, with names replaced."""
     block = ast.Module(body=copy.deepcopy(node.body), type_ignores=[])
     for one in all_of(block, ast.Name):
         one.id = names.get(one.id, one.id)
-    return dump(block)
+    return dump(block, docstrings=False)
 
 
 def _announces(decorator: ast.expr, renamed: Mapping[str, str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
 
 from npu_overlays.model.class_graph import ClassGraph
+from npu_overlays.model.forms import Forms
 from npu_overlays.model.module import Module
 from npu_overlays.model.resolver import Resolver
 from npu_overlays.model.shipped_modules import ShippedModules
@@ -34,6 +35,7 @@ class Model:
         self.__dict__.pop("resolver", None)
         self.__dict__.pop("classes", None)
         self.__dict__.pop("symbols", None)
+        self.__dict__.pop("forms", None)
         self.modules.forget()
 
     @cached_property
@@ -50,6 +52,11 @@ class Model:
     def symbols(self) -> SymbolLookup:
         """Resolves the dotted names of an overlay's text."""
         return SymbolLookup(self.classes, self.absent)
+
+    @cached_property
+    def forms(self) -> Forms:
+        """The forms of its definitions."""
+        return Forms(self.symbols)
 
 
 def model_of(pin: Pin, tree: SourceTree, *, absent: frozenset[str] = frozenset()) -> Model:

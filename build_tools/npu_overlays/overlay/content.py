@@ -114,6 +114,15 @@ def models_of(overlay: Overlay, version: str) -> list[Operation]:
     return found
 
 
+def names_dropped(overlay: Overlay, version: str) -> frozenset[str]:
+    """Return the names of what the layers of a pin, or the pin itself, drop at a version of upstream."""
+    known = Version(version) if version else None
+    found: set[str] = set()
+    for layer in overlay.chain:
+        found.update(drop.name for drop in layer.drops if known is None or drop.bounds.hold(known))
+    return frozenset(found)
+
+
 def _unlisted(overlay: Overlay, operations: Iterable[Operation]) -> Iterator[Problem]:
     """Yield a problem for each operation with unknown targets."""
     for one in operations:

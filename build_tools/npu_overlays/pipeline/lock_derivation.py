@@ -24,7 +24,7 @@ from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of
 from npu_overlays.model.symbol_lookup import SymbolLookup
-from npu_overlays.overlay.content import Content, load_content, models_of
+from npu_overlays.overlay.content import Content, load_content, models_of, names_dropped
 from npu_overlays.overlay.operations import EVERYTHING, NO_FORMS
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.source_choice import Choice
@@ -75,7 +75,8 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
     model = model_of(overlay.pin, tree, absent=absent)
     if models := models_of(overlay, metadata.version):
         step("looking for definitions of one form")
-    forms = form_targets(models, tree, model, known.forms if known else NO_FORMS)
+    dropped = names_dropped(overlay, metadata.version)
+    forms = form_targets(models, tree, model, known.forms if known else NO_FORMS, dropped)
     content = written_out(load_content(overlay, metadata.version, forms), tree)
     releases = _releases(overlay, tree)
     archives = {one.file: _compared(overlay, one, tree, releases, known) for one in overlay.pin.archives}

@@ -48,7 +48,7 @@ OWN = "def f(x=1, *, own=1):\n    return upstream(x) + own\n"
 MORE = OLD.replace("old=None", "old=None, z=1")
 OPEN = "def f(\n    x: int,\n    old: str = None,\n):\n    return upstream(\n        x,\n        old=old,\n    )\n"
 RENAMED = OLD.replace("old", "new")
-ANNOUNCED = '@deprecate("old", new_name="new")\n' + RENAMED.replace("[x, new", "[new, x")
+ANNOUNCED = '@deprecate("old", new_name="new")\n' + RENAMED.replace("[x, new", "[1, new")
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,30 @@ ANNOUNCED = '@deprecate("old", new_name="new")\n' + RENAMED.replace("[x, new", "
         (HAND, OLD, RENAMED, HAND.replace("old", "new")),
         (HAND, OLD, ANNOUNCED, HAND.replace("old", "new")),
         (
+            put(HAND, "return", "print(rest)\n    return"),
+            OLD,
+            RENAMED,
+            put(HAND, "return", "print(rest)\n    return", "old", "new"),
+        ),
+        (
             HAND.replace(" old, flag", " old=old, flag"),
             OLD,
             RENAMED,
             put(HAND, "old", "new", " new, flag", " new=new, flag"),
+        ),
+        (
+            put(HAND, "return", "rest['other'] = rest['one']\n    return"),
+            OLD,
+            OLD.replace("flag=1", "flag=1, more=1"),
+            put(
+                HAND,
+                "return",
+                "rest['other'] = rest['one']\n    return",
+                "flag=1",
+                "flag=1, more=1",
+                "g,",
+                "g, more=more,",
+            ),
         ),
         (HAND, OLD, OLD.replace("old=None", "old"), HAND.replace("old=None", "old")),
         (HAND, OLD, OLD.replace("old=None", "old=3"), HAND.replace("old=None", "old=3")),
@@ -84,7 +104,7 @@ ANNOUNCED = '@deprecate("old", new_name="new")\n' + RENAMED.replace("[x, new", "
             put(HAND, " old=None,", "", " old,", ""),
         ),
         (COMPUTES, "def f(x, y=2):\n    return x - y\n", "def f(x, y):\n    return x\n", COMPUTES.replace("y=2", "y")),
-        (PLAIN.replace("y)", "y, z)"), "def f(x, y, z): pass", "def f(x, z, y): return", SWAPPED),
+        (PLAIN.replace("y)", "y, z)"), "def f(x, y, z): pass", "def f(x, z, y): pass", SWAPPED),
         (PLAIN, "def f(x, y): pass\n", "def f(x, y=1): return\n", PLAIN.replace("y)", "y=1)", 1)),
         (OWN, "def f(x=1): pass\n", "def f(x): return\n", OWN.replace("x=1", "x")),
         (
@@ -101,14 +121,60 @@ def test_a_wrapper_follows(wrapper: str, before: str, after: str, expected: str)
     assert followed(wrapper, before, after) == expected
 
 
+BODY = "def f(x, old=None, *, flag=1, **rest):\n    {}\n    return upstream(x, old, flag=flag, **rest)\n"
+BINDING = (
+    "import os as old",
+    "def old(): pass",
+    "class old: pass",
+    "try: pass\n    except E as old: pass",
+    "match x:\n        case [*old]: pass",
+    "match x:\n        case {'a': 1, **old}: pass",
+    "match x:\n        case 1 as old: pass",
+    "global old",
+)
+LESS, SWAP = "def f(a, b):\n    return a - b\n", "def f(b, a):\n    return b - a\n"
+TENFOLD = "def f(a, b):\n    return upstream(a * 10, b)\n"
+MAYBE_OTHERS = (
+    SWAP,
+    "def f(b, c):\n    return b - c\n",
+    "def f(b, a):\n    return b * a\n",
+    "def f(b, c):\n    return c\n",
+    "def f(a, n, b):\n    return a - n\n",
+)
+READING = (
+    "print(rest)",
+    "x = x or rest",
+    "rest[x] = 1",
+    "rest['z'] = 1",
+    "if rest: x = 1",
+    "upstream(x, rest)",
+)
+ANY, MORE_OF_ANY = "def f(x, y): pass", "def f(x, y, z=1): pass"
+CHANGING = (
+    "x.sort()",
+    "x[0].a = 1",
+    "x += 1",
+    "x.a += 1",
+    "del x[0]",
+    "change(x)",
+    "change(*x)",
+    "a = x; a.sort()",
+    "for a in x: a.b = 1",
+    "with x: pass",
+    "if x.pop(): pass",
+    "a = lambda: x.sort(); a()",
+)
+STARRED = "def f(x, *y):\n    return upstream(x, *y)\n"
+
+
 @pytest.mark.parametrize(
     ("wrapper", "before", "after", "why"),
     [
         # Another body, and no decorator that says so: that the one took the place of the other is not proven.
-        (HAND.replace("return", "print(old)\n    return"), OLD, RENAMED.replace("[x, new", "[new, x"), "uses `old`"),
+        (HAND.replace("return", "print(old)\n    return"), OLD, RENAMED.replace("[x", "[1"), "uses `old`"),
         (HAND.replace("return", "new = 1\n    return"), OLD, RENAMED, "has `new` already"),
         (HAND.replace("return", "rest.pop('old', 1)\n    return"), OLD, RENAMED, "by texts"),
-        (HAND.replace("return", "one = lambda old: old\n    return"), OLD, RENAMED, "functions of its own"),
+        (HAND.replace("return", "one = lambda old: old\n    return"), OLD, RENAMED, "another `old`"),
         (HAND.replace("return", "locals()\n    return"), OLD, RENAMED, "by texts"),
         (HAND.replace("return upstream(", "return call(upstream, "), OLD, RENAMED, "does more with `upstream`"),
         (COMPUTES, "def f(x, y=2): pass\n", "def f(x, y=2, z=3): pass\n", "returns what it makes itself"),
@@ -117,14 +183,30 @@ def test_a_wrapper_follows(wrapper: str, before: str, after: str, expected: str)
             "def f(x):\n    x = x + 1\n    return upstream(x)\n",
             "def f(x): pass\n",
             "def f(x, z=1): pass\n",
-            "changes `x`",
+            "more with `x`",
         ),
         (HAND, OLD, OLD.replace(", **rest", ""), "other `*` or `**`"),
+        ("def f(x, **y):\n    return upstream(x)\n", "def f(x, **y): pass", "def f(x, **z): return", "other `*`"),
         (HAND.replace("x, old,", "*[x, old],"), OLD, MORE, "by `*`"),
         (HAND.replace("upstream(x,", "upstream(\n        x,  # first\n       "), OLD, MORE, "comment"),
         (HAND.replace("old, flag", "old + 1, flag"), OLD, OLD.replace(" old=None,", ""), "a value of its own"),
         (put(HAND, ", **rest)", ", own=3, **rest)", "*,", "*, own=3,"), OLD, MORE, "of its own"),
         (PLAIN.replace("x, y)\n", "x, y=1)\n"), "def f(x, y): pass", "def f(x): return", "a value of its own"),
+        *((BODY.format(line), OLD, RENAMED, "another `old`") for line in BINDING),
+        *((BODY.format(line.replace("old", "new")), OLD, RENAMED, "has `new` already") for line in BINDING),
+        *((TENFOLD, LESS, after, "exchanged names") for after in MAYBE_OTHERS),
+        *((put(HAND, "return", f"{line}\n    return"), OLD, MORE, "more with `rest`|by texts") for line in READING),
+        (put(HAND, ", **rest)", ")", "flag=1)", "flag=1, **rest)"), OLD, MORE, "more with `rest`"),
+        (put(HAND, "return", "print(rest)\n    return"), OLD, put(OLD, " old=None,", "", "x, old", "x"), "with `rest`"),
+        *((put(PLAIN, "return", f"{line}\n    return"), ANY, MORE_OF_ANY, "more with `x`") for line in CHANGING),
+        (put(PLAIN, "(x, y)\n", "(x + 1, y)\n"), ANY, MORE_OF_ANY, "more with `x`"),
+        (put(PLAIN, "(x, y)\n", "(a, y)\n", "return", "a = x\n    return"), ANY, MORE_OF_ANY, "more with `x`"),
+        (put(STARRED, "upstream(x, *y", "upstream(x"), STARRED, STARRED.replace("x,", "x, z=1,"), "`y` holds other"),
+        ("def f(x, y):\n    return call(upstream, x, y)\n", ANY, "def f(y, x): pass", "more with `upstream`"),
+        ("def f(x, y=1):\n    return upstream(x)\n", "def f(x, y=1): return y", "def f(x, y): return y", "lacks `y`"),
+        ("def f(x, /):\n    return upstream(x)\n", "def f(x, /): pass", "def f(z, x, /): pass", "by position"),
+        (put(HAND, "return", "self.f(x, old=1)\n    return"), OLD, RENAMED, "another `f`"),
+        (put(HAND, "old=None", "old: old = None"), OLD, RENAMED, "another `old`"),
         (HAND, OLD, f"@property\n{OLD}", "decorates"),
         (HAND, f"@cached\n{OLD}", OLD, "decorates"),
     ],
@@ -209,6 +291,15 @@ def test_what_follows_gives_what_upstream_gives(after: str) -> None:
         ("'old', old", "'old'", ("'old', new", "'old'")),
         ("f(old)", "f(old=1)", "keyword `old`"),
         ("f(old)", "f(old, new)", "has `new` already"),
+        ("f(old)", "f(old, kw['old'])", "by `'old'`"),
+        ("f(old)", 'f(old, f"{old}")', "by `f"),
+        ("f(old)", "f(old, locals())", "by `locals`"),
+        ("f(old)", "f(old, kw['new'])", "by `'new'`"),
+        ("f(old)", "import old; f(old)", "another parameter's name"),
+        ("f(old)", "f(old, lambda old: 1)", "another parameter's name"),
+        ("x = f(old)", "try: x = f(old)\nexcept E as old: raise", "another parameter's name"),
+        ("g(old=old)", "g(old=h(old=old))", "keyword `old`"),
+        ("a.g(old=old)", "a.g(1, old=old)", ("a.g(new=new)", "a.g(1, new=new)")),
     ],
 )
 def test_an_edit_follows(find: str, put_in: str, expected: tuple[str, str] | str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -380,6 +381,24 @@ def test_all_of_a_package_that_left_is_dropped_by_its_folder(moving: Moving) -> 
     assert "elsewhere (#3)" in only["why"]
 
 
+def test_what_moved_before_it_left_is_for_a_person(moving: Moving) -> None:
+    """A commit that moves a file deletes nothing, whatever later commits do with it there."""
+    said = moving.root / "lib/tree/src/lib/extra.py"
+    said.write_text(
+        "from npu_overlays.markers import replaced\n\n\n@replaced(why='A.')\ndef forgotten():\n    return 2\n"
+    )
+    moving.sample.environment.ok("lock", moving.name)
+    content = (moving.clone / "src/lib/extra.py").read_bytes()
+    first = moving.commit("elsewhere (#4)", {"src/lib/extra.py": None, "tests/old.py": content})
+    last = moving.commit("away (#5)", {"tests/old.py": None})
+    found = moving.ported("--to", last, "--accept", "all", code=5)
+    (part,) = (one for one in found["parts"] if one["target"] == "src/lib/extra.py:forgotten")
+    assert (part["kind"], part["proposal"], part["cause"]) == ("retired", "", f"gone-in-{first[:9]}-to-decide")
+    moved = f"; {first[:9]} moved src/lib/extra.py to tests/old.py; {last[:9]} of "
+    assert moved in part["evidence"]
+    assert part["evidence"].endswith("away (#5) deleted that")
+
+
 def dropped(config: Path) -> list[dict[str, str]]:
     """Return what a pin drops of its layers."""
     found: list[dict[str, str]] = tomllib.loads(config.read_text())["tool"]["overlay"].get("drop", [])
@@ -423,6 +442,9 @@ def test_what_an_operation_reads_is_another_now(moving: Moving) -> None:
     assert (start["kind"], start["applies"]) == ("reads changed", True)
     assert "core.py:OLD" in start["evidence"]
     assert "lib/tree/src/lib/core.py:" in start["evidence"]
+    (cause,) = (one for one in found["causes"] if one["name"] == start["cause"])
+    assert cause["said"] == "reads `src/lib/core.py:OLD`: its value (`'old'` → `1`)"
+    assert re.fullmatch(r"our lib/tree/src/lib/core\.py:\d+", cause["unknown"][0])
 
 
 def test_what_is_added_is_looked_at_with_what_uses_it(moving: Moving) -> None:

@@ -133,6 +133,15 @@ def test_what_was_written_for_the_new_signature_is_done(released: Released) -> N
     released.environment.ok("check", "demo@1.1")
 
 
+def test_what_the_pin_states_itself_follows_in_its_place(released: Released) -> None:
+    released.release("1.1", CORE.replace(b"(name)", b"(who)").replace(b"return name", b"return who"))
+    done = released.port("demo@1.0", "--to", "1.1", "--accept", "all")
+    assert done.code == 0, done.out + done.err
+    text = (released.environment.folder / "demo@1.1/tree/demo/core.py").read_text()
+    assert text == OPERATIONS.replace("(name)", "(who)")
+    released.environment.ok("check", "demo@1.1")
+
+
 def test_what_a_release_does_not_hold_any_more_is_not_shipped_and_that_is_said(released: Released) -> None:
     released.write(
         "demo@1.0", "more/__init__.py", 'from npu_overlays.markers import replaced\n\nONE = replaced(2, why="Two.")\n'

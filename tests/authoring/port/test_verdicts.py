@@ -100,6 +100,7 @@ OPENS_AGAIN = ENGINE + "\n        def again(self):\n            return os.sep\n"
 START_BODY = ENGINE.partition("def start")[2].partition("def stop")[0]
 RUNS_TWO = f"{ENGINE}\n        def begin(self, times=1):\n            {LOOP.replace('os.sep', '2')}"
 RETURNS = '\n    def third():\n        "{}"\n        return 1\n'
+CALLED = f"{ENGINE}\n        def go(self):\n            state = self.start(2)\n            return state\n"
 OTHER_LOCK = "with self.lock as held:"
 
 
@@ -136,6 +137,39 @@ CASES = {
         WRAP, ENGINE.replace("times=1", "times, *, fast"), "signature changed", "follow", "Engine.start", "fast"
     ),
     "renamed method": Case(WRAP, BEGUN, "renamed", "retarget", "Engine._begin", "alike 1.00"),
+    "renamed and changed, and called instead": Case(
+        WRAP,
+        CALLED.replace("start(", "_begin(").replace("os.sep", "1"),
+        "renamed",
+        "retarget",
+        "Engine._begin",
+        before=CALLED,
+    ),
+    "renamed and changed, and nothing calls it": Case(
+        WRAP, BEGUN.replace("os.sep", "1"), "renamed", to="Engine._begin", evidence="alike 0.86"
+    ),
+    "half of it, and its caller calls the other half, too": Case(
+        WRAP,
+        CALLED.replace("start(", "_begin(").replace("os.sep", "1").replace("= self._b", "= self.end() or self._b"),
+        "renamed",
+        to="Engine._begin",
+        before=CALLED,
+    ),
+    "half of it, and its caller gives the result to the other half": Case(
+        WRAP,
+        CALLED.replace("start(", "_begin(").replace("os.sep", "1").replace("return state\n", "return end(state)\n"),
+        "renamed",
+        to="Engine._begin",
+        before=CALLED,
+    ),
+    "the same calls in another order under another name": Case(
+        '@wrapped(why="x")\ndef one(run):\n    return upstream(run)',
+        "def two(run):\n    run(1)\n    run(3)\n    run(2)\n    run(4)\n",
+        "renamed",
+        to="two",
+        evidence="alike 1.00",
+        before="def one(run):\n    run(1)\n    run(2)\n    run(3)\n    run(4)\n",
+    ),
     "renamed with other parameters": Case(WRAP, BEGUN.replace("(self, times=1)", "(self, times)"), "retired"),
     "unlike method": Case(
         WRAP,
@@ -288,6 +322,43 @@ def test_verdict(tmp_path: Path, case: Case) -> None:
     assert (found.kind, "applies" if found.applies else found.proposal) == (case.kind, case.proposal), found
     assert found.to.partition(":")[2] == case.to
     assert case.evidence in found.evidence
+
+
+def test_a_wrapper_that_stays_asks_about_a_decorator_only_if_there_is_one(tmp_path: Path) -> None:
+    wrapper = WRAP.replace("times=1", "times=...")
+    found = became(tmp_path, {"pkg/engine.py": ENGINE}, wrapper, {"pkg/engine.py": ENGINE.replace("=1)", "=2)")})
+    assert (found.proposal, found.change) == ("keep", "`times` is 2 by default now, not 1")
+    assert found.unknown == "whether the function is still what the change is for: syntax says only how it is called"
+
+
+def judged_unlocked(tmp_path: Path, before: str | None, overlay: str, after: str) -> Verdict:
+    """Return the verdict on an operation that was not locked, as that of a layer from a later version on."""
+    content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/engine.py": overlay}))
+    files = {} if before is None else {"pkg/engine.py": text(before).encode()}
+    names = DefinedNames(names_of(content.operations))
+    first = snapshot_of(source_tree(files | {"pkg/__init__.py": b""}), names)
+    now = snapshot_of(source_tree({"pkg/engine.py": text(after).encode()}), names)
+    (operation,) = content.operations
+    return Classifier(content, (), first).verdict(operation, now, LandedCommits())
+
+
+def test_an_edit_that_was_not_locked_and_does_not_fit(tmp_path: Path) -> None:
+    found = judged_unlocked(tmp_path, ENGINE, EDIT, ENGINE.replace("os.sep", "os.linesep"))
+    assert (found.kind, found.proposal) == ("find gone", "")
+
+
+def test_a_target_that_came_follows_as_those_that_were_there_do(tmp_path: Path) -> None:
+    found = judged_unlocked(tmp_path, ENGINE, WRAP, ENGINE.replace("times=1", "times"))
+    assert (found.kind, found.proposal) == ("signature changed", "follow")
+    assert found.wanted
+    assert "def start(self, times):" in found.wanted.text
+
+
+@pytest.mark.parametrize(("before", "kind"), [(None, "find gone"), (ENGINE, "moved")])
+def test_what_stood_in_a_new_file_moved_from_nowhere(tmp_path: Path, before: str | None, kind: str) -> None:
+    after = ENGINE.replace(CALL, "self.step(number)") + f"\n        def step(self, number):\n            {CALL}\n"
+    found = judged_unlocked(tmp_path, before, EDIT, after)
+    assert (found.kind, bool(found.proposal)) == (kind, kind == "moved")
 
 
 def test_a_class_that_moved_to_another_file(tmp_path: Path) -> None:
@@ -707,6 +778,30 @@ def test_a_substitution_that_adds_a_key(tmp_path: Path, after: bytes, kind: str,
     base, now = (snapshot_of(source_tree({"pkg/a.yaml": one}), DefinedNames(())) for one in (b"limit: 1\n", after))
     ((_, found),) = SubstitutionVerdicts(base).verdicts(load(tmp_path / "o", name).edits, now)
     assert (found.kind, found.proposal, found.evidence) == (kind, proposal, evidence)
+
+
+PAIR = '[[tool.overlay.edit]]\npaths = ["pkg/{}"]\nfind = "  y: g\\n"\nreplace = "  y: G\\n"\nwhy = "x"\n'
+BLOCKS = "one:\n  x: f\n  y: g\ntwo:\n  x: h\n  z: 1\n"
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.txt"])
+@pytest.mark.parametrize(
+    ("after", "lead"),
+    [
+        ("one:\n  x: f\n  y: g\ntwo:\n  x: h\n  y: g\n  z: 1\n", "  x: f\n"),
+        # Upstream copied the lines: what stood under `one` stands there still, or stands elsewhere by chance.
+        ("one:\n  x: i\n  y: g\ntwo:\n  x: h\n  z: 1\nthree:\n  x: f\n  y: g\n", ""),
+        ("zero:\n  x: f\n  y: g\none:\n  x: f\n  w: 0\n  y: g\ntwo:\n  x: h\n  z: 1\n", ""),
+    ],
+)
+def test_a_longer_find_keeps_its_place(tmp_path: Path, name: str, after: str, lead: str) -> None:
+    folder = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
+    config = tmp_path / "o" / folder / "pyproject.toml"
+    config.write_text(config.read_text() + PAIR.format(name))
+    trees = [source_tree({f"pkg/{name}": one.encode()}) for one in (BLOCKS, after)]
+    base, now = (snapshot_of(tree, DefinedNames(())) for tree in trees)
+    ((_, found),) = SubstitutionVerdicts(base).verdicts(load(tmp_path / "o", folder).edits, now)
+    assert (found.kind, found.lead, bool(found.proposal)) == ("ambiguous", lead, bool(lead))
 
 
 SETTINGS = '[[tool.overlay.edit]]\npaths = ["pkg/a.yaml"]\nfind = "limit: 1"\nreplace = "limit: 64"\nwhy = "x"\n'

@@ -7,20 +7,25 @@ the new places, and passes a new parameter on. Everything else raises `UnprovenE
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
+from npu_overlays.authoring.port.logical_lines import words_of_lines
 from npu_overlays.errors import listing
 from npu_overlays.merge.actions.wraps import end_of_parameters
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.functions import own_nodes
+from npu_overlays.model.local_names import FunctionNames
 from npu_overlays.model.module import Module
 from npu_overlays.model.signature_changes import SignatureChange
-from npu_overlays.model.signatures import Parameter, is_upstreams, parameters
+from npu_overlays.model.signatures import Parameter, call_mismatch, is_upstreams, parameters
 from npu_overlays.model.splices import Splice, splice
-from npu_overlays.model.syntax import all_of, call_arguments, is_name
+from npu_overlays.model.syntax import all_of, call_arguments, is_name, last_name, nodes_of, text_of
+from npu_overlays.model.token_layout import layout_of
 from npu_overlays.model.tokens import Token, tokens
 from npu_overlays.overlay.operations import Edit, Operation
 
@@ -28,6 +33,11 @@ _WIDTH = 119
 _STEP = "    "
 # Calls that read or write names which the syntax does not show.
 _INDIRECT = frozenset({"locals", "vars", "eval", "exec"})
+_AMBIGUOUS = "upstream's parameters may have exchanged names: its body does not show which one is which"
+# Words of a line that binds a name in another way than by assigning to it.
+_BINDING = frozenset({"import", "def", "class", "lambda", "as", "case", "global", "nonlocal"})
+# A sentence, and what is true if it is a reason.
+_Reason: TypeAlias = tuple[str, object]
 
 
 class UnprovenError(Exception):
@@ -46,6 +56,8 @@ def function_of(text: str) -> tuple[Module, FunctionNode]:
 def adapted(operation: Operation, change: SignatureChange) -> Operation:
     """Return an operation adapted to a change of its function's signature; raises `UnprovenError`."""
     if operation.action == "edited":
+        if change.is_ambiguous:
+            raise UnprovenError(_AMBIGUOUS)
         return replace(operation, edits=tuple(_with_words(edit, change.renamed) for edit in operation.edits))
     if operation.action != "wrapped":
         raise UnprovenError("it does the work itself, and may have to do it otherwise")
@@ -55,6 +67,7 @@ def adapted(operation: Operation, change: SignatureChange) -> Operation:
     if change.moves_arguments:
         text = _with_calls(text, original, change)
     text = _with_parameters(text, change)
+    _check_calls(text, original, change)
     if left := [name for name in change.removed if _count(function_of(text)[1], name)]:
         raise UnprovenError(f"it uses `{left[0]}` itself")
     return replace(operation, text=text)
@@ -63,32 +76,58 @@ def adapted(operation: Operation, change: SignatureChange) -> Operation:
 def _with_words(edit: Edit, renamed: Mapping[str, str]) -> Edit:
     """Return an edit with parameters renamed in its find and its replacement.
 
-    The find has to occur in upstream's function, so upstream renamed its keywords, too.
+    The find has to occur in upstream's function, so upstream renamed the keywords of its calls, too.
     """
+    _check_put_in(edit, {*renamed, *renamed.values()})
     found, put_in = (list(_named(text, renamed)) for text in (edit.find, edit.replace))
-    keywords = {token.text for token, is_keyword in found if is_keyword}
-    for token, is_keyword in put_in:
-        if is_keyword and token.text not in keywords:
+    keywords = {(token.text, callee) for token, callee in found}
+    for token, callee in put_in:
+        if callee is not None and (token.text, callee) not in keywords:
             raise UnprovenError(f"it puts in the keyword `{token.text}`, which may be another one's")
     find, put = _exchanged(edit.find, found, renamed), _exchanged(edit.replace, put_in, renamed)
     return replace(edit, find=find, replace=put)
 
 
-def _named(text: str, renamed: Mapping[str, str]) -> Iterator[tuple[Token, bool]]:
-    """Yield the tokens of a piece of code that are renamed parameters, and whether each is a keyword of a call.
+def _check_put_in(edit: Edit, names: set[str]) -> None:
+    """Raise `UnprovenError` if an edit puts in a text that may name a parameter, or a line that binds such a name."""
+    known, layout = layout_of(edit.find), layout_of(edit.replace)
+    for token in layout.tokens:
+        is_text = token.kind == "string" and not names.isdisjoint(re.findall(r"\w+", token.text))
+        if token.text not in known.texts and (is_text or token.text in _INDIRECT):
+            raise UnprovenError(f"it may name a parameter by `{token.text}`")
+    for words in words_of_lines(layout):
+        if words not in words_of_lines(known) and not (_BINDING.isdisjoint(words) or names.isdisjoint(words)):
+            raise UnprovenError(f"it may have another parameter's name in `{' '.join(words)}`")
+
+
+def _named(text: str, renamed: Mapping[str, str]) -> Iterator[tuple[Token, str | None]]:
+    """Yield the tokens of a piece of code that are renamed parameters; for a keyword of a call, with what is called.
 
     An attribute of that name is another thing.
     """
-    listed = [one for one in tokens(text) if one.kind not in ("comment", "newline")]
+    listed = layout_of(text).tokens
     for number, token in enumerate(listed):
         if token.text in renamed.values():
             raise UnprovenError(f"it has `{token.text}` already")
         if token.text in renamed and (not number or listed[number - 1].text != "."):
-            behind = listed[number + 1].text if number + 1 < len(listed) else ""
-            yield token, behind == "="
+            is_keyword = listed[number + 1 : number + 2] and listed[number + 1].text == "="
+            yield token, _called_before(listed[:number]) if is_keyword else None
 
 
-def _exchanged(text: str, named: Iterable[tuple[Token, bool]], renamed: Mapping[str, str]) -> str:
+def _called_before(listed: Sequence[Token]) -> str:
+    """Return the words in front of the last bracket that tokens leave open; empty if they open none."""
+    depth = 0
+    for number in reversed(range(len(listed))):
+        depth += (listed[number].text in ")]}") - (listed[number].text in "([{")
+        if depth < 0:
+            start = number
+            while start and (listed[start - 1].kind == "name" or listed[start - 1].text == "."):
+                start -= 1
+            return "".join(one.text for one in listed[start:number])
+    return ""
+
+
+def _exchanged(text: str, named: Iterable[tuple[Token, str | None]], renamed: Mapping[str, str]) -> str:
     parts, at = list[str](), 0
     for token, _ in named:
         parts += [text[at : token.start], renamed[token.text]]
@@ -99,39 +138,66 @@ def _exchanged(text: str, named: Iterable[tuple[Token, bool]], renamed: Mapping[
 def _check(text: str, original: str, change: SignatureChange) -> None:
     """Raise `UnprovenError` with the first reason why syntax does not prove how a wrapper follows."""
     module, node = function_of(text)
-    changed = {*change.renamed, *change.removed, *change.added, *change.renamed.values()}
-    listed = parameters(node.args)
-    own = {one.name for one in listed}
-    words = {one.id for one in all_of(node, ast.Name)}
-    outer = [one.node for one in listed]
-    inner = {one.arg for one in all_of(node, ast.arg) if one not in outer}
-    texts = {one.value for one in all_of(node, ast.Constant) if isinstance(one.value, str)}
-    starred = list(map(_starred, (listed, change.before, change.after)))
     calls = list(_calls(node, original))
-    taken = (own | words) & {*change.added, *change.renamed.values()}
-    surplus = own - {one.name for one in change.before}
-    reasons = {
-        "what decorates it may do anything": change.has_others,
-        f"it has `{listing(sorted(taken))}` already": taken,
-        "it has parameters of its own": surplus and change.moves_arguments,
-        "upstream takes other `*` or `**`": not starred[1] == starred[2] == starred[0],
-        "it may name parameters by texts, or in functions of its own": changed & (texts | inner) or words & _INDIRECT,
-        f"it does more with `{original}` than to call it": changed and len(calls) != _count(node, original),
-        "a comment stands between arguments": any(map(partial(_has_comment, module), (node.args, *calls))),
-        "it returns what it makes itself, and may have to use what is new": change.added and not _hands_on(node, calls),
-    }  # fmt: skip
-    altered = sorted(one for one in own - {"self"} if _is_altered(node, one))
-    if altered and change.added and not _hands_on_all(node, calls):
-        reasons[f"it changes `{altered[0]}` first, and may have to change what is new"] = True
-    for name in change.optional:
-        reasons[f"it uses `{name}`, which may be left out now"] = _count(node, name) != _handed(calls, name)
-    for reason, holds in reasons.items():
+    for reason, holds in [*_by_names(node, change), *_by_calls(module, node, calls, original, change)]:
         if holds:
             raise UnprovenError(reason)
 
 
-def _starred(listed: Iterable[Parameter]) -> set[str]:
-    return {one.kind for one in listed if one.is_starred}
+def _by_names(node: FunctionNode, change: SignatureChange) -> Iterator[_Reason]:
+    """Yield the reasons that lie in the parameters and in the names of a wrapper."""
+    known, listed = FunctionNames(node), parameters(node.args)
+    own = {one.name for one in listed}
+    gone = {*change.renamed, *change.removed}
+    new = {*change.added, *change.renamed.values()}
+    texts = {one.value for one in all_of(node, ast.Constant) if isinstance(one.value, str)}
+    starred = [{one.kind for one in some if one.is_starred} for some in (listed, change.before, change.after)]
+    is_other = any(one.is_starred and one.name in change.added for one in change.after)
+    taken = sorted((own | known.all) & new)
+    bound = sorted(name for name in gone if not known.is_only_parameter(name))
+    yield "what decorates it may do anything", change.has_others
+    yield f"it has `{listing(taken)}` already", taken
+    yield _AMBIGUOUS, change.is_ambiguous
+    yield "it has parameters of its own", change.moves_arguments and own - {one.name for one in change.before}
+    yield "upstream takes other `*` or `**`", is_other or not starred[1] == starred[2] == starred[0]
+    yield "it may name parameters by texts", (gone | new) & texts or known.all & _INDIRECT
+    yield f"it has another `{listing(bound)}` in it", bound
+
+
+def _by_calls(
+    module: Module, node: FunctionNode, calls: list[ast.Call], original: str, change: SignatureChange
+) -> Iterator[_Reason]:
+    """Yield the reasons that lie in what a wrapper does with its parameters and with the original."""
+    is_moved = change.moves_arguments
+    is_called_otherwise = is_moved or bool(change.renamed)
+    is_only_called = len(calls) == _count(node, original)
+    calls_itself = any(last_name(one.func) == node.name for one in all_of(node, ast.Call))
+    has_result = change.added and not _hands_on(node, calls)
+    yield f"it does more with `{original}` than to call it", is_called_otherwise and not is_only_called
+    yield "a comment stands between arguments", any(map(partial(_has_comment, module), (node.args, *calls)))
+    yield "it returns what it makes itself, and may have to use what is new", has_result
+    yield f"it calls another `{node.name}`, which may have changed, too", is_called_otherwise and calls_itself
+    # A new parameter was in one of these before, and one that is gone will be.
+    rest = node.args.kwarg
+    if rest and is_moved:
+        yield f"it does more with `{rest.arg}` than to pass it on", not _hands_on_rest(node, calls, rest.arg)
+    if node.args.vararg:
+        yield f"`{node.args.vararg.arg}` holds other arguments now", is_moved
+    if change.added and not rest:
+        other = sorted(_used_otherwise(node, calls) - {"self", "cls"})
+        yield f"it does more with `{listing(other)}` than to pass it on, and may have to with what is new", other
+    for name in change.optional:
+        yield f"it uses `{name}`, which may be left out now", _count(node, name) != _handed(calls, name)
+
+
+def _check_calls(text: str, original: str, change: SignatureChange) -> None:
+    """Raise `UnprovenError` if upstream's function does not accept a call in a wrapper that follows."""
+    places = {one.name for one in change.after if one.kind == "/"}
+    for call in _calls(function_of(text)[1], original):
+        if named := places.intersection(filter(None, (one.arg for one in call.keywords))):
+            raise UnprovenError(f"it would give `{min(named)}` by name, which upstream takes by position")
+        if problem := call_mismatch(call, list(change.after)):
+            raise UnprovenError(f"its call {problem}")
 
 
 def _count(node: ast.AST, name: str) -> int:
@@ -140,7 +206,12 @@ def _count(node: ast.AST, name: str) -> int:
 
 def _handed(calls: list[ast.Call], name: str) -> int:
     """Return how often calls of the original pass a parameter on unchanged."""
-    return sum(is_name(one, name) for call in calls for one in call_arguments(call))
+    return sum(is_name(one, name) for call in calls for one in _arguments_of(call))
+
+
+def _arguments_of(call: ast.Call) -> Iterator[ast.expr]:
+    """Yield the arguments of a call, without their stars."""
+    yield from (one.value if isinstance(one, ast.Starred) else one for one in call_arguments(call))
 
 
 def _calls(node: FunctionNode, original: str) -> Iterator[ast.Call]:
@@ -154,16 +225,31 @@ def _hands_on(node: FunctionNode, calls: list[ast.Call]) -> bool:
     return isinstance(node.body[-1], ast.Return) and all(one in calls for one in values)
 
 
-def _is_altered(node: FunctionNode, name: str) -> bool:
-    """Return whether a function gives a parameter another value."""
-    return any(one.id == name and isinstance(one.ctx, ast.Store) for one in all_of(node, ast.Name))
+def _hands_on_rest(node: FunctionNode, calls: list[ast.Call], rest: str) -> bool:
+    """Return whether a function passes its ``**kwargs`` on to every call of the original, and does nothing else.
 
-
-def _hands_on_all(node: FunctionNode, calls: list[ast.Call]) -> bool:
-    """Return whether a function passes its ``**kwargs`` on to every call of the original."""
-    rest = node.args.kwarg.arg if node.args.kwarg else ""
+    It may read and set entries by their names, as ``kwargs["x"] = 1``.
+    """
     handed = [one for call in calls for one in call.keywords if not one.arg and is_name(one.value, rest)]
-    return bool(rest) and len(handed) == len(calls)
+    entries = [one for one in all_of(node, ast.Subscript) if is_name(one.value, rest) and text_of(one.slice)]
+    return len(handed) == len(calls) == _count(node, rest) - len(entries)
+
+
+def _used_otherwise(node: FunctionNode, calls: list[ast.Call]) -> set[str]:
+    """Return the parameters that a function does more with than to pass them on and to test them.
+
+    Any other use may change them, or make another value of them: a method, an assignment, another call.
+    """
+    harmless: set[ast.AST] = set()
+    for call in calls:
+        harmless.update(_arguments_of(call))
+    branches: list[ast.If | ast.IfExp] = all_of(node, (ast.If, ast.IfExp))
+    for one in branches:
+        if not all_of(one.test, (ast.Call, ast.NamedExpr)):
+            harmless.update(nodes_of(one.test))
+    own = {one.name for one in parameters(node.args)}
+    names = [one for statement in node.body for one in all_of(statement, ast.Name)]
+    return {one.id for one in names if one.id in own and one not in harmless}
 
 
 def _has_comment(module: Module, node: ast.AST) -> bool:

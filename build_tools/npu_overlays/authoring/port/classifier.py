@@ -25,7 +25,7 @@ from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.selectors import chosen
-from npu_overlays.model.signature_changes import signature_change
+from npu_overlays.model.signature_changes import SignatureChange, signature_change
 from npu_overlays.overlay.bounds import ALWAYS
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
@@ -33,6 +33,7 @@ from npu_overlays.overlay.operations import EVERYTHING, Operation, Reason
 # Files that a line names.
 _SHOWN = 3
 _AMBIGUOUS = re.compile(r" (?:\d+ times|under a condition): line | (?:\d+ definitions|no definition) of ")
+_PARAMETERS = re.compile(r"parameter| a default, which upstream's callers must give")
 # The questions that proposals leave open.
 _DECORATED = "what the decorator of now does with the function"
 _CALLED = "whether the function is still what the change is for: syntax says only how it is called"
@@ -117,7 +118,12 @@ class Classifier:
         if key not in self._known:
             self._known[key] = self._judge(operation, now, fit, commit)
         known = self._known[key]
-        # This depends on all files of the snapshot.
+        # What follows depends on all files of the snapshot.
+        wanted = known.wanted if known.kind == "renamed" and known.proposal else None
+        if wanted and not self._relocations.takes_place(operation, wanted.symbol, now):
+            why = "it is other code, and no caller changed in the name alone"
+            unknown = f"whether `{wanted.symbol}` does all of its work: {why}"
+            return replace(known, proposal="", unknown=unknown)
         is_removed = known.kind == "already gone" and operation.action == "edited"
         if is_removed and (there := self._relocations.files_with_new_finds(operation, now)):
             what = "what it changes is gone, and what it looks for stands where it did not before"
@@ -182,7 +188,7 @@ class Classifier:
             return Verdict(kind="already gone", proposal="drop", evidence=evidence)
         unfit = Verdict(kind="find gone" if "occurs" in fit.problem else "does not fit", evidence=_obstacles(fit))
         followed = self._followed(operation, now, unfit)
-        return followed if followed.proposal else unfit
+        return followed if followed.proposal else replace(unfit, unknown=followed.unknown)
 
     def _changed_target(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
         """Return the verdict on an operation whose target changed in a way that breaks it."""
@@ -193,7 +199,7 @@ class Classifier:
             return Verdict(kind="other value", proposal="relock", evidence="only the value assigned is another")
         if _AMBIGUOUS.search(fit.problem):
             return Verdict(kind="ambiguous", evidence=evidence)
-        if "parameter" in fit.problem or parts & {"signature", "decorators", "kind"}:
+        if _PARAMETERS.search(fit.problem) or parts & {"signature", "decorators", "kind"}:
             return self._followed(operation, now, Verdict(kind="signature changed", evidence=evidence))
         return Verdict(kind="body changed" if parts else "does not fit", evidence=evidence)
 
@@ -202,7 +208,7 @@ class Classifier:
         path, symbol = operation.path, operation.symbol
         module, after = now.module(path), now.definition(path, symbol)
         was = self.base.definition(path, symbol) if self.fitter.locked(operation) else None
-        if module is None or after is None or (was is None and operation.kind != "function"):
+        if module is None or after is None or (was is None and not (operation.text and operation.kind == "function")):
             return unfit
         try:
             # Without a contract, the operation's own parameters are those of the version that it was written for.
@@ -218,13 +224,16 @@ class Classifier:
             return replace(unfit, unknown=str(error))
         if wanted == operation:
             # A changed decorator does not explain an edit whose find does not occur.
-            return unfit if wanted.edits else replace(unfit, proposal="keep", unknown=_DECORATED)
+            unknown = _DECORATED if change.decorators else _CALLED
+            unknown = _with_body(unknown, change)
+            return unfit if wanted.edits else replace(unfit, proposal="keep", unknown=unknown)
         text = renamed(wanted.text, operation.leaf) if wanted.text else ""
         wanted = replace(wanted, text=text, shared="")
         if problem := self.fitter.problem(wanted, module):
             return replace(unfit, unknown=problem)
         unknown = f"whether {listing(change.added)} needs what is done here to other parameters: it is handed on"
-        return replace(unfit, proposal="follow", wanted=wanted, unknown=unknown if change.added else _CALLED)
+        unknown = _with_body(unknown if change.added else _CALLED, change)
+        return replace(unfit, proposal="follow", wanted=wanted, unknown=unknown)
 
     def _has_decorators_of_model(self, operation: Operation, after: FunctionNode, now: Snapshot) -> bool:
         """Return whether the model of its form is decorated alike now, and nothing is left to a person there."""
@@ -237,6 +246,11 @@ class Classifier:
             return False
         fit = self.fitter.fit(model, now)
         return fit.applies or bool(self._changed_target(model, now, fit).proposal)
+
+
+def _with_body(unknown: str, change: SignatureChange) -> str:
+    """Return the question that a proposal leaves open, and the one about a changed body."""
+    return f"{unknown}; and its body changed, beyond names" if change.has_other_body else unknown
 
 
 def _obstacles(fit: Fit) -> str:

@@ -85,6 +85,23 @@ class UpstreamHistory:
             versions.append((commit, blob if kind == "blob" else ""))
         return versions
 
+    def moved(self, commit: str, path: str) -> str:
+        """Return the path to which a commit moved a file, as git sees it; empty if it did not."""
+        options = (
+            "--no-commit-id",
+            "-r",
+            "-z",
+            "-M",
+            "-l0",
+            "--diff-filter=R",
+            "--name-status",
+            "-m",
+            "--first-parent",
+        )
+        fields = self._git("diff-tree", *options, commit).split("\0")
+        pairs = dict(zip(fields[1::3], fields[2::3], strict=False))
+        return pairs.get(path, "")
+
     def is_ancestor(self, one: str, other: str) -> bool:
         """Return whether a commit is an ancestor of another."""
         try:

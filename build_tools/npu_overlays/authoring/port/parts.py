@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, TypeAlias
@@ -26,6 +26,8 @@ Statement: TypeAlias = Operation | SourcedEdit | OverlayFile
 # Kinds whose causes are named after the commit.
 _GONE = frozenset({"retired", "left", "already gone"})
 _LONGEST = 40
+# Where upstream's text has it: the same change has other lines in each file.
+_LINES = re.compile(r" \(lines? [\d, …]+\)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +68,14 @@ class PortedPart:
     @property
     def said(self) -> str:
         """Upstream's change, in the same words for every part that it concerns."""
-        return self.verdict.change or f"{self.verdict.kind}: {self.verdict.evidence}"
+        return self.verdict.change or f"{self.verdict.kind}: {_LINES.sub('', self.verdict.evidence)}"
 
     @property
     def cause(self) -> str:
         """The name of that change, by which a person decides about all of its parts."""
         if self.commit and self.verdict.kind in _GONE:
-            return f"gone-in-{self.commit.id[:9]}"
+            # What is decided together is proposed alike.
+            return f"gone-in-{self.commit.id[:9]}{'' if self.verdict.proposal else '-to-decide'}"
         name = "-".join(re.findall(r"[\w./]+", self.said))
         # Two long texts must not get the same name.
         return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}-{sha256(self.said.encode()).hexdigest()[:4]}"
@@ -131,22 +134,31 @@ def with_reads(found: Iterable[PortedPart], changed: Iterable[ChangedRead]) -> I
     An operation that applies may do nothing or raise if a symbol that it reads changed, so the verdict names it. A
     dropped part reads nothing any more.
     """
-    by_reader: dict[str, dict[str, str]] = {}
+    by_reader: dict[str, list[tuple[ChangedRead, str]]] = {}
     for one in changed:
         for place in one.places:
-            by_reader.setdefault(place.reader, {})[f"reads {one}, at {place.where}"] = f"`{one.before.symbol}`"
+            by_reader.setdefault(place.reader, []).append((one, place.where))
     for part in found:
-        verdict, reads = part.verdict, by_reader.get(f"{part.action} {part.name}", {})
+        verdict, reads = part.verdict, by_reader.get(f"{part.action} {part.name}", [])
         if reads and verdict.proposal != "drop":
-            evidence = "; ".join(filter(None, [verdict.evidence, *reads]))
-            kind = "reads changed" if verdict.kind in ("fits", "body changed") else verdict.kind
-            verdict = replace(verdict, kind=kind, evidence=evidence)
-            if verdict.proposal in ("follow", "keep"):
-                unknown = f"what it reads is another now: {listing(dict.fromkeys(reads.values()))}"
-                verdict = replace(verdict, proposal="", unknown=unknown)
+            seen = [f"reads {one}, at {where}" for one, where in reads]
+            evidence = "; ".join(filter(None, [verdict.evidence, *dict.fromkeys(seen)]))
+            verdict = replace(_reading(verdict, reads), evidence=evidence)
             yield replace(part, verdict=verdict)
         else:
             yield part
+
+
+def _reading(verdict: Verdict, reads: Sequence[tuple[ChangedRead, str]]) -> Verdict:
+    """Return the verdict on a part whose code reads what changed; the places in it are ours, and no part of a cause."""
+    if verdict.kind in ("fits", "body changed"):
+        changes = [verdict.evidence, *dict.fromkeys(f"reads {one}" for one, _ in reads)]
+        unknown = f"our {listing(dict.fromkeys(where for _, where in reads))}"
+        return replace(verdict, kind="reads changed", change="; ".join(filter(None, changes)), unknown=unknown)
+    if verdict.proposal in ("follow", "keep"):
+        named = listing(dict.fromkeys(f"`{one.before.symbol}`" for one, _ in reads))
+        return replace(verdict, proposal="", unknown=f"what it reads is another now: {named}")
+    return verdict
 
 
 def with_users(found: Iterable[PortedPart]) -> Iterator[PortedPart]:
@@ -181,6 +193,23 @@ class CommitRange:
     first: str
     last: str
 
+    def versions(self, path: str) -> list[tuple[UpstreamCommit, str]]:
+        """Return the commits that changed a path, oldest first, each with its blob; empty for none."""
+        return self.history.versions(self.first, self.last, path)
+
+    def moves(self, commit: UpstreamCommit, path: str) -> Iterator[str]:
+        """Yield in words to which path a commit moved a file, and what later commits did with it there."""
+        known = {path}
+        while (there := self.history.moved(commit.id, path)) and there not in known:
+            yield f"{commit.id[:9]} moved {path} to {there}"
+            known.add(there)
+            later = self.versions(there)[-1:]
+            if not later or later[0][1]:
+                return
+            (commit, _), path = later[0], there
+            if not self.history.moved(commit.id, path):
+                yield f"{commit} deleted that"
+
 
 def with_commits(
     found: Iterable[PortedPart], classifier: Classifier, commits: CommitRange, known: Iterable[PortedPart] = ()
@@ -200,8 +229,22 @@ def with_commits(
         else:
             path = part.statement.path
             if path not in versions:
-                versions[path] = commits.history.versions(commits.first, commits.last, path)
-            yield replace(part, commit=_cause(part, classifier, versions[path], blobs))
+                versions[path] = commits.versions(path)
+            found_part = replace(part, commit=_cause(part, classifier, versions[path], blobs))
+            yield _not_dropped_where_moved(found_part, commits)
+
+
+def _not_dropped_where_moved(part: PortedPart, commits: CommitRange) -> PortedPart:
+    """Return a part without the proposal to drop it, if the commit that took its file away moved it elsewhere."""
+    verdict = part.verdict
+    if part.commit is None or verdict.proposal != "drop" or verdict.kind not in _GONE:
+        return part
+    steps = list(commits.moves(part.commit, part.statement.path))
+    if not steps:
+        return part
+    evidence = f"{verdict.evidence}; {'; '.join(steps)}"
+    unknown = "whether what does its work now needs the change, too"
+    return replace(part, verdict=replace(verdict, proposal="", evidence=evidence, unknown=unknown))
 
 
 def _cause(

@@ -36,8 +36,8 @@ from npu_overlays.model import Model, model_of
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.content import Content, load_content, models_of
-from npu_overlays.overlay.operations import FormTargets, Operation
+from npu_overlays.overlay.content import Content, load_content, models_of, names_dropped
+from npu_overlays.overlay.operations import FormTargets, Like, Operation
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.pipeline.lock_derivation import derive_lock
@@ -205,13 +205,19 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
 
 def _forms(port: Port, lock: Lock, model: Model) -> tuple[FormTargets, tuple[str, ...]]:
     """Return the targets of operations by form, and notes; the old pin's targets where the new one lacks a model."""
-    models = models_of(port.new, port.version)
-    try:
-        return form_targets(models, port.now, model), ()
-    except MergeError as error:
-        if not lock.forms.keys() >= {one.like for one in models}:
-            raise
-        return lock.forms, tuple(f"{one.what} ({one.where})" for one in error.problems)
+    models, dropped = models_of(port.new, port.version), names_dropped(port.new, port.version)
+    found: dict[Like, tuple[str, ...]] = {}
+    notes: list[str] = []
+    for like in dict.fromkeys(one.like for one in models if one.like):
+        alike = [one for one in models if one.like == like]
+        try:
+            found |= form_targets(alike, port.now, model, dropped=dropped)
+        except MergeError as error:
+            if like not in lock.forms:
+                raise
+            found[like] = lock.forms[like]
+            notes += (f"{one.what} ({one.where})" for one in error.problems)
+    return found, tuple(notes)
 
 
 def expired(before: Content, after: Content, version: str) -> list[str]:

@@ -5,6 +5,8 @@ A target is found by its likeness (see `matcher`), or because exactly one other 
 
 from __future__ import annotations
 
+import ast
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -16,9 +18,11 @@ from npu_overlays.contracts.contracts import Contract, breaking
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition
+from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.likeness import ENOUGH
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
+from npu_overlays.model.syntax import nodes_of
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
 
@@ -157,7 +161,7 @@ class Relocations:
     def of_edit(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return the only other definition of the file that has every find of an edit, if the edit fits there."""
         module, before = now.module(operation.path), self._base.module(operation.path)
-        if module is None:
+        if module is None or before is None:
             return None
         holding = [name for name in symbols(module) if name != operation.symbol and _has_finds(operation, module, name)]
         # A class contains its methods: the innermost definition is meant.
@@ -166,7 +170,7 @@ class Relocations:
             if not any(other.startswith(f"{name}.") for other in holding):
                 innermost.append(name)
         # A definition that had the finds before is not the new place.
-        if len(innermost) != 1 or (before and _has_finds(operation, before, innermost[0])):
+        if len(innermost) != 1 or _has_finds(operation, before, innermost[0]):
             return None
         (symbol,) = innermost
         alike = self._matcher.likeness(operation.path, operation.symbol, now, symbol)
@@ -201,6 +205,33 @@ class Relocations:
             self._counts[key] = len(TokenLayout(text).occurrences(sought)) if is_possible else 0
         return self._counts[key]
 
+    def takes_place(self, operation: Operation, symbol: str, now: Snapshot) -> bool:
+        """Return whether a definition with another name replaces an operation's target in its file.
+
+        Its code is the same but for the name, or a caller's is. Code that is only alike may be half of the old one, and
+        its callers then call the other half, too.
+        """
+        old, new = operation.leaf, leaf_of(symbol)
+        if self._is_exchanged(operation.path, operation.symbol, symbol, (old, new), now):
+            return True
+        for path, blob in now.entries.items():
+            is_changed = path.endswith(".py") and path in self._base and blob not in self._blobs_before
+            if not is_changed or not self._shipped(path) or old.encode() not in self._base.read(path):
+                continue
+            module = now.module(path) if new.encode() in now.read(path) else None
+            for name in symbols(module) if module else ():
+                if self._is_exchanged(path, name, name, (old, new), now):
+                    return True
+        return False
+
+    def _is_exchanged(self, path: str, one: str, other: str, names: tuple[str, str], now: Snapshot) -> bool:
+        """Return whether a definition has a new name, and otherwise the code of an older one with the old name."""
+        was, there = self._base.definition(path, one), now.definition(path, other)
+        if was is None or there is None or was.kind == "import":
+            return False
+        own, renamed_to = (dump(one.node, docstrings=False) for one in (was, there))
+        return own != renamed_to == dump(_with_name(was.node, *names), docstrings=False)
+
     def _is_called(self, operation: Operation, path: str, now: Snapshot) -> bool:
         """Return whether the edited definition names something that a module defines."""
         own, module = now.module(operation.path), now.module(path)
@@ -232,6 +263,16 @@ class Relocations:
         own = was.decorators.replace(f"@{operation.leaf}.", f"@{leaf_of(there.name)}.")
         listed = ", ".join(map(str, breaking(replace(was, decorators=own), now)))
         return f"its {listed} changed" if listed else ""
+
+
+def _with_name(node: ast.stmt, old: str, new: str) -> ast.stmt:
+    """Return a statement with one name replaced by another, also in attributes and definitions."""
+    made = copy.deepcopy(node)
+    for one in nodes_of(made):
+        for field in ("id", "attr", "name"):
+            if getattr(one, field, None) == old:
+                setattr(one, field, new)
+    return made
 
 
 def _has_finds(operation: Operation, module: Module, name: str) -> bool:

@@ -79,7 +79,9 @@ def obstacle_in(file: Path, move: Retarget) -> str:
     bound = bound_imports(module.tree)
     if not any(one.statement.startswith(f"from {MARKERS_MODULE} import ") for one in bound.values()):
         return f"{file} is there already, and is no merge module"
-    if any(one.symbol == move.wanted.symbol or plain(move.wanted.symbol).startswith(f"{one.name}.") for one in stated):
+    # What keeps its place is changed there.
+    others = [one for one in stated if not move.is_rename or one.symbol != move.operation.symbol]
+    if any(one.symbol == move.wanted.symbol or plain(move.wanted.symbol).startswith(f"{one.name}.") for one in others):
         return f"{file} says something of it already"
     for one in move.operation.imports:
         known = bound.get(one.name)

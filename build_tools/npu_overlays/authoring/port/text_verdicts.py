@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Sequence
 
 from npu_overlays.authoring.port.absorption import is_substituted
@@ -10,7 +11,7 @@ from npu_overlays.authoring.snapshots import Snapshot, tree_of
 from npu_overlays.contracts.substitution_context import substitution_context
 from npu_overlays.errors import OverlayError
 from npu_overlays.merge.patch_application import apply_patch
-from npu_overlays.merge.settings_text import ENDINGS, repeated_keys
+from npu_overlays.merge.settings_text import ENDINGS, keyed_lines, repeated_keys
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.sources.tree import PatchedTree
@@ -77,7 +78,7 @@ def _verdicts(edits: list[SourcedEdit], now: bytes, before: bytes) -> Iterator[V
             yield Verdict(kind="absorbed", proposal="drop", evidence=evidence)
             before = made
         elif count > edit.count:
-            yield _ambiguous(edit.count, count, _lead(find, before, now) if edit.count == 1 else b"")
+            yield _ambiguous(edit.count, count, _lead(path, find, before, now) if edit.count == 1 else b"")
         else:
             yield Verdict(kind="find gone", evidence=f"what it looks for occurs {count} times, expected {edit.count}")
 
@@ -117,14 +118,35 @@ def _ambiguous(expected: int, count: int, lead: bytes) -> Verdict:
     return Verdict(kind="ambiguous", proposal="retarget", lead=lead.decode("utf-8", "replace"), evidence=evidence)
 
 
-def _lead(find: bytes, before: bytes, now: bytes) -> bytes:
-    """Return the fewest lines above a find with which it occurs once now; empty if no number of them is enough."""
+def _lead(path: str, find: bytes, before: bytes, now: bytes) -> bytes:
+    """Return the fewest lines above a find with which it occurs once now, in its old place.
+
+    It is empty if no number of them is enough, or if that is another place: upstream may have copied the lines.
+    """
     above = before.partition(find)[0].splitlines(keepends=True) if find in before else []
     for number in range(1, min(len(above), _LONGEST_LEAD) + 1):
         lead = b"".join(above[-number:])
         if now.count(lead + find) == 1:
-            return lead
+            there = now.partition(lead + find)[0].count(b"\n") + number
+            return lead if _is_same_place(path, before, len(above), now, there) else b""
     return b""
+
+
+def _is_same_place(path: str, before: bytes, line: int, now: bytes, there: int) -> bool:
+    """Return whether a line of a file is the one with another number now: unchanged, and of the same YAML keys."""
+    if path.endswith(ENDINGS) and _keys(before, line) != _keys(now, there):
+        return False
+    old, new = before.split(b"\n"), now.split(b"\n")
+    for block in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+        if block.a <= line < block.a + block.size:
+            return block.b + line - block.a == there
+    return False
+
+
+def _keys(content: bytes, line: int) -> tuple[str, ...]:
+    """Return the keys of a line of a YAML file; none for a comment."""
+    found = keyed_lines(content.decode(errors="replace"))
+    return next((one.place for one in found if one.number == line), ())
 
 
 def patch_verdicts(files: Sequence[OverlayFile], now: Snapshot) -> Iterator[tuple[OverlayFile, Verdict]]:

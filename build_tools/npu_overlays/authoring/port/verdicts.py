@@ -61,7 +61,7 @@ class Verdict:
         kind: in a word or two; `MEANINGS` has a sentence for each.
         applies: whether it can be applied unchanged, and no change breaks it.
         proposal: the step that the evidence proves; empty if a person has to decide.
-        wanted: for ``retarget`` and ``follow``, the operation to state instead; without a proposal it does not fit.
+        wanted: for ``retarget`` and ``follow``, the operation to state instead; without a proposal it is not proven.
         lead: for an ambiguous substitution, the lines above its find that make it unique.
         likeness: of the new target to the old one, from 0 to 1; None if nothing was compared.
         evidence: in a sentence.

@@ -28,7 +28,7 @@ def splices(site: Site) -> list[Splice]:
     """Return the splices of an `added`."""
     operation = site.operation
     known = [one.node.lineno for one in chosen(site.module, operation.symbol)]
-    others = [binding.line for binding in site.module.scopes.bound(operation.name)]
+    others = [binding.line for binding in site.module.outer_scopes.bound(operation.name)]
     if known or (others and not operation.is_further):
         what = f"{site.module.path} already defines `{operation.symbol}` (line {min(known or others)})"
         raise site.error(what, "use @replaced, @wrapped or @edited" if known else "add it under another name")

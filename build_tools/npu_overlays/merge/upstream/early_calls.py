@@ -30,7 +30,7 @@ def called_early(module: Module, definition: Definition) -> bool:
     """
     if definition.leaf in _EARLY:
         return True
-    scopes = module.scopes.classes.get(definition.parent, []) if definition.parent else []
+    scopes = module.outer_scopes.classes.get(definition.parent, []) if definition.parent else []
     loads = chain.from_iterable(scope.loads for scope in scopes)
     if not any(load.name == definition.leaf for load in loads):
         return False
@@ -50,7 +50,7 @@ def running_early(module: Module) -> Iterator[ast.stmt]:
     for definition in chain.from_iterable(module.definitions.values()):
         if calling_decorator(module, definition):
             yield definition.node
-    for parent, scopes in module.scopes.classes.items():
+    for parent, scopes in module.outer_scopes.classes.items():
         kept: set[str] = set()
         is_called: dict[str, bool] = dict.fromkeys(_EARLY, False)
         for scope in scopes:
