@@ -90,6 +90,19 @@ def test_a_shared_definition_is_dropped_target_by_target(tmp_path: Path) -> None
     assert [one.symbol for one in load(tmp_path, write(tmp_path, {}, config=drops("pkg/a.py:g"))).operations] == ["f"]
 
 
+def test_a_target_of_a_form_for_other_versions_may_be_dropped(tmp_path: Path) -> None:
+    """Which targets it has is listed for no version but its own."""
+    form = "like('pkg/a.py:f', within='pkg/*.py')"
+    text = (
+        f"from npu_overlays.markers import like\n@replaced(why='w', until='1', targets={form})\ndef any(): return 2\n"
+    )
+    layer(tmp_path, {"shared/s.py": text})
+    dropped = drops("pkg/b.py:f")
+    assert load(tmp_path, write(tmp_path, {}, config=dropped)).operations == ()
+    with pytest.raises(MergeError, match="drops nothing of the layers below"):
+        load(tmp_path, write(tmp_path, {}, config=dropped.replace("pkg/b.py", "other/b.py")))
+
+
 def test_layers_lie_on_each_other_in_the_order_they_are_named(tmp_path: Path) -> None:
     layer(tmp_path, BASE)
     layer(tmp_path, {}, name="middle", config=drops("pkg/new.py", key="drop"))

@@ -29,6 +29,7 @@ class ReaderPlace:
     reader: str  # ``wrapped path:symbol`` or ``file path``
     written: str  # how the overlay names what leads to the symbol
     where: str  # file and line in the overlay
+    is_written: bool = True  # whether it still names it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,14 @@ class ChangedRead:
     now: Read | None  # None where it is gone
     differences: tuple[str, ...]  # in words, ``value (`a` → `b`)``; that it is gone, where it is
     places: tuple[ReaderPlace, ...]  # what reads it
+
+    @property
+    def breaks(self) -> bool:
+        """Whether what reads it cannot be right: it is gone, or it returns another number of values."""
+        if self.now is None:
+            return True
+        before, now = (set(one.returns.split(" or ")) - {"None", ""} for one in (self.before, self.now))
+        return bool(before) and (not now <= before or not now)
 
     def __str__(self) -> str:
         return f"`{self.before.path}:{self.before.symbol}`: {', '.join(self.differences)}"
@@ -126,7 +135,8 @@ def _place(entry: str, codes: dict[str, CodePiece]) -> ReaderPlace | None:
     if code is None:
         return None
     where = code.operation.where if code.operation else f"{code.file}:1"
-    return ReaderPlace(reader=reader, written=written, where=next(_written(code, written), where))
+    found = next(_written(code, written), "")
+    return ReaderPlace(reader=reader, written=written, where=found or where, is_written=bool(found))
 
 
 def _written(code: CodePiece, written: str) -> Iterator[str]:

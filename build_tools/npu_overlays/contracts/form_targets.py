@@ -48,7 +48,7 @@ def form_targets(
             continue
         gone = list(_model_problems(operation, like, tree, model))
         if gone and like.model in dropped:
-            found[like] = tuple(sorted(name for name in dropped if _may_be_target(name, like)))
+            found[like] = tuple(sorted(name for name in dropped if like.may_have(name)))
             continue
         wrong = [*gone, *_within_problems(operation, like, model)]
         if not wrong:
@@ -78,11 +78,6 @@ def _targets(like: Like, model: Model, kept: Iterable[str]) -> tuple[str, ...]:
     first = _symbol(like.model)
     others = {f"{one.path}:{one.name}" for one in model.forms.alike(first, _files(like, model), like.reads)}
     return like.model, *sorted({*others, *kept} - {like.model})
-
-
-def _may_be_target(name: str, like: Like) -> bool:
-    path, _, symbol = name.partition(":")
-    return name == like.model or (bool(symbol) and fnmatchcase(path, like.within))
 
 
 def _symbol(target: str) -> Symbol:

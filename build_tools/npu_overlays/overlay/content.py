@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from npu_overlays.errors import ConfigError, MergeError, Problem
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.inputs import LOCK_FILE, Input, input_files, inputs_digest
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, read_layers
-from npu_overlays.overlay.operations import NO_FORMS, FormTargets, Operation, with_anchors
+from npu_overlays.overlay.operations import NO_FORMS, FormTargets, Like, Operation, with_anchors
 from npu_overlays.overlay.project import Assigned, Drop, Layer, Overlay
 
 _Item = TypeVar("_Item", OverlayFile, SourcedEdit, Operation)
@@ -92,7 +92,8 @@ def load_content(overlay: Overlay, version: str, forms: FormTargets | None = NO_
     )
     unlisted = [one for one in content.operations if not one.path]
     # Of targets that are not known yet, a drop may name one.
-    problems = [*layers.problems, *_clashes(content), *(() if unlisted else selection.unused())]
+    likes = [one.like for one in layers.operations if one.like and not one.path]
+    problems = [*layers.problems, *_clashes(content), *(() if unlisted else selection.unused(likes))]
     problems += [] if forms is None else _unlisted(overlay, unlisted)
     if problems:
         raise MergeError(problems)
@@ -169,9 +170,11 @@ class _Selection:
             if self.applies(drop.bounds):
                 yield Dropped(layer=layer.name, drop=drop)
 
-    def unused(self) -> Iterator[Problem]:
+    def unused(self, unlisted: Sequence[Like]) -> Iterator[Problem]:
+        """Yield a problem for each drop of nothing; it may be of a form that is for other versions, and unlisted."""
         for layer, drop in self._drops:
-            if (layer.name, drop.name) not in self._used:
+            is_used = (layer.name, drop.name) in self._used
+            if not is_used and not any(one.may_have(drop.name) for one in unlisted):
                 what = f"`{drop.name}` drops nothing of the layers below"
                 where = layer.where(f"drop[{layer.drops.index(drop) + 1}]")
                 yield Problem(where=where, what=what, fix="delete the entry, or mend its name")

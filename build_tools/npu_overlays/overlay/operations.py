@@ -6,6 +6,7 @@ import ast
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 
 from npu_overlays.model.definitions import bound_name
@@ -106,6 +107,11 @@ class Like:
     within: str  # a glob of the files in which the others are
     but: tuple[str, ...] = ()  # those of the form that it is not for, ``path:symbol``
     reads: tuple[str, ...] = ()  # the attributes of ``self`` that its text asks for, which have to be given alike
+
+    def may_have(self, name: str) -> bool:
+        """Return whether a name, ``path:symbol``, may be one of the targets."""
+        path, _, symbol = name.partition(":")
+        return name == self.model or (bool(symbol) and fnmatchcase(path, self.within))
 
 
 # The targets of each `Like`, those it is not for included, ``path:symbol``, in order.

@@ -42,6 +42,20 @@ def followed(wrapper: str, before: str, after: str) -> str:
     return adapted(operation, change(before, after)).text
 
 
+LAST, OTHER_LAST = "def f(x, y=2):\n    return x - y\n", "def f(x, y):\n    return x + y\n"
+ALWAYS_CALLING = (
+    "def f(x, y=2):\n    return upstream(x, y) * 2\n",
+    "def f(x, y=2):\n    z = upstream(x, y)\n    return z * 2\n",
+    "def f(x, y=2):\n    if x:\n        return upstream(0, y)\n    return upstream(x, y)\n",
+    "def f(x, y=2):\n    with lock:\n        return upstream(x, y)\n",
+)
+ELSEWHERE = (
+    COMPUTES,
+    "def f(x, y=2):\n    if x:\n        upstream(x, y)\n    return x\n",
+    "def f(x, y=2):\n    try:\n        return upstream(x, y)\n    except E:\n        return x\n",
+    "def f(x, y=2):\n    if x:\n        upstream(x, y)\n",
+    "def f(x, y=2):\n    with lock:\n        if x:\n            return x\n        return upstream(x, y)\n",
+)
 PLAIN = "def f(x, y):\n    return upstream(x, y)\n"
 SWAPPED = "def f(x, z, y):\n    return upstream(x, y=y, z=z)\n"
 OWN = "def f(x=1, *, own=1):\n    return upstream(x) + own\n"
@@ -103,7 +117,8 @@ ANNOUNCED = '@deprecate("old", new_name="new")\n' + RENAMED.replace("[x, new", "
             put(OLD, " old=None,", "", " old,", ""),
             put(HAND, " old=None,", "", " old,", ""),
         ),
-        (COMPUTES, "def f(x, y=2):\n    return x - y\n", "def f(x, y):\n    return x\n", COMPUTES.replace("y=2", "y")),
+        (COMPUTES, "def f(x, y=2):\n    return x\n", "def f(x, y):\n    return x\n", COMPUTES.replace("y=2", "y")),
+        *((text, LAST, OTHER_LAST, text.replace("y=2", "y")) for text in ALWAYS_CALLING),
         (PLAIN.replace("y)", "y, z)"), "def f(x, y, z): pass", "def f(x, z, y): pass", SWAPPED),
         (PLAIN, "def f(x, y): pass\n", "def f(x, y=1): return\n", PLAIN.replace("y)", "y=1)", 1)),
         (OWN, "def f(x=1): pass\n", "def f(x): return\n", OWN.replace("x=1", "x")),
@@ -209,6 +224,7 @@ STARRED = "def f(x, *y):\n    return upstream(x, *y)\n"
         (put(HAND, "old=None", "old: old = None"), OLD, RENAMED, "another `old`"),
         (HAND, OLD, f"@property\n{OLD}", "decorates"),
         (HAND, f"@cached\n{OLD}", OLD, "decorates"),
+        *((text, LAST, OTHER_LAST, "its body changed") for text in ELSEWHERE),
     ],
 )
 def test_what_syntax_does_not_prove_is_for_a_person(wrapper: str, before: str, after: str, why: str) -> None:

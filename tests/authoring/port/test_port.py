@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from end_to_end.sample import (
 )
 from support.marks import rarely
 from support.overlays import write_layer, write_overlay
+from support.upstreams import METADATA
 from support.wheels import write_wheel
 
 pytestmark = pytest.mark.slow
@@ -482,3 +484,83 @@ def test_a_short_reason_is_written_as_a_long_one(moving: Moving) -> None:
     assert moving.port(name, "--continue", "--drop", "Engine.obsolete=No.").code == 0
     drops = tomllib.loads((moving.root / name / "pyproject.toml").read_text())["tool"]["overlay"]["drop"]
     assert {"name": "src/lib/core.py:Engine.obsolete", "why": "No."} in drops
+
+
+def ended(moving: Moving, **bounds: str) -> str:
+    """Give the layer's edit of `scale` bounds, and return a commit of upstream's 2.0."""
+    overlay = moving.root / "lib/tree/src/lib/core.py"
+    text, said = overlay.read_text(), "".join(f', {name}="{one}"' for name, one in bounds.items())
+    assert text.count('why="Three is right here."') == 1
+    overlay.write_text(text.replace('why="Three is right here."', f'why="Three is right here."{said}'))
+    moving.sample.environment.ok("lock", moving.name)
+    return moving.commit("two", {METADATA: LIB_FILES[METADATA].replace(b"1.2.3", b"2.0")})
+
+
+def test_what_ends_by_until_is_open_while_its_target_stands(moving: Moving) -> None:
+    commit = ended(moving, until="2")
+    found = moving.ported("--to", commit, code=5)
+    (scale,) = (one for one in found["parts"] if one["kind"] != "fits")
+    assert (scale["target"], scale["kind"], scale["applies"]) == ("src/lib/core.py:scale", "ended", False)
+    assert "ends by `until` 2" in next(one["said"] for one in found["causes"] if one["open"])
+    name = f"lib@{commit[:7]}"
+    done = moving.port(name, "--continue", "--drop", "scale=Two is right in 2.0.")
+    assert done.code == 0, done.out + done.err
+    moving.sample.environment.ok("check", name, "--upstream", f"lib={moving.clone}")
+
+
+def test_what_ends_by_until_is_settled_by_another_bound(moving: Moving) -> None:
+    commit = ended(moving, until="2")
+    assert kinds(moving.ported("--to", commit, code=5)) == {"scale": "ended"}
+    overlay = moving.root / "lib/tree/src/lib/core.py"
+    overlay.write_text(overlay.read_text().replace('until="2"', 'until="3"'))
+    done = moving.port(f"lib@{commit[:7]}", "--continue")
+    assert done.code == 0, done.out + done.err
+
+
+def test_what_ends_by_until_is_noted_where_its_target_is_gone_or_a_later_pin_decided(moving: Moving) -> None:
+    commit = ended(moving, until="2")
+    moving.ported("--to", commit, "--drop", "scale=Two is right in 2.0.")
+    later = moving.commit("more", {"src/lib/run.sh": b"#!/bin/sh\necho more\n"})
+    told = moving.ported("--to", later)
+    assert (told["finished"], [one for one in told["notes"] if "scale (until 2)" in one]) == (True, told["notes"])
+    shutil.rmtree(moving.root / f"lib@{commit[:7]}")
+    shutil.rmtree(moving.root / f"lib@{later[:7]}")
+    gone = CORE[: CORE.index(b"def scale")]
+    told = moving.ported("--to", moving.commit("none", {"src/lib/core.py": gone}))
+    assert (told["finished"], [one for one in told["notes"] if "scale (until 2)" in one]) == (True, told["notes"])
+
+
+def reading(moving: Moving, returned: str) -> None:
+    """Write the layer's wrapper of `start` with what it returns, and lock it."""
+    overlay = moving.root / "lib/tree/src/lib/core.py"
+    text = overlay.read_text().replace('"npu+" + upstream(self, times)', returned)
+    assert returned in text
+    overlay.write_text(text)
+    moving.sample.environment.ok("lock", moving.name)
+
+
+def test_an_operation_that_reads_what_is_gone_is_open_until_it_reads_it_no_more(moving: Moving) -> None:
+    reading(moving, "OLD + upstream(self, times)")
+    commit = moving.commit("no old", {"src/lib/core.py": CORE.replace(b'OLD = "old"', b'OTHER = "old"')})
+    found = moving.ported("--to", commit, code=5)
+    (start,) = (one for one in found["parts"] if one["target"].endswith("Engine.start"))
+    assert (start["kind"], start["applies"], start["proposal"]) == ("reads changed", False, "")
+    assert "core.py:OLD`: it is gone" in start["evidence"]
+    overlay = moving.root / "lib/tree/src/lib/core.py"
+    overlay.write_text(overlay.read_text().replace("return OLD +", "return OTHER +"))
+    done = moving.port(f"lib@{commit[:7]}", "--continue")
+    assert done.code == 0, done.out + done.err
+
+
+@pytest.mark.parametrize(
+    ("returned", "code"),
+    [("return name, 1", 5), ('return name + "!"', 0), ("return None", 5)],
+)
+def test_an_operation_that_reads_a_function_of_another_number_of_values_is_open(
+    moving: Moving, returned: str, code: int
+) -> None:
+    reading(moving, "describe(upstream(self, times))")
+    core = CORE.replace(b'return "upstream " + name', returned.encode())
+    found = moving.ported("--to", moving.commit("values", {"src/lib/core.py": core}), code=code)
+    (start,) = (one for one in found["parts"] if one["target"].endswith("Engine.start"))
+    assert start["applies"] == (code == 0)

@@ -36,6 +36,8 @@ _INDIRECT = frozenset({"locals", "vars", "eval", "exec"})
 _AMBIGUOUS = "upstream's parameters may have exchanged names: its body does not show which one is which"
 # Words of a line that binds a name in another way than by assigning to it.
 _BINDING = frozenset({"import", "def", "class", "lambda", "as", "case", "global", "nonlocal"})
+# Statements of which a part may be passed over.
+_BRANCHING = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match, ast.Try)
 # A sentence, and what is true if it is a reason.
 _Reason: TypeAlias = tuple[str, object]
 
@@ -70,6 +72,8 @@ def adapted(operation: Operation, change: SignatureChange) -> Operation:
     _check_calls(text, original, change)
     if left := [name for name in change.removed if _count(function_of(text)[1], name)]:
         raise UnprovenError(f"it uses `{left[0]}` itself")
+    if change.has_other_body and text != operation.text and _answers_itself(text, original):
+        raise UnprovenError("its body changed, and this does the work of that itself")
     return replace(operation, text=text)
 
 
@@ -223,6 +227,19 @@ def _hands_on(node: FunctionNode, calls: list[ast.Call]) -> bool:
     returned = [one.value for one in own_nodes(node) if isinstance(one, ast.Return)]
     values = [one.value if isinstance(one, ast.Await) else one for one in returned]
     return isinstance(node.body[-1], ast.Return) and all(one in calls for one in values)
+
+
+def _answers_itself(text: str, original: str) -> bool:
+    """Return whether a wrapper may return without a call of the original."""
+    node = function_of(text)[1]
+    calls = frozenset(_calls(node, original))
+    own = frozenset(one for one in own_nodes(node) if isinstance(one, ast.Return))
+    for statement in node.body:
+        if any(one in own and calls.isdisjoint(nodes_of(one)) for one in all_of(statement, ast.Return)):
+            return True
+        if not isinstance(statement, _BRANCHING) and not calls.isdisjoint(nodes_of(statement)):
+            return False
+    return not isinstance(node.body[-1], ast.Return)
 
 
 def _hands_on_rest(node: FunctionNode, calls: list[ast.Call], rest: str) -> bool:

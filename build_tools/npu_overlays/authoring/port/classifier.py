@@ -56,21 +56,21 @@ def names_of(operations: Iterable[Operation]) -> frozenset[str]:
     return frozenset(found)
 
 
-def still_held(
-    locked: Iterable[Contract], before: Iterable[Operation], now: Iterable[Operation]
-) -> tuple[Contract, ...]:
-    """Return the contracts of the operations that were not rewritten since they were locked.
-
-    A rewritten operation was written for upstream as it is now, so a changed signature is no obstacle.
+def rewritten(before: Iterable[Operation], now: Iterable[Operation]) -> list[Operation]:
+    """Return the operations that were written anew since they were locked, for upstream as it is now.
 
     Args:
-        locked: the contracts.
         before: the locked operations.
         now: the present ones.
     """
     known = frozenset(map(_effect, before))
-    rewritten = {(one.path, one.symbol) for one in effective(now) if _effect(one) not in known}
-    return tuple(one for one in locked if one.patch or (one.path, one.symbol) not in rewritten)
+    return [one for one in effective(now) if _effect(one) not in known]
+
+
+def still_held(locked: Iterable[Contract], anew: Iterable[Operation]) -> tuple[Contract, ...]:
+    """Return the contracts without those of rewritten operations, to which a changed signature is no obstacle."""
+    places = {(one.path, one.symbol) for one in anew}
+    return tuple(one for one in locked if one.patch or (one.path, one.symbol) not in places)
 
 
 def _effect(operation: Operation) -> Operation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, TypeAlias
@@ -128,22 +128,35 @@ def parts(content: Content, classifier: Classifier, now: Snapshot, landed: Lande
     return found
 
 
-def with_reads(found: Iterable[PortedPart], changed: Iterable[ChangedRead]) -> Iterator[PortedPart]:
+def with_reads(
+    found: Iterable[PortedPart], changed: Iterable[ChangedRead], rewritten: Collection[Statement]
+) -> Iterator[PortedPart]:
     """Yield parts with the changed symbols that their code reads upstream.
 
-    An operation that applies may do nothing or raise if a symbol that it reads changed, so the verdict names it. A
-    dropped part reads nothing any more.
+    An operation that applies may do nothing or raise if a symbol that it reads changed, so the verdict names it; it is
+    open if the symbol is gone or returns another number of values. A dropped part reads nothing any more.
+
+    Args:
+        found: the parts.
+        changed: the symbols.
+        rewritten: the statements that were written for upstream as it is now, which may read what they like.
     """
     by_reader: dict[str, list[tuple[ChangedRead, str]]] = {}
+    broken: set[str] = set()
     for one in changed:
         for place in one.places:
             by_reader.setdefault(place.reader, []).append((one, place.where))
+            if one.breaks and place.is_written:
+                broken.add(place.reader)
     for part in found:
-        verdict, reads = part.verdict, by_reader.get(f"{part.action} {part.name}", [])
+        verdict, reader = part.verdict, f"{part.action} {part.name}"
+        reads = by_reader.get(reader, [])
         if reads and verdict.proposal != "drop":
             seen = [f"reads {one}, at {where}" for one, where in reads]
             evidence = "; ".join(filter(None, [verdict.evidence, *dict.fromkeys(seen)]))
             verdict = replace(_reading(verdict, reads), evidence=evidence)
+            if reader in broken and part.statement not in rewritten:
+                verdict = replace(verdict, applies=False)
             yield replace(part, verdict=verdict)
         else:
             yield part

@@ -10,16 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from packaging.version import Version
-
 from npu_overlays.authoring.port.causes import causes
-from npu_overlays.authoring.port.classifier import Classifier, names_of, still_held
+from npu_overlays.authoring.port.classifier import Classifier, names_of, rewritten, still_held
+from npu_overlays.authoring.port.endings import endings
 from npu_overlays.authoring.port.folder import PortState, finish, read_state
 from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.authoring.port.parts import (
     CommitRange,
     PortedPart,
-    Statement,
     parts,
     with_commits,
     with_reads,
@@ -31,13 +29,13 @@ from npu_overlays.authoring.snapshots import DefinedNames, snapshot_of
 from npu_overlays.contracts.changed_reads import changed_reads
 from npu_overlays.contracts.form_targets import form_notices, form_targets
 from npu_overlays.contracts.lockfile import Lock, load_lock, write_lock
-from npu_overlays.errors import MergeError, OverlayError, Problem, listing
+from npu_overlays.errors import MergeError, OverlayError, Problem
 from npu_overlays.model import Model, model_of
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.configuration import load_overlay
-from npu_overlays.overlay.content import Content, load_content, models_of, names_dropped
-from npu_overlays.overlay.operations import FormTargets, Like, Operation
+from npu_overlays.overlay.content import load_content, models_of, names_dropped
+from npu_overlays.overlay.operations import FormTargets, Like
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.pipeline.lock_derivation import derive_lock
@@ -192,15 +190,18 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     if past:
         landed.note(commit for commit, _ in reversed(past.graph(first, last).values()))
     step(f"comparing upstream's two versions for {plural(len(content.operations), 'operation')}")
-    held = still_held(lock.contracts, before.operations, content.operations)
+    anew = rewritten(before.operations, content.operations)
+    held = still_held(lock.contracts, anew)
     held = tuple(one for one in held if f"{one.path}:{one.symbol}" not in kept)
     classifier = Classifier(content, held, base)
     changed = changed_reads(lock.reads, model.symbols, content)
-    found: Iterator[PortedPart] = with_users(with_reads(parts(content, classifier, now, landed), changed))
+    found: Iterator[PortedPart] = with_users(with_reads(parts(content, classifier, now, landed), changed, anew))
     if past:
         found = with_commits(found, classifier, CommitRange(history=past, first=first, last=last), port.parts)
-    notes = (*unfound, *form_notices(lock.forms, forms, model), *expired(before, content, port.version))
-    return replace(port, parts=tuple(found), forms=forms, notes=tuple(f"{port.new.name}: {note}" for note in notes))
+    ended = endings(lock, content, port.version, now)
+    said = [*unfound, *form_notices(lock.forms, forms, model), *ended.notes]
+    notes = tuple(f"{port.new.name}: {note}" for note in said)
+    return replace(port, parts=(*found, *ended.open), forms=forms, notes=notes)
 
 
 def _forms(port: Port, lock: Lock, model: Model) -> tuple[FormTargets, tuple[str, ...]]:
@@ -218,34 +219,3 @@ def _forms(port: Port, lock: Lock, model: Model) -> tuple[FormTargets, tuple[str
             found[like] = lock.forms[like]
             notes += (f"{one.what} ({one.where})" for one in error.problems)
     return found, tuple(notes)
-
-
-def expired(before: Content, after: Content, version: str) -> list[str]:
-    """Return a note on the parts that end by their ``until`` without a replacement; none if no part does.
-
-    The author of ``until`` thought of a release; the new pin may be a commit before the change in that release.
-
-    Args:
-        before: the content for the old pin.
-        after: the content for the new one.
-        version: of upstream at the new pin.
-    """
-    there = frozenset(map(_target, _statements(after)))
-    ended: list[str] = []
-    layers: dict[str, None] = {}
-    for one in _statements(before):
-        has_ended = one.bounds.until and not one.bounds.hold(Version(version))
-        if has_ended and _target(one) not in there:
-            ended.append(f"{_target(one)} (until {one.bounds.until})")
-            layers[one.layer] = None
-    if not ended:
-        return []
-    return [f"not for {version} any more by `until` in {listing(layers)}, and left out: {listing(ended)}"]
-
-
-def _statements(content: Content) -> list[Statement]:
-    return [*content.operations, *content.edits, *content.patches, *content.files]
-
-
-def _target(one: Statement) -> str:
-    return f"{one.path}:{one.symbol}" if isinstance(one, Operation) else one.path

@@ -27,6 +27,7 @@ Kind = Literal[
     "ambiguous",
     "find gone",
     "does not fit",
+    "ended",
 ]
 # The most names in a sentence.
 _SHOWN = 3
@@ -50,6 +51,7 @@ MEANINGS: dict[Kind, str] = {
     "ambiguous": "its target is there more than once, or under a condition",
     "find gone": "a find does not occur as often as it says",
     "does not fit": "it cannot be applied, for the reason given",
+    "ended": "its `until` ends it before the new version, nothing replaces it, and its target still stands",
 }
 
 

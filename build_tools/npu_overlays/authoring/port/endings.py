@@ -1,0 +1,122 @@
+"""Endings: an overlay on a new version of upstream → the statements that end by their ``until`` before it.
+
+Nothing replaces them there. Where upstream still has the target, somebody has to decide; where that is gone, too, a
+note is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from npu_overlays.authoring.port.parts import PortedPart, Statement
+from npu_overlays.authoring.port.text_verdicts import patch_verdicts
+from npu_overlays.authoring.port.verdicts import Verdict
+from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.contracts.lockfile import Lock, load_lock, stated_version
+from npu_overlays.errors import OverlayError, listing
+from npu_overlays.model.selectors import chosen
+from npu_overlays.overlay.content import Content, load_content, names_dropped
+from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, read_layers
+from npu_overlays.overlay.operations import EVERYTHING, Operation
+from npu_overlays.overlay.overlay_folders import readable
+from npu_overlays.overlay.project import Overlay
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endings:
+    """The statements that end before the new version without a replacement.
+
+    Args:
+        open: parts for a person, since upstream still has their targets.
+        notes: on the others, for the user.
+    """
+
+    open: tuple[PortedPart, ...]
+    notes: tuple[str, ...]
+
+
+def endings(lock: Lock, after: Content, version: str, now: Snapshot) -> Endings:
+    """Return the statements that end before the new version of upstream.
+
+    The author of ``until`` thought of a release; the new pin may be a commit before the change in that release, or a
+    release that nothing was written for.
+
+    Args:
+        lock: of the old pin.
+        after: the content for the new one.
+        version: of upstream at the new pin.
+        now: upstream there.
+    """
+    there = frozenset(map(_target, _statements(after)))
+    ended = [one for one in _ended(after.overlay, lock, version) if _target(one) not in there]
+    standing = [one for one in ended if _stands(one, now)]
+    pins = _targets_of_others(after.overlay) if standing else {}
+    left = [one for one in standing if not _is_decided(one, pins)]
+    named = [f"{_target(one)} (until {one.bounds.until})" for one in ended if one not in left]
+    layers = listing(dict.fromkeys(one.layer for one in ended if one not in left))
+    note = f"not for {version} any more by `until` in {layers}, and left out: {listing(named)}"
+    return Endings(open=tuple(_part(one, version) for one in left), notes=(note,) if named else ())
+
+
+def _statements(content: Content) -> list[Statement]:
+    return [*content.operations, *content.edits, *content.patches, *content.files]
+
+
+def _target(one: Statement) -> str:
+    return f"{one.path}:{one.symbol}" if isinstance(one, Operation) else one.path
+
+
+def _ended(overlay: Overlay, lock: Lock, version: str) -> Iterator[Statement]:
+    """Yield what a pin states for the version of a lock and no more for a newer one, without what the pin drops."""
+    layers = read_layers(overlay.chain, forms=lock.forms)
+    before, after = Version(lock.metadata.version), Version(version)
+    dropped = names_dropped(overlay, version)
+    stated: list[Statement] = [*layers.operations, *layers.edits, *layers.patches, *layers.files]
+    for one in stated:
+        has_ended = one.bounds.until and one.bounds.hold(before) and Version(one.bounds.until) <= after
+        if has_ended and one.path and _target(one) not in dropped:
+            yield one
+
+
+def _stands(one: Statement, now: Snapshot) -> bool:
+    """Return whether upstream has the target of a statement: its symbol, the class of an addition, or its file."""
+    if isinstance(one, OverlayFile):
+        is_patch = one.path.endswith(".patch")
+        return is_patch and any(verdict.applies for _, verdict in patch_verdicts([one], now))
+    if one.path not in now or isinstance(one, SourcedEdit):
+        return one.path in now
+    module = now.module(one.path)
+    name = one.owner if one.action == "added" else one.symbol
+    return module is not None and (name == EVERYTHING or bool(name and chosen(module, name)))
+
+
+def _is_decided(one: Statement, pins: Mapping[str, frozenset[str]]) -> bool:
+    """Return whether a pin after the end of a statement has nothing for its target, either: its author decided it."""
+    until = Version(one.bounds.until)
+    return any(until <= Version(version) and _target(one) not in there for version, there in pins.items())
+
+
+def _targets_of_others(overlay: Overlay) -> dict[str, frozenset[str]]:
+    """Return the targets of the other pins of a project beside an overlay, by upstream's versions."""
+    found: dict[str, frozenset[str]] = {}
+    for other in readable(overlay.folder.parent, overlay.pin.project):
+        version = stated_version(other) if other.name != overlay.name else ""
+        if version:
+            with suppress(OverlayError):
+                content = load_content(other, version, load_lock(other).forms)
+                found[version] = frozenset(map(_target, _statements(content)))
+    return found
+
+
+def _part(one: Statement, version: str) -> PortedPart:
+    where = one.file if isinstance(one, OverlayFile) else one.where
+    evidence = "nothing replaces it, and upstream still has what it changes"
+    said = f"{where} ends by `until` {one.bounds.until}: {evidence}"
+    unknown = f"whether {version} needs it: if so, change its `until`, or write its successor; else drop it"
+    verdict = Verdict(kind="ended", evidence=evidence, change=said, unknown=unknown)
+    action = one.action if isinstance(one, Operation) else "edit" if isinstance(one, SourcedEdit) else "patch"
+    return PortedPart(statement=one, action=action, name=_target(one), where=where, verdict=verdict)
