@@ -108,8 +108,20 @@ def test_what_ends_by_its_bounds_is_told_of(alone: Moving) -> None:
     say(alone, {}, config=ends)
     metadata = LIB_FILES[METADATA].replace(b"1.2.3", b"2.0")
     found = alone.ported("--to", alone.commit("two", {METADATA: metadata}))
-    said = f"not for 2.0 any more by `until` in {alone.name}, and left out: src/lib/npu.sh (until 2)"
-    assert [note for note in found["notes"] if "left out" in note] == [f"{Path(found['folder']).name}: {said}"]
+    new = Path(found["folder"]).name  # which states it, too
+    said = f"not for 2.0 any more by `until` in {new}, and left out: src/lib/npu.sh (until 2)"
+    assert [note for note in found["notes"] if "left out" in note] == [f"{new}: {said}"]
+
+
+def test_what_the_pin_itself_ends_is_taken_out_of_its_file(alone: Moving) -> None:
+    core = CORE_OVERLAY.replace(b'why="Three is right here."', b'why="Three is right here.", until="2"')
+    say(alone, {_CORE: core})
+    commit = alone.commit("two", {METADATA: LIB_FILES[METADATA].replace(b"1.2.3", b"2.0")})
+    assert kinds(alone.ported("--to", commit, code=5)) == {"scale": "ended"}
+    folder = alone.root / f"lib@{commit[:7]}"
+    done = alone.port(folder.name, "--continue", "--drop", "scale=Two is right in 2.0.")
+    assert done.code == 0, done.out + done.err
+    assert b"def scale" not in (folder / _CORE).read_bytes()
 
 
 def test_each_part_is_left_out_with_what_is_said_of_it(alone: Moving) -> None:
