@@ -14,6 +14,7 @@ import multiprocessing
 import re
 import sys
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,7 @@ _ATTEMPTS: tuple[dict[str, Any], ...] = (
     {"num_experts_per_tok": 2, "n_routed_experts": 4, "num_experts": 4, "head_dim": 8, "num_key_value_heads": 2},
     {"rope_parameters": _ROPE, "head_dim": 8, "num_key_value_heads": 2},
     {"num_experts_per_tok": 2, "n_routed_experts": 4, "n_shared_experts": 1, "num_kv_shared_layers": 0},
+    {"num_kv_shared_layers": 0, "activation_sparsity_pattern": None},
     {"layer_types": ["conv", "full_attention"]},
     {
         "rope_parameters": {
@@ -142,7 +144,8 @@ def small(config: type[Any], more: dict[str, Any]) -> Any:
         part = getattr(usual, name, None)
         if part is not None and not isinstance(part, dict):
             options[name] = small(type(part), more).to_dict()
-    options.update({name: value for name, value in more.items() if hasattr(usual, name)})
+    # Copies, because a configuration writes the default kind of its rotary embedding into the table it is given.
+    options.update({name: deepcopy(value) for name, value in more.items() if hasattr(usual, name)})
     return config(**options)
 
 

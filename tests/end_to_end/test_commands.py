@@ -132,7 +132,7 @@ def test_check_warns_of_what_is_dangerous_until_it_is_accepted(sample: Sample) -
     edit(core, 'return "npu+"', 'print("started")\n        return "npu+"')
     done = sample.environment.ok("check", sample.lib_name)
     place = f"{sample.lib_name}/tree/src/lib/core.py:13"
-    assert f"warning: {place}: wrapped code prints, as `print('started')` shows; every process does" in done.err
+    assert f"warning: {place}: wrapped code prints, as `print('started')` shows; every process prints" in done.err
     assert "\n    in src/lib/core.py:Engine.start\n    fix: look at it;" in done.err
     failed = sample.environment.cli("check", sample.lib_name, "--strict")
     assert (failed.code, failed.err.count("error: ")) == (5, 1)

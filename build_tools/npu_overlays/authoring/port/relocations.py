@@ -219,7 +219,9 @@ class Relocations:
             if not is_changed or not self._shipped(path) or old.encode() not in self._base.read(path):
                 continue
             module = now.module(path) if new.encode() in now.read(path) else None
-            for name in symbols(module) if module else ():
+            if module is None:
+                continue
+            for name in symbols(module):
                 if self._is_exchanged(path, name, name, (old, new), now):
                     return True
         return False

@@ -14,15 +14,15 @@ from npu_overlays.merge.results import Applied
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.content import Content
 
-_UNNOTICED = "where that is wrong, training goes on and ends with another model"
+_UNNOTICED = "a mistake there raises no error and trains a different model"
 # By kind what a change does, and why that is dangerous.
 _RULES = {
     "advantage": ("touches advantages", _UNNOTICED),
-    "checkpoint": ("touches checkpoints", "where that is wrong, it is noticed when one is needed"),
-    "debugger": ("brings in a debugger", "a job waits there for somebody to type"),
-    "exception": ("swallows errors", "what failed goes on as if it had not"),
+    "checkpoint": ("touches checkpoints", "a mistake there shows only when a checkpoint is loaded"),
+    "debugger": ("brings in a debugger", "a job waits there for input"),
+    "exception": ("swallows errors", "code after it runs as if nothing had failed"),
     "loss": ("touches a loss", _UNNOTICED),
-    "print": ("prints", "every process does, past all log levels"),
+    "print": ("prints", "every process prints, at every log level"),
     "random": ("draws random numbers", "runs no longer repeat, and ranks can differ"),
     "reward": ("touches rewards", _UNNOTICED),
     "seed": ("touches seeds", "runs may no longer repeat, or ranks draw the same numbers"),

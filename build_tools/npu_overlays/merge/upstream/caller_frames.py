@@ -88,7 +88,8 @@ def _steps(nodes: Sequence[ast.AST]) -> float:
         if isinstance(node, ast.Attribute):
             seen = max(seen, _steps_of(node, steps))
             continue
-        for target in [node.target] if isinstance(node, ast.NamedExpr) else targets(node):
+        given = [node.target] if isinstance(node, ast.NamedExpr) else targets(node)
+        for target in given:
             for part in all_of(target, (ast.Name, ast.Attribute)):
                 held = ast.unparse(part)
                 steps[held] = max(_steps_of(node.value, steps), steps.get(held, 0))
