@@ -331,6 +331,17 @@ def test_a_wrapper_that_stays_asks_about_a_decorator_only_if_there_is_one(tmp_pa
     assert found.unknown == "whether the function is still what the change is for: syntax says only how it is called"
 
 
+@pytest.mark.parametrize(("after", "proposal"), [("os.sep", "follow"), ("2", "")])
+def test_a_wrapper_that_answers_itself_does_not_follow_a_function_of_another_body(
+    tmp_path: Path, after: str, proposal: str
+) -> None:
+    answers = "if times > 5:\n                return None\n            return upstream(self, times)"
+    overlay = START.format(mark='wrapped(why="x")', body=answers)
+    found = of(tmp_path, overlay, ENGINE.replace("times=1", "times").replace("os.sep", after))
+    assert (found.kind, found.proposal) == ("signature changed", proposal)
+    assert ("its body changed" in found.unknown) == (not proposal)
+
+
 def judged_unlocked(tmp_path: Path, before: str | None, overlay: str, after: str) -> Verdict:
     """Return the verdict on an operation that was not locked, as that of a layer from a later version on."""
     content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/engine.py": overlay}))
