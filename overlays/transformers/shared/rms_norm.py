@@ -59,7 +59,7 @@ def offset_forward(self, x):
         within="src/transformers/models/*/modeling_*.py",
     ),
     why="On NPU one fused operator instead of six, where the norm has a weight; elsewhere unchanged.",
-    since="5",
+    since="5.5",
 )
 def scaled_forward(self, hidden_states):
     if self.with_scale and can_use_rms_norm(hidden_states, self.weight):
