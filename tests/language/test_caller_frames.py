@@ -95,3 +95,18 @@ def _seen(source: str, symbol: str) -> float:
     assert module
     (definition,) = module.definitions[symbol]
     return callers_seen(classes, "pkg/a.py", definition)
+
+
+@pytest.mark.parametrize(
+    ("body", "callers"),
+    [
+        ("return here().f_back", 0),
+        ("return here().f_back.f_back", 1),
+        ("frame = here()\n    while frame: frame = frame.f_back", inf),
+        ("return there().f_back.f_back.f_back", 1),
+        ("return here()", 0),
+    ],
+)
+def test_a_frame_that_a_function_returns_is_followed_up(body: str, callers: float) -> None:
+    helpers = "def here(): return currentframe()\ndef there(): return here()\n"
+    assert _seen(f"{helpers}def f():\n    {body}", "f") == callers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from npu_overlays.model import Symbol
@@ -30,6 +30,7 @@ class _Visit:
     path: str
     function: Definition
     calls_between: int = 0
+    steps: float = 0  # how many `f_back` the functions on the way add at most to a frame that they are given
     values: Mapping[str, int] = field(default_factory=dict)  # of its parameters, as far as the calls show them
 
 
@@ -46,26 +47,26 @@ def callers_seen(classes: ClassGraph, path: str, function: Definition) -> float:
     if isinstance(function.node, FUNCTIONS):  # its own parameters may say how many: with any value, or by default
         defaults = _values(ast.Call(ast.Name(function.leaf), [], []), function.node, "", {})
         pending.append(_Visit(path=path, function=function, values=defaults))
-    known: set[tuple[ast.stmt, frozenset[tuple[str, int]]]] = set()
+    known: set[tuple[ast.stmt, float, frozenset[tuple[str, int]]]] = set()
     for visit in pending:
         node = visit.function.node
-        key = (node, frozenset(visit.values.items()))
+        key = (node, visit.steps, frozenset(visit.values.items()))
         if key in known or not isinstance(node, FUNCTIONS):
             continue
         known.add(key)
         calls = [inner for inner in own_nodes(node) if isinstance(inner, ast.Call)]
-        read = _seen_by_itself(node, calls, visit.values) - visit.calls_between
+        steps = visit.steps + _steps(list(own_nodes(node)))
+        read = _seen_by_itself(calls, visit.values, steps) - visit.calls_between
         if read < inf or visit.path == path:
             seen = max(seen, read)
         if visit.calls_between < _FARTHEST:
             for call in calls:
-                pending += _called(classes, visit, call)
+                pending += _called(classes, replace(visit, steps=steps), call)
     return seen
 
 
-def _seen_by_itself(function: FunctionNode, calls: Iterable[ast.Call], values: Mapping[str, int]) -> float:
-    """Return how many callers up a function reads by its own calls and by `f_back` of their results."""
-    steps = _steps(list(own_nodes(function)))
+def _seen_by_itself(calls: Iterable[ast.Call], values: Mapping[str, int], steps: float) -> float:
+    """Return how many callers up a function reads by its own calls and by as many `f_back` of their results."""
     seen: float = 0
     for call in calls:
         if not _FRAMES.isdisjoint({last_name(call.func), ast.unparse(call.func)}):
@@ -129,7 +130,8 @@ def _called(classes: ClassGraph, visit: _Visit, call: ast.Call) -> Iterator[_Vis
             if isinstance(callee.node, FUNCTIONS):
                 bound = first_parameter(callee.node) if member else ""
                 values = _values(call, callee.node, bound, visit.values)
-                yield _Visit(path=symbol.path, function=callee, calls_between=visit.calls_between + 1, values=values)
+                between = visit.calls_between + 1
+                yield _Visit(path=symbol.path, function=callee, calls_between=between, steps=visit.steps, values=values)
 
 
 def _member(classes: ClassGraph, visit: _Visit, function: ast.expr) -> Symbol | None:
