@@ -36,7 +36,7 @@ _INDIRECT = frozenset({"locals", "vars", "eval", "exec"})
 _AMBIGUOUS = "upstream's parameters may have exchanged names: its body does not show which one is which"
 # Words of a line that binds a name in another way than by assigning to it.
 _BINDING = frozenset({"import", "def", "class", "lambda", "as", "case", "global", "nonlocal"})
-# Statements of which a part may be passed over.
+# In these statements a part may be passed over.
 _BRANCHING = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match, ast.Try)
 # A sentence, and what is true if it is a reason.
 _Reason: TypeAlias = tuple[str, object]

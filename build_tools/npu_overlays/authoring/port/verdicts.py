@@ -51,7 +51,7 @@ MEANINGS: dict[Kind, str] = {
     "ambiguous": "its target is there more than once, or under a condition",
     "find gone": "a find does not occur as often as it says",
     "does not fit": "it cannot be applied, for the reason given",
-    "ended": "its `until` ends it before the new version, nothing replaces it, and its target still stands",
+    "ended": "`until` ends it before the new version, and nothing replaces it at its target",
 }
 
 
