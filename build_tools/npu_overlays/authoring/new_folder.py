@@ -56,14 +56,10 @@ def new_folder(folder: Path, *, option: str = "", fix: str) -> Iterator[Path]:
         with scratch(folder.parent) as stage:
             yield stage
             with held(f"{folder} is written"):
-                _move(stage, folder, fix)
-
-
-def _move(stage: Path, folder: Path, fix: str) -> None:
-    stage.chmod(0o755)
-    try:
-        stage.rename(folder)
-    except OSError as error:
-        if error.errno not in _PRESENT:
-            raise
-        raise OutputError(Problem(where=str(folder), what="is there already", fix=fix)) from error
+                stage.chmod(0o755)
+                try:
+                    stage.rename(folder)
+                except OSError as error:
+                    if error.errno not in _PRESENT:
+                        raise
+                    raise OutputError(Problem(where=str(folder), what="is there already", fix=fix)) from error

@@ -70,7 +70,11 @@ def without_lines(notice: str) -> str:
 
 def _notices_of(content: Content, lock: Lock, upstream: SymbolLookup, written: Baselines) -> list[str]:
     overlay, absent = content.overlay, upstream.absent
-    authors = _authors(content)
+    authors: dict[Key, tuple[str, Bounds]] = {}
+    for edit in reversed(content.edits):
+        authors[edit.path, "", "", edit.edit.find, "edit"] = edit.layer, edit.bounds
+    for one in content.operations:
+        authors[one.path, one.symbol, "", "", one.action] = one.layer, one.bounds
     problems: list[Problem] = []
     emptied = {(one.path, one.symbol): one for one in content.operations if one.emptying}
     notices = [*_of_emptied(overlay, lock, written, emptied.values())]
@@ -104,16 +108,6 @@ def _of_reads(content: Content, upstream: SymbolLookup, written: Baselines) -> I
         before = [read.read_by(those) for read in pin.lock.reads]
         for one in changed_reads(before, upstream, content):
             yield f"{content.overlay.name}: look at {one.shown_places()}: since {pin.name} upstream changed {one}"
-
-
-def _authors(content: Content) -> dict[Key, tuple[str, Bounds]]:
-    """Return, by contract, the operation's layer and its versions."""
-    found: dict[Key, tuple[str, Bounds]] = {}
-    for edit in reversed(content.edits):
-        found[edit.path, "", "", edit.edit.find, "edit"] = edit.layer, edit.bounds
-    for one in content.operations:
-        found[one.path, one.symbol, "", "", one.action] = one.layer, one.bounds
-    return found
 
 
 def _compared(overlay: Overlay, entry: Contract, pins: list[Baseline], *, expected: bool = True) -> Iterator[str]:

@@ -62,7 +62,7 @@ def reproduce(file: Path, root: Path, choice: Choice, overlay: Overlay | None = 
         loaded = Loader([overlay], replace(choice, mode=mode)).load(overlay)
         build = local_parts(wheel.version)["build"]
         # Another revision gives another version here; with the same revision only bytes may differ.
-        prepared = prepare(replace(loaded, build=build) if _revision(build) == overlay.revision else loaded)
+        prepared = prepare(replace(loaded, build=build) if int(build.partition(".")[0]) == overlay.revision else loaded)
         step(f"making {file.name} again")
         made = (pack_wheel if is_patched(wheel) else pack_companion)(prepared, Path(folder))
         content = made.read_bytes()
@@ -101,10 +101,6 @@ def _as_then(overlay: Overlay, wheel: WheelContents) -> Overlay:
     """Return an overlay that pins only the archive that a wheel was made from, if it was made from one."""
     kept = tuple(one for one in overlay.pin.archives if wheel.version.endswith(f".a{one.sha256[:7]}"))
     return replace(overlay, pin=replace(overlay.pin, archives=kept)) if kept else overlay
-
-
-def _revision(build: str) -> int:
-    return int(build.partition(".")[0])
 
 
 def _differing(file: Path, name: str, made: bytes) -> Iterator[MemberDifference]:
