@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_overlays.contracts.lock_groups import each, grouped
+from npu_overlays.contracts.lockfile import each, grouped
 
 
 def contract(path: str, owner: str, **other: str) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from npu_overlays.contracts.expiry import unused_bounds
 from npu_overlays.contracts.lockfile import Lock, write_lock
 from npu_overlays.contracts.metadata import UpstreamMetadata
-from npu_overlays.contracts.unused_bounds import unused_bounds
 from npu_overlays.errors import ConfigError, MergeError
 from npu_overlays.overlay.bounds import Bounds
 from npu_overlays.overlay.overlay_folders import find_overlay
