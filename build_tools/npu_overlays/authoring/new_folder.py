@@ -27,8 +27,7 @@ def presence(folder: Path, fix: str, options: tuple[tuple[str, str], ...] = ()) 
 def refuse_present(folder: Path) -> None:
     """Raise `UsageError` where something is there already, with a folder to name instead."""
     options = ((str(folder), str(another(folder))),)
-    if problems := list(presence(folder, "name a folder that is not there yet", options)):
-        raise UsageError(problems)
+    UsageError.raise_for(presence(folder, "name a folder that is not there yet", options))
 
 
 def another(folder: Path) -> Path:

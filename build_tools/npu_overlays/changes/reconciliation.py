@@ -67,8 +67,7 @@ def declarations(applied: Applied) -> tuple[Declared, ...]:
     """
     left = remaining(applied.patched)
     unmoved = [one for one in left if one.place == one.effect.place and not one.effect.whole]
-    if problems := list(lost_changes(applied, unmoved)):
-        raise MergeError(problems)
+    MergeError.raise_for(lost_changes(applied, unmoved))
     return (*(one.declared for one in left), *applied.declared)
 
 
@@ -84,8 +83,7 @@ def reconcile(
     ledger = _Ledger(declared)
     files = tuple(_explain_file(ledger, change) for change in changes)
     undeclared, ineffective = ledger.undeclared(overlay), ledger.ineffective(overlay)
-    if problems := [*undeclared, *ineffective, *_lost_originals(tree, declared, overlay)]:
-        raise MergeError(problems)
+    MergeError.raise_for([*undeclared, *ineffective, *_lost_originals(tree, declared, overlay)])
     return files
 
 

@@ -98,8 +98,7 @@ def _notices_of(content: Content, lock: Lock, upstream: SymbolLookup, written: B
         for entry in here:
             notices += _compared(overlay, entry, pins, expected=False)
     notices += _of_reads(content, upstream, written)
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
     return notices
 
 

@@ -56,8 +56,7 @@ def form_targets(
             found[like] = _targets(like, model, kept)
             wrong = [*_but_problems(operation, like, found[like])]
         problems += wrong
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
     return found
 
 

@@ -49,8 +49,7 @@ def read_operations(
     if not target and all(operation.path for operation in operations):
         operations, strays = rename_references(parsed, operations)
         problems += strays
-    if problems := problems or list(_idle(parsed, operations)):
-        raise MergeError(problems)
+    MergeError.raise_for(problems or list(_idle(parsed, operations)))
     return with_anchors(operations)
 
 

@@ -220,8 +220,7 @@ def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozen
         )
     except MergeError as error:
         raise MergeError(dict.fromkeys([*error.problems, *problems])) from error
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
     return applied, notices
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from npu_overlays.contracts.core_metadata import parse_metadata
 from npu_overlays.contracts.metadata import UpstreamMetadata
-from npu_overlays.errors import ConfigError, MergeError, Problem, SourceError
+from npu_overlays.errors import ConfigError, MergeError, Problem, SourceError, collected
 from npu_overlays.overlay.compiled import check_compiled
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.tables import parse_toml, place_in
@@ -86,8 +86,7 @@ def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
         if f"{path}/".startswith(f"{SCHEMES}/") and not f"{path}/".startswith(tuple(f"{kind}/" for kind in _KINDS)):
             fix = f"name {' or '.join(_KINDS)}"
             problems.append(Problem(where=where("tool.overlay.packages"), what=f"`{path}` cannot be shipped", fix=fix))
-    if problems:
-        raise ConfigError(problems)
+    ConfigError.raise_for(problems)
 
 
 def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTree] = ()) -> None:
@@ -101,12 +100,9 @@ def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTre
         lambda: licence_files(overlay, tree),
     )
     for check in checks:
-        try:
+        with collected(problems, MergeError):
             check()
-        except MergeError as error:
-            problems += error.problems
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
 
 
 def check_import_names(overlay: Overlay, tree: SourceTree) -> None:
@@ -131,8 +127,7 @@ def check_import_names(overlay: Overlay, tree: SourceTree) -> None:
             fix = f'write {{ path = "{top}", import = "{short}" }} instead of "{top}"'
             where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages")
             problems.append(Problem(where=where, what=what, fix=fix))
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
 
 
 def upstream_metadata(tree: SourceTree) -> UpstreamMetadata:

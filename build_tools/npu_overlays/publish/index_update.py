@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from npu_overlays.errors import OutputError, OverlayError, Problem
+from npu_overlays.errors import OutputError, OverlayError, Problem, collected
 from npu_overlays.files import scratch, writing
 from npu_overlays.progress import step
 from npu_overlays.publish import availability, index_files
@@ -74,14 +73,6 @@ class _Update:
     def out(self) -> Path:
         """The folder of the index."""
         return self.request.out
-
-    @contextmanager
-    def collecting_problems(self) -> Iterator[None]:
-        """Add the mistakes that the block raises to all others, instead of ending with them."""
-        try:
-            yield
-        except OverlayError as error:
-            self.problems += error.problems
 
 
 def update_index(request: IndexRequest) -> UpdatedIndex:
@@ -149,12 +140,12 @@ def _open_pages(update: _Update, projects: set[str]) -> None:
     """Read the page that lists all projects, and the pages of some."""
     for name in sorted(projects):
         folder, stored = update.out / name, StoredPage(page=ProjectPage(project=name))
-        with update.collecting_problems():
+        with collected(update.problems):
             stored = read_page(folder)
         update.projects[name] = _Project(
             folder=folder, stored=stored, changed_at=index_files.changed_at(folder), listed=stored.page.by_name
         )
-    with update.collecting_problems():
+    with collected(update.problems):
         update.root = read_root(update.out)
 
 
@@ -227,7 +218,7 @@ def _versions(update: _Update, pages: Mapping[str, ProjectPage], name: str) -> C
     if project in pages:
         return pages[project].versions
     folder, page = update.out / project, ProjectPage(project=project)
-    with update.collecting_problems():
+    with collected(update.problems):
         page = read_page(folder).page
     available = [link for link in page.links if not link.is_local or (folder / link.filename).is_file()]
     return replace(page, links=tuple(available)).versions

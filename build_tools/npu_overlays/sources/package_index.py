@@ -81,8 +81,7 @@ def _refuse_wrong(settings: Mapping[str, str]) -> None:
     if timeout and not 0 < _number(timeout) < math.inf:
         where, what = "PIP_TIMEOUT, or timeout of pip's configuration", f"`{timeout}` is no number of seconds above 0"
         problems.append(Problem(where=where, what=what, fix="15, as pip waits where nothing is set"))
-    if problems:
-        raise SourceError(problems)
+    SourceError.raise_for(problems)
 
 
 def _number(text: str) -> float:

@@ -210,9 +210,7 @@ def _written(task: Task, made: WheelPair, folder: Path, began: float) -> BuiltWh
         companion, wheel = made.companion.put_together(folder), made.wheel.put_together(folder)
         digest = write_statement(wheel, companion, made.record, used, made.inputs)
     if not task.replace:
-        problems = [*other_bytes((wheel, companion), out, loaded.overlay.argument, used)]
-        if problems:
-            raise OutputError(problems)
+        OutputError.raise_for(other_bytes((wheel, companion), out, loaded.overlay.argument, used))
     return BuiltWheels(
         overlay=loaded.name,
         argument=loaded.overlay.argument,

@@ -41,8 +41,7 @@ def splices(site: Site) -> list[Splice]:
     if not problems and not overlapping(splices):
         result = splice(site.module.content[start:end], _within(splices, start), newline=site.module.newline)
         problems += starmap(site.problem, _mistakes(site, passage, made, result))
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
     return [site.notice_above(definition), *splices]
 
 
