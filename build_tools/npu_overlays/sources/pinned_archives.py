@@ -81,7 +81,7 @@ def _content(archive: Archive, cache: Path, progress: Progress) -> bytes:
             if content is None:
                 from npu_overlays.sources.download import download  # noqa: PLC0415  # a fiftieth of a start, and seldom asked
 
-                caching.room(cache, "archives")  # where nothing can be written, a download would be in vain
-                content = download(archive, progress)
+                with caching.workspace(cache):  # where nothing can be written, a download would be in vain
+                    content = download(archive, progress)
                 caching.keep(cache, kept(cache, archive.sha256), content)
     return content
