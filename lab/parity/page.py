@@ -86,7 +86,7 @@ _CHINESE = """\
 
 `make parity` 为 transformers 的每个 pin 构建 wheel，与 torch {torch} 装在一起，然后为 overlay
 改动的每个模型族取一个参数随机的微型模型，在 CPU 和模拟 NPU 上运行前向与反向。在 CPU 上还运行同一 pin
-未修改的上游代码。
+未改动的上游代码。
 
 - **语言模型，fp32**：单条序列，三条带填充的序列，长度为奇数的打包序列，以及用 GELU 代替 SiLU。
 - **语言模型，bf16、fp16，以及参数为 fp32 的 bf16 autocast**：两条序列。
