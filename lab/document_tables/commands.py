@@ -28,11 +28,11 @@ def tables(language: str) -> dict[str, str]:
     own, training = commands_of(overlays.parser()), commands_of(recipes.parser())
     groups = []
     for group, names in overlays.GROUPS.items():
-        sections = _sections("npu-overlays", own, names, language)
+        sections = _sections("#### npu-overlays", own, names, language)
         groups.append(f"### {_in(language, group.capitalize())}\n\n{sections}")
     return {
         "commands": "\n".join(groups),
-        "training_commands": _sections("npu-recipes", training, training, language),
+        "training_commands": _sections("### npu-recipes", training, training, language),
         "arguments": _arguments(of_every_command(own), language),
         "variables": _meanings("variable", overlays.VARIABLES, language),
         "codes": _meanings("code", overlays.EXIT_CODES, language),
@@ -40,7 +40,7 @@ def tables(language: str) -> dict[str, str]:
     }
 
 
-def _sections(program: str, commands: Mapping[str, ArgumentParser], names: Iterable[str], language: str) -> str:
+def _sections(heading: str, commands: Mapping[str, ArgumentParser], names: Iterable[str], language: str) -> str:
     """Return a section for each name: what the command does, and the arguments that not every command takes."""
     common = {typed(one) for one in of_every_command(commands)}
     sections = []
@@ -49,7 +49,7 @@ def _sections(program: str, commands: Mapping[str, ArgumentParser], names: Itera
         summary = _in(language, parser.get_default("command").summary)
         sentence = f"{summary}。" if language == "zh" else f"{summary[0].upper()}{summary[1:]}."
         own = [one for one in arguments_of(parser) if typed(one) not in common]
-        sections.append(f"#### {program} {name}\n\n{sentence}\n" + (f"\n{_arguments(own, language)}" if own else ""))
+        sections.append(f"{heading} {name}\n\n{sentence}\n" + (f"\n{_arguments(own, language)}" if own else ""))
     return "\n".join(sections)
 
 
