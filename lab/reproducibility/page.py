@@ -44,8 +44,8 @@ _CHINESE = """\
 
 <!-- 本页由 `make reproducibility` 写出。 -->
 
-重新构建一个 wheel，字节应当相同：wheel 只取决于固定的上游、overlay、npu-overlays 和 hatchling，与其他一切无关。`make reproducibility`
-在下列每种条件下构建同一个 overlay，把 wheel 及其伴随包与普通的 `npu-overlays build`
+重新构建一个 wheel，字节应当相同：wheel 只取决于固定的上游、overlay、npu-overlays 和 hatchling，与其他一切无关。
+`make reproducibility` 在下列每种条件下构建同一个 overlay，把 wheel 及其伴随包与普通的 `npu-overlays build`
 的产物逐字节比较。`OVERLAY=verl@d62da49` 可指定另一个 overlay。这里构建的是修订，
 因为开发构建的版本号写有文件的改动时间。
 

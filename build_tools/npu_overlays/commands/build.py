@@ -65,7 +65,7 @@ class Options(Selection):
         metavar="N",
         help="how many to build at once; each takes a core and 300 MB; `auto`: one per core (default: 1)",
     )
-    keep_going: bool = flag("--keep-going", "build the others if some cannot be built; the exit code still tells")
+    keep_going: bool = flag("--keep-going", "build the others if some cannot be built; the exit code is then not 0")
     replace: bool = flag("--replace", REPLACE)
     json: bool = json_option()
 
