@@ -25,7 +25,8 @@ in order, with the reasons as messages. Applied to the pinned commit they give
 exactly the tree that a wheel is made from.
 
 If you name operations, only these are exported, each as a patch of upstream's
-unchanged code. Name them by `path:Symbol`, symbol, path (everything done there) or the name of a patch.
+unchanged code. Name them by `path:Symbol`, symbol, path (everything done there)
+or the name of a patch.
 
   git-am     mails; `git am --keep-cr DIR/*.patch` makes commits of them
   patch-dir  diffs below the reason, as an overlay's patches/ holds them;

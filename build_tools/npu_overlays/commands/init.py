@@ -44,9 +44,9 @@ lists what that file has in addition; --archive pins it. The folder has the name
 of the pin, such as attrs@25.3.0, and lies in the folder of overlays if there is
 one, else here. Existing files are not overwritten.
 
---layer builds on the work of others. If it names a layer, you choose the pin; if
-it names an overlay, `init` takes over its pin and its layers. Everything in the
-new folder is yours, and --label distinguishes its wheels from theirs.
+--layer builds on the work of others. If it names a layer, you choose the pin;
+if it names an overlay, `init` takes over its pin and its layers. Everything in
+the new folder is yours, and --label distinguishes its wheels from theirs.
 
 examples:
   npu-overlays init attrs --suffix acme

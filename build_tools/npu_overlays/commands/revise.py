@@ -31,9 +31,9 @@ all inputs. A build of exactly these inputs is the revision, such as
 says so: 0.9.1+npu.2.20261122103000123.dev3f2a1c9.adb6e6f2 is newer than
 revision 2 and older than revision 3.
 
-If you name a layer, every pin on it is revised. Some wheels name the revision of
-another overlay: if that one is revised, they are revised too, unless they have
-changes of their own.
+If you name a layer, every pin on it is revised. Some wheels name the revision
+of another overlay: if that one is revised, they are revised too, unless they
+have changes of their own.
 
 examples:
   npu-overlays revise verl@0.9.1 --why "Packs mixed batches."
