@@ -132,11 +132,6 @@ def test_no_document_names_a_path_of_a_machine(document: Path) -> None:
     assert not re.findall(r"/(?:root|home|work|Users)/|/tmp/\w", document.read_text("utf-8"))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))
-def test_no_document_holds_both_sides_of_a_merge(document: Path) -> None:
-    assert not re.findall(r"^(?:<{7}|>{7}) ", document.read_text("utf-8"), re.MULTILINE)
-
-
 @pytest.mark.parametrize("page", ["docs/train.md", "docs/train.zh-CN.md"])
 def test_the_page_of_trainers_names_the_oldest_pip_that_is_tested(page: str) -> None:
     assert f"pip {OLDEST_PIPS[SUPPORTED[0]]}" in read(page)
