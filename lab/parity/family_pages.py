@@ -56,13 +56,13 @@ def measure(overlay: str, installations: Installations, folder: Path, names: Seq
         for one in made:
             one.result()
     command = [str(upstream), str(_COMPARED), *(str(folder / str(number)) for number in range(len(runs)))]
-    done = subprocess.run(command, env=_variables(version), stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, env=_variables(version), capture_output=True, text=True, check=True)
     return [_read(line) for line in done.stdout.splitlines()]
 
 
 def _run(python: Path, folder: Path, version: str, names: Sequence[str], *, emulated: bool) -> None:
     command = [str(python), "-W", "ignore", str(_SCRIPT), str(folder), *names, *(["--emulated"] if emulated else [])]
-    subprocess.run(command, env=_variables(version), stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, env=_variables(version), capture_output=True, text=True, check=True)
 
 
 def _variables(version: str) -> dict[str, str]:
@@ -291,7 +291,7 @@ def main() -> int:
             kept = options.keep or Path(folder)
             families = measure(options.overlay, Installations(kept / "installed"), kept)
         except (Unavailable, OverlayError, subprocess.CalledProcessError) as error:
-            sys.stderr.write(f"{options.overlay}: cannot be measured: {error}\n")
+            sys.stderr.write(f"{options.overlay}: cannot be measured: {error}\n{getattr(error, 'stderr', '')}")
             return 2
     problems = list(mistakes(families))
     for problem in problems:
