@@ -68,10 +68,10 @@ def test_the_pages_of_the_documents_have_the_same_numbers() -> None:
 
 WITHOUT = """
 import sys
-from rivals import preparing
+from rivals import preparation
 from rivals.__main__ import main
 
-preparing.find_python = lambda version: None
+preparation.find_python = lambda version: None
 sys.exit(main())
 """
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npu_doctor.checks.requirements import bounds
-from support.mindspeed import COMMITS, UnreachableError, real_patch_utils
+from support.mindspeed import COMMITS, MindSpeedUnreachableError, real_patch_utils
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -370,7 +370,7 @@ def test_a_trial_tells_which_release_of_mindspeed_undoes_its_patches(
     assert release in COMMITS
     try:
         text = real_patch_utils(release)
-    except UnreachableError as reason:
+    except MindSpeedUnreachableError as reason:
         pytest.skip(str(reason))
     machine.install_mindspeed(text)
 

@@ -25,7 +25,7 @@ CHOSEN = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Modules:
+class PinnedModules:
     """The shipped Python modules of a pin: how many there are, and a choice that no earlier pin has, by path."""
 
     count: int
@@ -39,7 +39,7 @@ def pinned() -> list[Pinned]:
     return [*((overlay, "git") for overlay in overlays if overlay.pin.commit), *archives]
 
 
-def modules(pin: Pinned) -> Modules:
+def modules(pin: Pinned) -> PinnedModules:
     """Return the modules of a pin; skips the test where it cannot be had."""
     overlay, _ = pin
     tree = _acquired(pin)
@@ -52,7 +52,7 @@ def modules(pin: Pinned) -> Modules:
     new = (path for path in paths if tree.entries[path].blob not in seen)
     # By what they hold, which is as good as by lot and always the same.
     chosen = sorted(new, key=lambda path: tree.entries[path].blob)[:CHOSEN]
-    return Modules(count=len(paths), contents={path: tree.read(path) for path in chosen})
+    return PinnedModules(count=len(paths), contents={path: tree.read(path) for path in chosen})
 
 
 @cache

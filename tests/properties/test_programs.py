@@ -15,7 +15,7 @@ from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.overlay.merge_modules import read_operations
 
 from .often import examples
-from .programs import Overlay, outcome, overlays, programs
+from .programs import OverlayProgram, outcome, overlays, programs
 from .test_generated import python
 
 PATH = "pkg/a.py"
@@ -25,7 +25,7 @@ PATH = "pkg/a.py"
     max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
 )
 @given(programs(), overlays())
-def test_untouched_code_behaves_as_before_and_operated_code_as_written(program: str, overlay: Overlay) -> None:
+def test_untouched_code_behaves_as_before_and_operated_code_as_written(program: str, overlay: OverlayProgram) -> None:
     operations = read_operations("o.py", overlay.text.encode(), layer="o", target=PATH)
     try:
         content, _ = merge(PATH, program.encode(), operations, distribution="pkg-npu", purpose="NPU")

@@ -28,7 +28,7 @@ FILES = {"pkg/__init__.py": b"", "pkg/run.py": b"print(1)\n", "pkg/data.bin": by
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class ProgressLog:
     """Collects what the progress callback is told."""
 
     lines: list[str] = field(default_factory=list)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 from support.upstreams import Upstream
 
-from .conftest import FILES, Said, make_wheel, pin
+from .conftest import FILES, ProgressLog, make_wheel, pin
 
 BUILD_TOOLS = str(Path(__file__).parents[2] / "build_tools")
 SCRIPT = """
@@ -354,7 +354,7 @@ def test_disk_that_git_finds_full_is_no_reason_to_try_a_mirror(
     )
     (tmp_path / "bin/git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    said = Said()
+    said = ProgressLog()
     with pytest.raises(OverlayError, match="No space left on device") as caught:
         acquire(pin(upstream, commit, mirrors=(upstream.url,)), cache=cache, progress=said)
     assert isinstance(caught.value, OutputError)

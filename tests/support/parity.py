@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from parity.figures import Half, Operators, Parity, Pin
+from parity.figures import Half, Operators, Parity, PinFigures
 
 _HALVES = ("bfloat16", "float16", "autocast")
 
@@ -20,12 +20,12 @@ def read_families(text: str) -> dict[str, tuple[str, ...]]:
     return fused | dict.fromkeys(re.findall(r"`(.+?)`", plain), ())
 
 
-def read_page(text: str) -> list[Pin]:
+def read_page(text: str) -> list[PinFigures]:
     """Return the figures of a page, rounded as it gives them."""
     first, *others = (_rows(block) for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE))
     full, *halves, operators, waits = map(_by_version, others)
     return [
-        Pin(
+        PinFigures(
             overlay=overlay.strip("`"),
             version=version,
             torch_npu=torch_npu,

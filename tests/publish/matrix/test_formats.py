@@ -13,7 +13,7 @@ import yaml
 
 from npu_overlays.publish.ci_matrix import MATRIX_LIMIT, Cell, as_github, as_gitlab, batches
 
-from .conftest import Repository
+from .conftest import OverlayRepository
 
 ROOT = Path(__file__).resolve().parents[3]
 # GitLab's own, as check-jsonschema brings it.
@@ -78,7 +78,7 @@ def test_the_schema_can_fail() -> None:
     assert mistakes(as_gitlab(cells(1)).replace("extends: .cell", "extends: 5"))
 
 
-def test_gitlab_runs_the_same_cells_under_the_same_names(repository: Repository) -> None:
+def test_gitlab_runs_the_same_cells_under_the_same_names(repository: OverlayRepository) -> None:
     listed = repository.environment.ok("matrix", cwd=repository.folder).json()["include"]
     text = repository.environment.ok("matrix", "--format", "gitlab", cwd=repository.folder).out
     pipeline: dict[str, Any] = yaml.safe_load(text)
@@ -91,7 +91,7 @@ def test_gitlab_runs_the_same_cells_under_the_same_names(repository: Repository)
         assert job["artifacts"]["name"] == cell["artifact"]
 
 
-def test_a_pipeline_with_nothing_to_do_says_so(repository: Repository) -> None:
+def test_a_pipeline_with_nothing_to_do_says_so(repository: OverlayRepository) -> None:
     text = repository.environment.ok(
         "matrix", "--format", "gitlab", "--changed-since", "HEAD", cwd=repository.folder
     ).out

@@ -18,7 +18,7 @@ from npu_overlays.wheels.inspection import wheel_page
 from summary.pages import DIFF
 from support.devtools import Tab, open_tab
 from support.environment import Environment
-from support.serving import served
+from support.http_server import served
 
 from .conftest import ROOT, write_project
 from .shelves import STACK, VERSIONS

@@ -77,6 +77,6 @@ def test_what_verl_does_not_take_is_named(recipes: Recipes, stack: Stack, subtes
 
 
 def test_hydra_reads_values_as_they_are_meant(recipes: Recipes) -> None:
-    done = recipes.run(Path(__file__).with_name("quoting.py"))
+    done = recipes.run(Path(__file__).with_name("hydra_overrides.py"))
 
     assert done.returncode == 0, done.stderr
