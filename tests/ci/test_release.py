@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -144,7 +145,7 @@ def write_versions(folder: Path, version: str) -> None:
 def _versions_of(folder: Path) -> int:
     """Return how many versions our distributions have."""
     lines = ((folder / file).read_text("utf-8").splitlines() for file in PROJECTS)
-    return len({line for one in lines for line in one if line.startswith("version = ")})
+    return len({line for line in chain.from_iterable(lines) if line.startswith("version = ")})
 
 
 @pytest.fixture

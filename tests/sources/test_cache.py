@@ -215,8 +215,11 @@ def filled(request: pytest.FixtureRequest, upstream: Upstream, tmp_path: Path, c
 
 def below(cache: Path) -> list[Path]:
     """Return everything in the cache that a build reads or writes, and the cache."""
-    places = [cache, *(path for name in ("commits", "archives") for path in (cache / name).rglob("*"))]
-    return [*places, *(cache / name for name in ("commits", "archives") if (cache / name).exists())]
+    places = [cache]
+    for folder in (cache / "commits", cache / "archives"):
+        if folder.exists():
+            places += [folder, *folder.rglob("*")]
+    return places
 
 
 def test_what_others_can_write_is_refused(filled: Callable[[], SourceTree], cache: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,7 @@ RAY = "\x1b[36m(WorkerDict pid={pid}, ip=10.0.0.{pid})\x1b[0m "
 
 def test_prefixes_of_ray_colours_and_alternating_workers_are_seen_through(site: InstalledSite) -> None:
     lines = failed(site, RUN).splitlines()
-    both = [RAY.format(pid=pid) + line for line in lines for pid in (1, 2)]
+    both = [RAY.format(pid=pid) + line for line, pid in product(lines, (1, 2))]
     both.insert(5, "(TaskRunner pid=9) step 3")
     both[4] += " [repeated 7x across cluster]"
     ranks = [f"[rank0]: {line}" for line in lines]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 _TITLE, _SECTION = "=== ", ">>> "
@@ -38,7 +39,7 @@ class FileCase:
 
 def read_cases(folder: Path) -> list[FileCase]:
     """Return every case of the files ``*.txt`` in a folder; raises ValueError where a file is malformed or empty."""
-    return [case for file in sorted(folder.glob("*.txt")) for case in _cases(file)]
+    return list(chain.from_iterable(map(_cases, sorted(folder.glob("*.txt")))))
 
 
 def _cases(file: Path) -> Iterator[FileCase]:

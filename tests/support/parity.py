@@ -51,18 +51,17 @@ def read_page(text: str) -> list[PinFigures]:
 
 
 def _rows(block: str) -> list[list[str]]:
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
+    rows = [re.split(r" *\| *", line.strip("| ")) for line in block.splitlines()]
     return [rows[0], *rows[2:]]
 
 
 def _by_version(rows: list[list[str]]) -> Table:
     """Return the cells of each version by model, without the empty ones."""
     (_, *versions), *others = rows
-    columns = {version: number for number, version in enumerate(versions, 1)}
-    return {
-        version: {row[0].strip("`"): row[column] for row in others if row[column]}
-        for version, column in columns.items()
-    }
+    table: Table = {}
+    for column, version in enumerate(versions, 1):
+        table[version] = {row[0].strip("`"): row[column] for row in others if row[column]}
+    return table
 
 
 def _half(cell: str) -> Half:

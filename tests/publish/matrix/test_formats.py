@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def test_no_matrix_has_more_cells_than_github_runs_and_none_is_empty(count: int)
     found = batches(cells(count))
     assert [one["batch"] for one in found] == list(range(1, len(found) + 1))
     assert all(0 < len(one["cells"]["include"]) < LIMIT for one in found)
-    assert [cell for one in found for cell in one["cells"]["include"]] == cells(count)
+    assert list(chain.from_iterable(one["cells"]["include"] for one in found)) == cells(count)
 
 
 def test_the_line_for_github_is_one_line_also_where_nothing_is_to_be_run() -> None:
