@@ -95,9 +95,9 @@ def choose(case: IndexChoice, venv: Venv, market: Path, url: str) -> str:
 def _indexes(venv: Venv, first: str, others: list[str]) -> list[str]:
     """Return the options that name indexes; with uv, the default one is the last to be asked."""
     if not venv.is_uv:
-        return ["--index-url", first, *(word for other in others for word in ("--extra-index-url", other))]
+        return [f"--index-url={first}", *(f"--extra-index-url={other}" for other in others)]
     *named, default = first, *others
-    return [*(word for one in named for word in ("--index", one)), "--default-index", default]
+    return [*(f"--index={one}" for one in named), f"--default-index={default}"]
 
 
 def found(site: Path) -> str:

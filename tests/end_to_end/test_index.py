@@ -24,8 +24,9 @@ def written(shelf: Shelf, tmp_path: Path) -> Path:
     """Return an index of both revisions of ours, and of what they require."""
     others = tmp_path / "others"
     others.mkdir()
-    for file in (file for name in OTHERS for file in (shelf.folder / "index").glob(f"{name}-*.whl")):
-        shutil.copy(file, others)
+    for name in OTHERS:
+        for file in (shelf.folder / "index").glob(f"{name}-*.whl"):
+            shutil.copy(file, others)
     environment = shelf.environment(tmp_path)
     folders = (shelf.folder / "revision-1", shelf.folder / "revision-2", others)
     environment.ok("index", *folders, "--out", tmp_path / "site")
@@ -62,7 +63,7 @@ def test_the_pair_is_installed_from_it(empty: CellEnvironment, server: Served, i
 
 def test_what_was_yanked_is_not_chosen(empty: CellEnvironment, server: Served, written: Path) -> None:
     shelf = empty.shelf
-    arguments = [word for name in ("app", "lib") for word in ("--yank", f"{name}-npu=={shelf.version(name, 2)}")]
+    arguments = [f"--yank={name}-npu=={shelf.version(name, 2)}" for name in ("app", "lib")]
     shelf.environment(written.parent).ok("index", *arguments, "--reason", "no good", "--out", written)
     cell = online(empty, server.url)
     cell.install("app-npu", "lib-npu")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import pytest
@@ -77,10 +77,10 @@ def test_with_constraints_upstreams_code_is_never_taken() -> None:
     for document in DOCUMENTS:
         rows = table(document)
         assert len(rows) == len(_ROWS)
-        constrained = {cell for cells in rows.values() for cell in cells[len(INSTALLERS) :]}
+        constrained = set(chain.from_iterable(cells[len(INSTALLERS) :] for cells in rows.values()))
         assert constrained <= {"ours", "companion", "refused"}
         named = [cells for (asked, _, _), cells in rows.items() if asked.startswith("lib-npu")]
-        assert {cell for cells in named for cell in cells} <= {"ours", "refused"}
+        assert set(chain.from_iterable(named)) <= {"ours", "refused"}
 
 
 def test_with_constraints_pip_takes_the_pair_though_a_newer_upstream_is_there(chooser: Chooser) -> None:

@@ -58,11 +58,10 @@ def revise(sample: Sample, *arguments: str | Path) -> Done:
 
 def numbers(sample: Sample) -> dict[str, list[int]]:
     """Return the numbers of the revisions that each overlay records."""
-    return {
-        folder.name: [one.number for one in read_revisions(folder)]
-        for folder in sorted(sample.overlays.iterdir())
-        if "@" in folder.name
-    }
+    numbers: dict[str, list[int]] = {}
+    for folder in sorted(sample.overlays.glob("*@*")):
+        numbers[folder.name] = [one.number for one in read_revisions(folder)]
+    return numbers
 
 
 def test_builds_of_an_overlay_follow_each_other_in_order(sample: Sample) -> None:

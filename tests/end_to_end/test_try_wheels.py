@@ -44,10 +44,12 @@ def test_installs_the_wheels_with_their_companions_and_prints_the_summary(sample
     )
     assert (sample.folder / "wheels" / "constraints-pair.txt").is_file()
     assert listed.splitlines() == [
-        f"  wheels/{name}-{version}-py3-none-any.whl"
-        for project, version in (("lib", sample.lib_version), ("app", sample.app_version))
-        for name in (f"{project}_npu", project)
-    ] + [f"  wheels/{recipes.name}"]
+        f"  wheels/lib_npu-{sample.lib_version}-py3-none-any.whl",
+        f"  wheels/lib-{sample.lib_version}-py3-none-any.whl",
+        f"  wheels/app_npu-{sample.app_version}-py3-none-any.whl",
+        f"  wheels/app-{sample.app_version}-py3-none-any.whl",
+        f"  wheels/{recipes.name}",
+    ]
     installed = [path.name for path in (sample.folder / "trial").glob("lib/python*/site-packages/*.dist-info")]
     assert sorted(name.partition("-")[0] for name in installed) == ["app", "app_npu", "lib", "lib_npu"]
 

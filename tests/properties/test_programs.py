@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import symtable
 from collections.abc import Iterator
+from itertools import chain
 
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -71,6 +72,7 @@ def test_scopes_are_the_compilers(program: str) -> None:
             if symbol.is_referenced() and (is_module or symbol.is_global()):
                 read.add(symbol.get_name())
     assert {name for name in scopes.module.bindings if "." not in name} == bound
-    in_classes = {load.name for scope in scopes.all if scope.kind == "class" for load in scope.loads}
+    loads = chain.from_iterable(scope.loads for scope in scopes.all if scope.kind == "class")
+    in_classes = {load.name for load in loads}
     assert read - {"__class__"} <= set(scopes.global_loads)
     assert set(scopes.global_loads) - read <= in_classes | {"__class__"}

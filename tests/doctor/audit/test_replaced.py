@@ -214,7 +214,7 @@ def test_replacement_is_found_with_who_did_it(
     site: InstalledSite, cases: list[ReplacementCase], subtests: pytest.Subtests
 ) -> None:
     files = [write(site, f"patches{n}.py", HEAD + case.code + "\n") for n, case in enumerate(cases)]
-    report = audit(site, *(word for file in files for word in ("--import", file.stem)))
+    report = audit(site, *(f"--import={file.stem}" for file in files))
     assert report["exit"] == 1
     by_symbol = {one["symbol"]: one for one in report["replacements"]}
     assert len(report["replacements"]) == len(by_symbol) == len(cases)

@@ -151,7 +151,8 @@ class LocalCluster:
         """Return the processes of a node."""
         group = str(self.running[number - 1].pid)
         found = subprocess.run(["ps", "-eo", "pid=,sid="], capture_output=True, text=True, check=True).stdout
-        return [int(pid) for pid, session in (line.split() for line in found.splitlines()) if session == group]
+        pairs = map(str.split, found.splitlines())
+        return [int(pid) for pid, session in pairs if session == group]
 
     def stop(self) -> None:
         # Asked to end, nodes take their leave of each other for half a minute.
