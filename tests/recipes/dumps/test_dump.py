@@ -15,7 +15,7 @@ import pytest
 from environments import Torch, Unavailable, torch_environment
 from npu_recipes.cli import main
 from npu_recipes.commands.parser import parser
-from npu_recipes.dumps.dump_file import Manifest, opened
+from npu_recipes.dumps.dump_file import DumpManifest, opened
 from support.examples import arguments, commands_of, examples
 
 pytestmark = pytest.mark.thorough
@@ -51,7 +51,7 @@ def run(torch: Torch, tmp_path: Path) -> Run:
     return run
 
 
-def manifest(file: Path) -> Manifest:
+def manifest(file: Path) -> DumpManifest:
     with opened(file) as dump:
         return dump.manifest
 
