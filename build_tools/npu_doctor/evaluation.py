@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_doctor import names
-from npu_doctor.names import Element, Function, Module
+from npu_doctor.names import Element, Function, ModuleNames
 from npu_doctor.packages import Packages
 
 _DEEPEST = 5  # functions that call functions
@@ -107,7 +107,7 @@ def _result(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
 class Frame:
     """A module, or a call of one of its functions."""
 
-    module: Module
+    module: ModuleNames
     calls: tuple[Function, ...] = ()  # the functions that were called on the way; none for the module itself
     given: Mapping[str, Twin] = field(default_factory=dict)  # what parameters hold
 
@@ -129,7 +129,7 @@ class Evaluation:
     _budget: Iterator[int] = field(default_factory=lambda: iter(range(_LARGEST)))
     _frames: dict[object, Frame] = field(default_factory=dict)
 
-    def frame(self, module: Module, function: Function | None = None) -> Frame:
+    def frame(self, module: ModuleNames, function: Function | None = None) -> Frame:
         """Return the frame of a module, or of a function that is not known to be called."""
         calls = (function,) if function else ()
         return self._frames.setdefault((module, function), Frame(module=module, calls=calls))
@@ -275,7 +275,7 @@ class Evaluation:
         calls = (*frame.calls, function)
         return [Frame(module=home, calls=calls, given=dict(zip(given, one, strict=True))) for one in choices]
 
-    def _function(self, node: ast.Call, frame: Frame) -> tuple[Module, Function] | None:
+    def _function(self, node: ast.Call, frame: Frame) -> tuple[ModuleNames, Function] | None:
         """Return a function that is called, and its module, where its text is there."""
         home, name = names.resolve(names.dotted(node.func), frame.module, self.packages)
         return (home, home.functions[name]) if home and name in home.functions else None

@@ -14,7 +14,9 @@ from npu_summary import cli as summary
 from support.examples import arguments, examples
 
 PROGRAMS = {"npu-overlays": parser(), "npu-recipes": recipes_parser()}
-COMMANDS = [(program, name) for program, root in PROGRAMS.items() for name in commands_of(root)]
+COMMANDS: list[tuple[str, str]] = []
+for _program, _root in PROGRAMS.items():
+    COMMANDS += [(_program, name) for name in commands_of(_root)]
 DOCTOR = "python -m npu_doctor"
 SUMMARY = "python -m verl_npu_summary"
 WIDTH = 100
@@ -79,7 +81,7 @@ def test_other_help_is_not_wider_than_a_screen(monkeypatch: pytest.MonkeyPatch) 
     texts = [root.format_help() for root in PROGRAMS.values()]
     texts += [doctor.parse([command, "--help"]).help for command in doctor.COMMANDS]
     texts.append(summary.usage("verl_npu_summary"))
-    assert [line for text in texts for line in text.splitlines() if len(line) > WIDTH] == []
+    assert [line for line in "\n".join(texts).splitlines() if len(line) > WIDTH] == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npu_doctor.checks.requirements import bounds
-from support.mindspeed import COMMITS, UnreachableError, real_patch_utils
+from support.mindspeed import COMMITS, MindSpeedUnreachableError, real_patch_utils
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -75,7 +75,7 @@ def test_where_transformers_is_missing_its_names_are_not_said_to_be_gone(machine
 
 def test_a_comma_in_brackets_separates_no_options(machine: Machine) -> None:
     machine.env["PYTORCH_NPU_ALLOC_CONF"] = "page_size:[1g,expandable_segments:True,2g]"
-    assert {row.level for symptom in (21, 23) for row in machine.rows(symptom)} == {"matched"}
+    assert {row.level for row in (*machine.rows(21), *machine.rows(23))} == {"matched"}
 
 
 _READ = "from importlib.metadata import version\nfrom packaging.version import Version, parse\n"
@@ -370,7 +370,7 @@ def test_a_trial_tells_which_release_of_mindspeed_undoes_its_patches(
     assert release in COMMITS
     try:
         text = real_patch_utils(release)
-    except UnreachableError as reason:
+    except MindSpeedUnreachableError as reason:
         pytest.skip(str(reason))
     machine.install_mindspeed(text)
 
