@@ -52,8 +52,8 @@ _OPERATIONS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Subscript: operator.getitem,
     ast.Slice: slice,
 }
-_BUILTINS = {one.__name__: one for one in (str, int, float, bool, tuple, list, set, frozenset, len)}
-_BUILTINS |= {one.__name__: one for one in (max, min, sorted)}
+_BUILTINS: dict[str, Any] = {one.__name__: one for one in (str, int, float, bool, tuple, list, set, frozenset)}
+_BUILTINS |= {"len": len, "max": max, "min": min, "sorted": sorted}
 _KNOWN: Mapping[str, Any] = {
     **_BUILTINS,
     "map": lambda function, values: list(map(function, values)),
