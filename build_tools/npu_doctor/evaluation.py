@@ -52,19 +52,22 @@ _OPERATIONS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Subscript: operator.getitem,
     ast.Slice: slice,
 }
-_BUILTINS = {one.__name__: one for one in (str, int, float, tuple, list, set, frozenset, len)}
+_BUILTINS: dict[str, Any] = {one.__name__: one for one in (str, int, float, bool, tuple, list, set, frozenset)}
+_BUILTINS |= {"len": len, "max": max, "min": min, "sorted": sorted}
 _KNOWN: Mapping[str, Any] = {
     **_BUILTINS,
     "map": lambda function, values: list(map(function, values)),
+    "zip": lambda *several: list(zip(*several, strict=False)),
     **{f"operator.{name}": getattr(operator, name) for name in ("lt", "le", "eq", "ne", "ge", "gt")},
     **{f"re.{name}": getattr(re, name) for name in ("match", "fullmatch", "search", "findall", "split", "sub")},
     "packaging.specifiers.SpecifierSet": SpecifierSet,
 }
+_TRUTHS = (bool, re.Match, type(None))  # what is tested: a text or a number may differ without that
 _HELD = (str, tuple, list, dict, Version, SpecifierSet, SimpleNamespace, re.Match)
 _METHODS = {
     *("split", "rsplit", "partition", "rpartition", "strip", "lstrip", "rstrip", "removeprefix", "removesuffix"),
     *("replace", "lower", "startswith", "endswith", "isdigit", "join", "get", "items", "keys", "values"),
-    *("contains", "group", "groups"),
+    *("contains", "count", "group", "groups"),
 }
 
 
@@ -79,7 +82,8 @@ class Twin:
     @property
     def turns(self) -> bool:
         """Whether the two are opposite truths."""
-        return isinstance(self.ours, bool) and isinstance(self.release, bool) and self.ours is not self.release
+        both = isinstance(self.ours, _TRUTHS) and isinstance(self.release, _TRUTHS)
+        return both and bool(self.ours) is not bool(self.release)
 
     @property
     def raises(self) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from document_tables.parsers import commands_of
 from npu_doctor import arguments as doctor
 from npu_overlays.commands.parser import parser
+from npu_overlays.overlay.pin_faults import url_fault
 from npu_recipes.commands.parser import parser as recipes_parser
 from npu_summary import cli as summary
 from support.examples import arguments, examples
@@ -32,7 +33,9 @@ def test_a_command_has_examples_that_it_accepts(program: str, name: str) -> None
     own = [words for words in shown if words]
     assert name in [words[0] for words in own]
     for words in own:
-        assert PROGRAMS[program].parse_args(words).command.name == words[0]
+        parsed = PROGRAMS[program].parse_args(words)
+        assert parsed.command.name == words[0]
+        assert not url_fault(getattr(parsed, "repository", None) or "https://example.com/lib")
 
 
 @pytest.mark.parametrize("command", doctor.COMMANDS)

@@ -180,6 +180,17 @@ _WITH_HELPERS = (
             ),
             "compatible",
         ),
+        # By what chooses, counts, pairs or matches.
+        (f"{_OURS}OLD = max(found, Version('4.56.1')) == Version('4.56.1')  # here\n", "compatible"),
+        (f"{_READ}SHORT = version('transformers').count('.') == 2  # here\n", "compatible"),
+        (f"{_READ}import re\nassert re.match(r'4\\.56\\.\\d+$', version('transformers'))  # here\n", "broken"),
+        (
+            (
+                f"{_READ}for name, most in zip(['transformers'], ['4.56.1']):\n"
+                "    assert parse(version(name)) <= parse(most)  # here\n"
+            ),
+            "broken",
+        ),
         # By helpers.
         (
             (

@@ -512,6 +512,8 @@ def test_what_a_terminal_would_obey_is_escaped_there_and_whole_in_a_pipe(sample:
     ("arguments", "meant"),
     [
         (("bulid",), "build"),
+        (("import",), "import-patches"),
+        (("wheel",), "verify-wheel"),
         (("build", "--frce"), "--force"),
         (("build", "--source", "giit"), "git"),
         (("port", "lib@1", "--too", "2"), "--to"),

@@ -174,6 +174,7 @@ RUNS: dict[str, tuple[str, dict[str, str], str]] = {
     "an empty entry of PYTHONPATH": ("clone", {"PYTHONPATH": ":/nowhere", "PYTHONSAFEPATH": "1"}, "clone/verl"),
     "a zip file": (".", {"PYTHONPATH": "{}/shadow.zip"}, "shadow.zip/verl"),
     "a finder of sitecustomize": (".", {"PYTHONPATH": "{}/hooks"}, "clone/verl"),
+    "what sitecustomize has imported": (".", {"PYTHONPATH": "{}/imports"}, "clone/verl"),
     "the user's site, which comes behind that of an environment": (".", {"PYTHONUSERBASE": "{}/base"}, ""),
     "the folder above a clone": ("above", {}, ""),
     "a script's folder of a clone": ("clone/verl/trainer", {}, ""),
@@ -191,6 +192,9 @@ def test_the_check_names_the_copy_that_a_run_imports(installed: Venv, clone: Pat
     (tmp_path / "hooks").mkdir()
     hook = f"import sys\nprint('hello')\n{FINDER.format(clone=str(clone))}\ninstall()\n"
     (tmp_path / "hooks/sitecustomize.py").write_text(hook)
+    (tmp_path / "imports").mkdir()
+    early = f"import sys\nsys.path.insert(0, {str(clone)!r})\nimport verl\ndel sys.path[0]\n"
+    (tmp_path / "imports/sitecustomize.py").write_text(early)
     given = {key: value.replace("{}", str(tmp_path)) for key, value in variables.items()}
 
     run = installed.environment.run(
