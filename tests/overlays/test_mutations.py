@@ -1,4 +1,4 @@
-"""What `make mutate` changes is there: a change to the overlays' code that its table does not follow is named here."""
+"""Every mutation of `make mutate` fits the overlays' code; one that does not fit any more is named."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_each_mutation_fits_its_file_once_and_gives_another_program(target: Targ
     text = target.source.read_text("utf-8")
 
     for mutation in target.mutations:
-        # The definitions of each range of versions stand in one shared file; each wheel has one of them.
+        # The shared file has a definition for each range of versions; each wheel has one of them.
         assert text.count(mutation.find) == 1 or (target.shared and mutation.find in text), mutation.find
         mutated = text.replace(mutation.find, mutation.replace)
         assert mutated != text

@@ -1,4 +1,4 @@
-"""The pages of `make parity` say what was measured, of every pin and every family that an overlay changes."""
+"""The pages of `make parity` show the measurements of every pin and every family that an overlay changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _page(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_pages_are_those_that_their_figures_make(name: str) -> None:
+def test_the_pages_match_their_figures(name: str) -> None:
     text = _page(name)
     torch = re.search(r"torch (\d[\d.]+\d)", text)
     assert torch
@@ -148,7 +148,7 @@ MEASURED = {
 }
 
 
-def test_of_a_report_the_worst_of_each_kind_is_told(tmp_path: Path) -> None:
+def test_a_report_shows_the_worst_of_each_kind(tmp_path: Path) -> None:
     worst = Half(error=0.2, upstream=0.1)
     expected = {"qwen3_moe": Parity(cases=2, full=3e-7, halves={"float16": worst})}
     refused = {"test_sinks[float32]": '<skipped type="pytest.xfail" message="this torch_npu has no sinks"/>'}
@@ -165,23 +165,23 @@ def test_of_a_report_the_worst_of_each_kind_is_told(tmp_path: Path) -> None:
     ],
     ids=["failed", "skipped", "without a figure", "empty"],
 )
-def test_what_was_not_measured_is_no_figure(changed: dict[str, str], said: str, tmp_path: Path) -> None:
+def test_unmeasured_cases_have_no_figure(changed: dict[str, str], said: str, tmp_path: Path) -> None:
     with pytest.raises(Incomplete, match=said):
         parities(_report(tmp_path, {**MEASURED, **changed} if changed else {}))
 
 
-def test_cases_of_other_files_are_none_of_models(tmp_path: Path) -> None:
+def test_cases_of_other_files_are_not_counted_as_models(tmp_path: Path) -> None:
     with pytest.raises(Incomplete, match="there is no case"):
         parities(_report(tmp_path, MEASURED, "cases.test_moe"))
 
 
-def test_a_kind_of_case_that_is_gone_is_noticed(tmp_path: Path) -> None:
+def test_a_missing_kind_of_case_is_reported(tmp_path: Path) -> None:
     left = {name: inside for name, inside in MEASURED.items() if "on_cpu" not in name}
     with pytest.raises(Incomplete, match="qwen3_moe: of it were seen on_npu_fp32"):
         parities(_report(tmp_path, left))
 
 
-# The pins go wrong in the ways that there are, and nothing may be written.
+# Every way in which a pin can fail; nothing may be written.
 RUN = """
 import sys
 from environments import Unavailable
@@ -207,7 +207,7 @@ sys.exit(command.main())
     ],
     ids=["unknown", "not had", "failed"],
 )
-def test_what_cannot_be_measured_is_said_and_nothing_is_written(
+def test_a_failed_measurement_is_reported_and_nothing_is_written(
     overlay: str, raised: str, code: int, said: str
 ) -> None:
     path = os.pathsep.join((str(ROOT / "lab"), str(ROOT / "bench")))

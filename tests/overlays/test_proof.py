@@ -1,4 +1,4 @@
-"""The proof of a port: what it refuses is no proof, and is said."""
+"""The proof of a port: it refuses overlays that it cannot prove."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMED = {"NPU_OVERLAYS_ROOT": str(ROOT / "overlays"), "NPU_OVERLAYS_WHEELS": str
     ],
     ids=["by hand", "another project", "unknown", "not built"],
 )
-def test_what_cannot_be_proven_is_refused_with_a_fix(variables: dict[str, str], said: str) -> None:
+def test_unprovable_ports_are_refused_with_a_fix(variables: dict[str, str], said: str) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NPU_OVERLAYS_")}
     environment = {**kept, **variables, "PYTHONPATH": str(ROOT / "lab")}
     command = [sys.executable, "-m", "proof"]

@@ -1,4 +1,4 @@
-"""What the comparison of upstream's own tests tells: what differs twice, and nothing that ends otherwise by luck."""
+"""The comparison of upstream's own tests: only tests that differ twice count, not flaky ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def side(folder: Path, value: int) -> Side:
     return Side(python=Path(sys.executable), links={}, packages=[folder])
 
 
-def test_only_what_differs_twice_counts(suite: Suite, tmp_path: Path) -> None:
+def test_only_tests_that_differ_twice_count(suite: Suite, tmp_path: Path) -> None:
     outcomes, delta = compare(suite, side(tmp_path / "old", 1), side(tmp_path / "new", 2), tmp_path)
 
     failure = "passed -> failure assert"

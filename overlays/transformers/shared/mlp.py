@@ -1,4 +1,4 @@
-"""The gated MLP with its activation in one NPU operator; only for SiLU, whatever the projections are."""
+"""Gated MLPs: SiLU and its product with `up` run as one NPU operator; other activations are upstream's."""
 
 from transformers.integrations.npu_kernels import can_use_swiglu, npu_gated, npu_swiglu
 
@@ -10,7 +10,8 @@ from npu_overlays.markers import like, upstream, wrapped
         "src/transformers/models/llama/modeling_llama.py:LlamaMLP.forward",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU silu(gate) * up is one fused operator, for SiLU only; elsewhere unchanged.",
+    why="On NPU, one fused operator computes silu(gate) * up; for other activations and elsewhere upstream's code "
+    "runs.",
 )
 def forward(self, x):
     if can_use_swiglu(x, self.act_fn):
@@ -23,7 +24,8 @@ def forward(self, x):
         "src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py:Qwen2_5_VLMLP.forward",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU silu(gate) * up is one fused operator, for SiLU only; elsewhere unchanged.",
+    why="On NPU, one fused operator computes silu(gate) * up; for other activations and elsewhere upstream's code "
+    "runs.",
 )
 def vision_forward(self, hidden_state):
     if can_use_swiglu(hidden_state, self.act_fn):
@@ -36,7 +38,8 @@ def vision_forward(self, hidden_state):
         "src/transformers/models/phi3/modeling_phi3.py:Phi3MLP.forward",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU silu(gate) * up is one fused operator, for SiLU only; elsewhere unchanged.",
+    why="On NPU, one fused operator computes silu(gate) * up; for other activations and elsewhere upstream's code "
+    "runs.",
 )
 def packed_forward(self, hidden_states):
     if can_use_swiglu(hidden_states, self.activation_fn):

@@ -1,9 +1,9 @@
-"""Linear attention over packed sequences, which begin without a state, and over several ranks."""
+"""Linear attention that keeps packed sequences apart and runs on several Ulysses ranks."""
 
 from typing import TYPE_CHECKING
 
 from transformers.integrations.gated_delta_net import GatedDeltaNet
-from transformers.integrations.packed_linear_attention import separated_gated_delta, told_lengths
+from transformers.integrations.packed_linear_attention import packed_length_arguments, separated_gated_delta
 from transformers.integrations.ulysses import ulysses_group
 
 from npu_overlays.markers import edited, upstream, wrapped
@@ -13,17 +13,18 @@ if TYPE_CHECKING:
 
 
 @edited(
-    ("cache_params=past_key_values,", "cache_params=past_key_values, **told_lengths(kwargs),"),
+    ("cache_params=past_key_values,", "cache_params=past_key_values, **packed_length_arguments(kwargs),"),
     targets=[
         "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5DecoderLayer.forward",
         "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeDecoderLayer.forward",
     ],
-    uses=[told_lengths],
-    why="Linear attention is told where packed sequences begin, if a framework asked for that; otherwise unchanged.",
+    uses=[packed_length_arguments],
+    why="If a training framework enables it, linear attention receives the lengths of packed sequences; otherwise "
+    "nothing changes.",
     since="5",
     until="5.10",
 )
-def tell_lengths(): ...
+def pass_lengths(): ...
 
 
 @wrapped(
@@ -31,8 +32,9 @@ def tell_lengths(): ...
         "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5GatedDeltaNet.forward",
         "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeGatedDeltaNet.forward",
     ],
-    why="Where a framework asks for it, every packed sequence begins without a state, which upstream carries on where "
-    "it has no kernels; with a Ulysses group registered ranks share the heads; otherwise unchanged.",
+    why="If a training framework enables it, each packed sequence starts with an empty state; without kernels, "
+    "upstream carries the state from one sequence into the next. With a Ulysses group registered, ranks share the "
+    "heads. Otherwise nothing changes.",
     since="5",
     until="5.10",
 )
@@ -47,8 +49,9 @@ def forward(self, hidden_states, cache_params=None, attention_mask=None, packed_
         "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5GatedDeltaNet.forward",
         "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeGatedDeltaNet.forward",
     ],
-    why="Where a framework asks for it, every packed sequence begins without a state, which upstream carries on where "
-    "it has no kernels; with a Ulysses group registered ranks share the heads; otherwise unchanged.",
+    why="If a training framework enables it, each packed sequence starts with an empty state; without kernels, "
+    "upstream carries the state from one sequence into the next. With a Ulysses group registered, ranks share the "
+    "heads. Otherwise nothing changes.",
     since="5.10",
     until="5.15",
 )
@@ -64,8 +67,9 @@ def forward(self, hidden_states, cache_params=None, attention_mask=None, **kwarg
         "src/transformers/models/qwen3_5/modeling_qwen3_5.py:Qwen3_5GatedDeltaNet.forward",
         "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeGatedDeltaNet.forward",
     ],
-    why="Where a framework asks for it, every packed sequence begins without a state, which upstream refuses where "
-    "it has no kernels; with a Ulysses group registered ranks share the heads; otherwise unchanged.",
+    why="If a training framework enables it, each packed sequence starts with an empty state; without kernels, "
+    "upstream refuses packed sequences. With a Ulysses group registered, ranks share the heads. Otherwise nothing "
+    "changes.",
     since="5.24",
 )
 def forward(self, hidden_states, cache=None, attention_mask=None, **kwargs):

@@ -1,4 +1,4 @@
-"""RMSNorm in one NPU operator, for every model that defines its own copy of it."""
+"""RMSNorm as one NPU operator, in every model that defines its own copy."""
 
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
         "src/transformers/models/llama/modeling_llama.py:LlamaRMSNorm.forward",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU one fused operator instead of six; elsewhere unchanged.",
-    drop_when="transformers' kernels integration serves RMSNorm on NPU without the hub",
-    accept=("seed: SeedOss is a model.",),
+    why="On NPU, one fused operator replaces six; elsewhere upstream's code runs.",
+    drop_when="transformers' kernels integration provides RMSNorm on NPU without the Hub",
+    accept=("seed: SeedOss is the name of a model.",),
 )
 def forward(self, hidden_states):
     if can_use_rms_norm(hidden_states, self.weight):
@@ -32,7 +32,8 @@ def forward(self, hidden_states):
         "src/transformers/models/olmo2/modeling_olmo2.py:Olmo2RMSNorm.forward",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU one fused operator instead of six, rounded once, in the dtype of the input; elsewhere unchanged.",
+    why="On NPU, one fused operator replaces six and rounds once, to the input's dtype; elsewhere upstream's code "
+    "runs.",
 )
 def late_forward(self, hidden_states):
     if can_use_rms_norm(hidden_states, self.weight):
@@ -45,7 +46,7 @@ def late_forward(self, hidden_states):
         "src/transformers/models/gemma/modeling_gemma.py:GemmaRMSNorm.forward",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU one fused operator instead of six, for a weight kept as its distance from 1; elsewhere unchanged.",
+    why="On NPU, one fused operator replaces six in norms that multiply by 1 + weight; elsewhere upstream's code runs.",
 )
 def offset_forward(self, x):
     if can_use_rms_norm(x, self.weight):
@@ -58,7 +59,7 @@ def offset_forward(self, x):
         "src/transformers/models/gemma3n/modeling_gemma3n.py:Gemma3nRMSNorm.forward",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU one fused operator instead of six, where the norm has a weight; elsewhere unchanged.",
+    why="On NPU, one fused operator replaces six where the norm has a weight; elsewhere upstream's code runs.",
     since="5.5",
 )
 def scaled_forward(self, hidden_states):
@@ -72,7 +73,7 @@ def scaled_forward(self, hidden_states):
         "src/transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextRMSNormGated.forward",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU the norm before the gate is one fused operator instead of six; elsewhere unchanged.",
+    why="On NPU, one fused operator replaces six in the norm before the gate; elsewhere upstream's code runs.",
     since="4.57",
     until="5.17",
 )
@@ -88,7 +89,7 @@ def gated_forward(self, hidden_states, gate=None):
         "src/transformers/models/qwen3_next/modeling_qwen3_next.py:Qwen3NextRMSNormGated.forward",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU the norm before the gate is one fused operator instead of six; elsewhere unchanged.",
+    why="On NPU, one fused operator replaces six in the norm before the gate; elsewhere upstream's code runs.",
     since="5.17",
 )
 def gated_forward(self, hidden_states, gate):

@@ -1,4 +1,4 @@
-"""Rotary position embeddings in one NPU operator."""
+"""Rotary position embeddings as one NPU operator."""
 
 import torch
 from transformers.integrations.npu_kernels import (
@@ -19,8 +19,8 @@ from npu_overlays.markers import edited, like, upstream, wrapped
         "src/transformers/models/llama/modeling_llama.py:apply_rotary_pos_emb",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU one fused operator instead of five, for queries and for keys; elsewhere unchanged.",
-    accept=("seed: SeedOss is a model.",),
+    why="On NPU, one fused operator replaces five for queries, and one for keys; elsewhere upstream's code runs.",
+    accept=("seed: SeedOss is the name of a model.",),
     until="5",
 )
 def apply_rotary_pos_emb(q, k, cos, sin, position_ids=None, unsqueeze_dim=1):
@@ -36,8 +36,8 @@ def apply_rotary_pos_emb(q, k, cos, sin, position_ids=None, unsqueeze_dim=1):
         "src/transformers/models/llama/modeling_llama.py:apply_rotary_pos_emb",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU one fused operator instead of five, for queries and for keys; elsewhere unchanged.",
-    accept=("seed: SeedOss is a model.",),
+    why="On NPU, one fused operator replaces five for queries, and one for keys; elsewhere upstream's code runs.",
+    accept=("seed: SeedOss is the name of a model.",),
     since="5",
 )
 def apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=1):
@@ -70,7 +70,8 @@ def apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=1):
         ),
     ],
     uses=[rotated],
-    why="On NPU one fused operator instead of five, on what the function has prepared; elsewhere unchanged.",
+    why="On NPU, one fused operator replaces five, on inputs that upstream has prepared; elsewhere upstream's code "
+    "runs.",
 )
 def rotate_query_and_key(): ...
 
@@ -89,7 +90,7 @@ def rotate_query_and_key(): ...
             since="4.57",
         ),
     ],
-    why="On NPU one fused operator instead of five, on the part of each head that is rotated; elsewhere unchanged.",
+    why="On NPU, one fused operator replaces five, on the rotated part of each head; elsewhere upstream's code runs.",
 )
 def rotate_part_of_query_and_key(): ...
 
@@ -114,7 +115,8 @@ def rotate_part_of_query_and_key(): ...
         within="src/transformers/models/*/modeling_*.py",
     ),
     since="5",
-    why="On NPU one fused operator instead of five, on what the function has prepared; elsewhere unchanged.",
+    why="On NPU, one fused operator replaces five, on inputs that upstream has prepared; elsewhere upstream's code "
+    "runs.",
 )
 def rotate_query_and_key(): ...
 
@@ -133,7 +135,7 @@ def rotate_query_and_key(): ...
             until="5.24",
         ),
     ],
-    why="On NPU one fused operator instead of five; elsewhere unchanged.",
+    why="On NPU, one fused operator replaces five; elsewhere upstream's code runs.",
 )
 def rotate_states(): ...
 
@@ -147,7 +149,7 @@ def rotate_states(): ...
         within="src/transformers/models/*/modeling_*.py",
     ),
     uses=[rotated_pairs],
-    why="On NPU one fused operator instead of five, which rotates pairs of neighbours; elsewhere unchanged.",
+    why="On NPU, one fused operator that rotates neighbouring pairs replaces five; elsewhere upstream's code runs.",
 )
 def rotate_query_and_key(): ...
 
@@ -172,7 +174,7 @@ def rotate_query_and_key(): ...
         within="src/transformers/models/*/modeling_*.py",
     ),
     uses=[can_use_rotary_pairs, npu_rotary_pairs],
-    why="On NPU one fused operator instead of five, which rotates pairs of neighbours; elsewhere unchanged.",
+    why="On NPU, one fused operator that rotates neighbouring pairs replaces five; elsewhere upstream's code runs.",
 )
 def rotate_query_and_key(): ...
 
@@ -184,7 +186,7 @@ def rotate_query_and_key(): ...
         "src/transformers/models/glm/modeling_glm.py:apply_rotary_pos_emb",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU one fused operator instead of five, which rotates pairs of neighbours; elsewhere unchanged.",
+    why="On NPU, one fused operator that rotates neighbouring pairs replaces five; elsewhere upstream's code runs.",
 )
 def rotate_part_of_query_and_key(): ...
 
@@ -204,7 +206,7 @@ def rotate_part_of_query_and_key(): ...
             since="5",
         ),
     ],
-    why="On NPU one fused operator instead of five, which rotates pairs of neighbours; elsewhere unchanged.",
+    why="On NPU, one fused operator that rotates neighbouring pairs replaces five; elsewhere upstream's code runs.",
 )
 def rotate_part_of_query_and_key(): ...
 
@@ -214,12 +216,13 @@ def rotate_part_of_query_and_key(): ...
         "src/transformers/models/deepseek_v3/modeling_deepseek_v3.py:apply_rotary_pos_emb_interleave",
         within="src/transformers/models/*/modeling_*.py",
     ),
-    why="On NPU one fused operator instead of seven, once the halves stand side by side; elsewhere unchanged.",
+    why="On NPU, pairs are reordered into halves and one fused operator replaces seven; elsewhere upstream's code "
+    "runs.",
     since="5.11",
 )
 def apply_rotary_pos_emb_interleave(q, k, cos, sin, position_ids=None, unsqueeze_dim=1):
     if on_npu(q):
-        # Upstream reads the first half of either table, which is the second as well.
+        # Both halves of each table are equal; upstream reads the first.
         halves = (cos.chunk(2, dim=-1)[0], sin.chunk(2, dim=-1)[0])
         tables = [torch.cat((half, half), dim=-1).unsqueeze(unsqueeze_dim) for half in halves]
         if can_use_rotary(q, *tables) and can_use_rotary(k, *tables):

@@ -1,4 +1,4 @@
-"""Vision towers run for every batch where a framework asks for it: models whose ranks may differ in having images."""
+"""Vision towers that run for every batch if a training framework enables it, since some ranks may have no image."""
 
 from transformers.integrations.vision_towers import lookup_device, with_hidden_states, with_vision_tower
 
@@ -20,8 +20,8 @@ from npu_overlays.markers import edited
         "src/transformers/models/qwen2_vl/modeling_qwen2_vl.py:Qwen2VLModel.forward",
     ],
     uses=[with_vision_tower],
-    why="Where a framework asks for it, ranks whose share of a batch has no image run the vision tower as well, since "
-    "all of them gather its weights; otherwise unchanged.",
+    why="If a training framework enables it, ranks without an image run the vision tower too, because all ranks "
+    "gather its weights together; otherwise nothing changes.",
 )
 def run_tower(): ...
 
@@ -40,8 +40,8 @@ def run_tower(): ...
         "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeModel.forward",
     ],
     uses=[with_vision_tower],
-    why="Where a framework asks for it, ranks whose share of a batch has no image run the vision tower as well, since "
-    "all of them gather its weights; otherwise unchanged.",
+    why="If a training framework enables it, ranks without an image run the vision tower too, because all ranks "
+    "gather its weights together; otherwise nothing changes.",
     since="4.57",
 )
 def run_tower(): ...
@@ -61,8 +61,8 @@ def run_tower(): ...
         "src/transformers/models/qwen3_5_moe/modeling_qwen3_5_moe.py:Qwen3_5MoeModel.forward",
     ],
     uses=[with_vision_tower],
-    why="Where a framework asks for it, ranks whose share of a batch has no image run the vision tower as well, since "
-    "all of them gather its weights; otherwise unchanged.",
+    why="If a training framework enables it, ranks without an image run the vision tower too, because all ranks "
+    "gather its weights together; otherwise nothing changes.",
     since="5",
 )
 def run_tower(): ...
@@ -75,8 +75,8 @@ def run_tower(): ...
     ),
     targets=["src/transformers/models/qwen3_vl/modeling_qwen3_vl.py:Qwen3VLForConditionalGeneration.forward"],
     uses=[with_hidden_states],
-    why="Where a framework has vision towers always run, hidden states end with the normed ones, on which its value "
-    "heads build, as they do for every other model and from transformers 5 on; otherwise unchanged.",
+    why="If a training framework makes vision towers always run, the last of the hidden states is normalized, as in "
+    "every other model and in transformers 5. Value heads read it. Otherwise nothing changes.",
     since="4.57",
     until="5",
 )
@@ -92,8 +92,8 @@ def end_with_norm(): ...
         "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeForConditionalGeneration.forward"
     ],
     uses=[with_hidden_states],
-    why="Where a framework has vision towers always run, hidden states end with the normed ones, on which its value "
-    "heads build, as they do for every other model and from transformers 5 on; otherwise unchanged.",
+    why="If a training framework makes vision towers always run, the last of the hidden states is normalized, as in "
+    "every other model and in transformers 5. Value heads read it. Otherwise nothing changes.",
     since="4.57",
     until="5",
 )
@@ -107,12 +107,12 @@ def end_with_norm(): ...
         "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeVisionModel.fast_pos_embed_interpolate",
     ],
     uses=[lookup_device],
-    why="Weights that are kept on the host until they are used are looked up with indices on the images' device; "
-    "elsewhere unchanged.",
+    why="If the position embeddings are offloaded to the host, their indices are on the images' device; otherwise "
+    "nothing changes.",
     since="4.57",
     until="5",
 )
-def look_up_where_images_are(): ...
+def look_up_on_image_device(): ...
 
 
 @edited(
@@ -124,9 +124,9 @@ def look_up_where_images_are(): ...
         "src/transformers/models/qwen3_vl_moe/modeling_qwen3_vl_moe.py:Qwen3VLMoeVisionModel.fast_pos_embed_interpolate",
     ],
     uses=[lookup_device],
-    why="Weights that are kept on the host until they are used are looked up with indices on the images' device; "
-    "elsewhere unchanged.",
+    why="If the position embeddings are offloaded to the host, their indices are on the images' device; otherwise "
+    "nothing changes.",
     since="5",
     until="5.10",
 )
-def look_up_where_images_are(): ...
+def look_up_on_image_device(): ...

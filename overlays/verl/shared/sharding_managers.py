@@ -1,4 +1,4 @@
-"""Switching workers between training and generation: expandable segments are off while the engine is awake."""
+"""Sharding managers: expandable segments are off while the inference engine is awake, and on for training."""
 
 from verl.utils.device import set_expandable_segments
 
@@ -6,7 +6,8 @@ from npu_overlays.markers import upstream, wrapped
 
 
 @wrapped(
-    why="SGLang's memory saver refuses expandable segments; with EXPANDABLE_SEGMENTS=True they are off by then.",
+    why="SGLang's memory saver refuses expandable segments. With EXPANDABLE_SEGMENTS=True, they are switched off "
+    "before it runs.",
     forwarded="https://github.com/volcengine/verl/commit/bf56a2aa2710f5c84b6696e14d85f758140fcc51",
     until="0.6.0",
     targets=[
@@ -20,7 +21,7 @@ async def wake_up(self):
 
 
 @wrapped(
-    why="With EXPANDABLE_SEGMENTS=True, training runs with expandable segments once the engine sleeps.",
+    why="With EXPANDABLE_SEGMENTS=True, expandable segments are switched on for training once the engine sleeps.",
     forwarded="https://github.com/volcengine/verl/commit/bf56a2aa2710f5c84b6696e14d85f758140fcc51",
     until="0.6.0",
     targets=[
@@ -36,7 +37,8 @@ async def sleep(self):
 
 
 @wrapped(
-    why="vLLM's sleep mode refuses expandable segments; with EXPANDABLE_SEGMENTS=True they are off before.",
+    why="vLLM's sleep mode refuses expandable segments. With EXPANDABLE_SEGMENTS=True, they are switched off before "
+    "it runs.",
     forwarded="https://github.com/volcengine/verl/commit/bf56a2aa2710f5c84b6696e14d85f758140fcc51",
     until="0.6.0",
     targets=[
@@ -50,7 +52,7 @@ def enter(self):
 
 
 @wrapped(
-    why="With EXPANDABLE_SEGMENTS=True, training runs with expandable segments once the engine sleeps.",
+    why="With EXPANDABLE_SEGMENTS=True, expandable segments are switched on for training once the engine sleeps.",
     forwarded="https://github.com/volcengine/verl/commit/bf56a2aa2710f5c84b6696e14d85f758140fcc51",
     until="0.6.0",
     targets=[

@@ -1,4 +1,4 @@
-"""Process groups: a backend for each device, and for a CPU-only machine one."""
+"""Process groups: one backend for each device, so a CPU-only machine has one."""
 
 from npu_overlays.markers import edited
 
@@ -12,7 +12,7 @@ from npu_overlays.markers import edited
         "verl/utils/distributed.py:initialize_global_process_group_ray",
         "verl/workers/fsdp_workers.py:ActorRolloutRefWorker.__init__",
     ],
-    why="On the CPU alone upstream names it twice, and torch refuses that.",
+    why="On a CPU-only machine, upstream names the CPU twice, which torch refuses.",
     drop_when="upstream names the CPU once",
 )
-def names_its_devices(): ...
+def name_devices_once(): ...

@@ -8,7 +8,7 @@ import pytest
 
 from environments import Installations, Torch, Unavailable, torch_environment
 
-# They need torch and the patched transformers, and so run in an environment of their own.
+# They need torch and the patched transformers, so they run in a separate environment.
 collect_ignore = ["cases"]
 
 

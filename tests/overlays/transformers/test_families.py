@@ -1,4 +1,4 @@
-"""Families of transformers: what `make families` finds of all of them, found of those most used and of a tenth."""
+"""Families of transformers: `make families` tests all of them, these tests the most used ones and a tenth."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _tenth(names: list[str], turn: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.index
-def test_families_are_as_upstream_has_them_and_fused_as_the_page_says(
+def test_families_match_upstream_and_the_page(
     installations: Installations, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     expected = read_families(_page("families.md"))
@@ -56,7 +56,7 @@ def test_families_are_as_upstream_has_them_and_fused_as_the_page_says(
     assert {one.name: one.fused for one in found} == {name: expected[name] for name in chosen}
 
 
-def test_a_tenth_of_the_families_comes_in_each_turn() -> None:
+def test_each_turn_runs_a_tenth_of_the_families() -> None:
     names = [str(number) for number in range(181)]
     tenths = [_tenth(names, str(turn)) for turn in range(100)]
     assert {len(tenth) for tenth in tenths} == {18, 19}
@@ -89,7 +89,7 @@ def test_a_page_says_of_each_family_what_was_measured(name: str) -> None:
     ],
     ids=["failed", "cpu", "nothing fused", "fp32", "bf16"],
 )
-def test_a_family_that_is_not_as_upstream_has_it_is_named(changed: dict[str, object], said: str) -> None:
+def test_a_family_that_differs_from_upstream_is_named(changed: dict[str, object], said: str) -> None:
     assert list(mistakes([Family(name="blip", error="TypeError: no images")])) == []
     exact = replace(FAMILY, name="exact", gradients=FAMILY.output)
     (mistake,) = mistakes([replace(FAMILY, **changed), exact, exact])  # type: ignore[arg-type]

@@ -28,9 +28,9 @@ from npu_schemas import (
 ROOT = Path(__file__).resolve().parents[3]
 FACTS = recorded()
 OVERLAYS = ROOT / "overlays"
-# Called only where the loaded torch_npu has them with a backward.
+# Called only if the loaded torch_npu has them with a backward.
 OPTIONAL = ("npu_moe_token_permute", "npu_moe_token_unpermute")
-# Given only where the loaded torch_npu takes them, and a product of groups only where it takes the first of these.
+# Passed only if the loaded torch_npu has them; grouped products run only if it has the first of these.
 ASKED_ARGUMENTS = ("group_type", "sink", "rotary_mode")
 
 
@@ -119,7 +119,7 @@ def _misfits(known: Mapping[str, Operator]) -> dict[str, str]:
     return {call: misfit for call, misfit in found.items() if misfit}
 
 
-def test_the_overlays_call_the_operators_the_contract_is_about() -> None:
+def test_the_contract_covers_the_operators_that_overlays_call() -> None:
     assert {call.operator for call in _calls()} == {*OPERATORS} - {*UPSTREAMS, *ASKED}
 
 
@@ -153,7 +153,7 @@ def test_a_drifted_operator_is_found_by_name() -> None:
     assert _misfit(Call("", "npu_x", 1, ("input", "epsilon")), schema) == "given twice: input"
 
 
-def test_operators_without_a_backward_are_those_the_code_gives_one_or_asks_about() -> None:
+def test_code_handles_every_operator_without_a_backward() -> None:
     operators = [item for known in FACTS.values() for item in known.operators.items()]
     without = {name for name, operator in operators if not operator.backward}
     assert without == {"npu_grouped_matmul", *OPTIONAL, *ASKED}
@@ -164,7 +164,7 @@ def test_operators_without_a_backward_are_those_the_code_gives_one_or_asks_about
 @pytest.mark.index
 @pytest.mark.thorough
 @pytest.mark.parametrize("version", FACTS)
-def test_the_recorded_schemas_are_those_in_the_wheels(version: str, tmp_path: Path) -> None:
+def test_the_recorded_schemas_match_the_wheels(version: str, tmp_path: Path) -> None:
     assert read_wheel(_wheel(f"torch_npu=={version}", tmp_path)) == FACTS[version]
 
 

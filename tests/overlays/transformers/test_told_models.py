@@ -1,4 +1,4 @@
-"""What frameworks are told of the models that do something themselves: it is all of them, and none besides."""
+"""The lists of models for frameworks name all models that transformers-npu handles itself, and no others."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def _changed(module: str, method: str) -> set[str]:
         ("vision_towers", "SERVED_TOWERS", "fast_pos_embed_interpolate"),
     ],
 )
-def test_the_models_that_are_changed_are_those_that_frameworks_leave_alone(module: str, name: str, method: str) -> None:
+def test_lists_for_frameworks_name_exactly_the_changed_models(module: str, name: str, method: str) -> None:
     assert _told(module, name) == _changed(module, method) != set()

@@ -28,7 +28,7 @@ from support.parity import read_page
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-# `make test` has time for that of the default stack; what the others have in common with it is the same code.
+# `make test` runs only the default stack's pin; the other pins share most of its code.
 DEFAULT = "transformers@5.10.4"
 RECORDING = "transformers@4.57.6"
 PINS = [
@@ -44,7 +44,7 @@ PINS = [
 SERVED = {DEFAULT: ("grouped_mm", "experts"), "transformers@91393fe": ("moe",)}
 # Other ways to change a model: adapters, kernels from the hub in the versions that transformers takes, and Liger's.
 BESIDE = ("peft==0.21.2", "kernels>=0.12,<0.13", "liger-kernel==0.8.5")
-# It lacks what the cases of operators are about; models run all the same.
+# It lacks the operators of these cases; models run nevertheless.
 CANDIDATE = "2.5.1rc1"
 
 
@@ -75,7 +75,7 @@ def _run_cases(python: Path, torch_npu: str, *arguments: str | Path, **variables
 
 
 @pytest.mark.parametrize("overlay", PINS)
-def test_the_installed_wheel_is_upstream_on_cpu_and_right_and_fused_on_npu(
+def test_the_installed_wheel_equals_upstream_on_cpu_and_is_fused_on_npu(
     overlay: str, installations: Installations, torch_python: Torch, tmp_path: Path
 ) -> None:
     installed, upstream = _environments(installations, torch_python, overlay)
@@ -95,7 +95,7 @@ def test_the_installed_wheel_is_upstream_on_cpu_and_right_and_fused_on_npu(
     assert "skipped" not in report, report
     assert "deselected" not in report, report
     _compare(content, json.loads(operations.with_suffix(".seen").read_text("utf-8")))
-    # The figures themselves are of the machine on which `make parity` was run.
+    # The figures depend on the machine on which `make parity` ran.
     (page,) = (pin for pin in read_page((ROOT / "docs/parity.md").read_text("utf-8")) if pin.overlay == overlay)
     measured = parities(figures)
     assert measured.keys() == page.parity.keys()
@@ -119,7 +119,7 @@ def _compare(content: Content, called: dict[str, list[str]]) -> None:
 
 
 @pytest.mark.index
-def test_beside_other_ways_to_change_a_model_each_operator_is_ours_or_theirs(
+def test_with_peft_liger_and_hub_kernels_each_operator_has_one_owner(
     installations: Installations, torch_python: Torch
 ) -> None:
     installed, _ = _environments(installations, torch_python, DEFAULT)
@@ -133,7 +133,7 @@ def test_beside_other_ways_to_change_a_model_each_operator_is_ours_or_theirs(
 @pytest.mark.thorough
 @pytest.mark.parametrize("version", recorded())
 @pytest.mark.parametrize("overlay", SERVED)
-def test_every_torch_npu_version_is_served_by_what_it_has(
+def test_every_torch_npu_version_passes_the_cases(
     overlay: str, version: str, installations: Installations, torch_python: Torch
 ) -> None:
     installed, _ = _environments(installations, torch_python, overlay)

@@ -19,7 +19,7 @@ from upstream_tests import Side, Suite, compare, passed
 # A process takes a quarter of a minute to import them all and begin: several models share one.
 BEFORE_5 = ("llama qwen2 qwen3", "qwen2_5_vl qwen2_vl qwen3_moe")
 FROM_4_57 = (*BEFORE_5, "qwen3_next qwen3_vl qwen3_vl_moe")
-# What transformers' tests import beside what transformers needs.
+# Packages that transformers' tests import and transformers does not need.
 REQUIREMENTS = ("accelerate", "datasets<4", "huggingface-hub<1", "parameterized", "psutil", "pytest-timeout")
 # Those that compile take minutes each and never reach the device.
 OPTIONS = ("-o", "log_cli=false", "-k", "not compile")
@@ -39,7 +39,7 @@ TESTS = {
 @pytest.mark.parametrize(
     ("overlay", "models"), [(name, models) for name, (sets, _) in TESTS.items() for models in sets]
 )
-def test_upstreams_tests_end_as_they_do_without_the_overlay(
+def test_upstreams_tests_have_the_outcomes_of_upstream(
     overlay: str, models: str, installations: Installations, torch_python: Torch, tmp_path: Path
 ) -> None:
     paths = ("tests", "utils", "conftest.py", "pyproject.toml")
@@ -53,7 +53,7 @@ def test_upstreams_tests_end_as_they_do_without_the_overlay(
     files = [f"tests/models/{model}/test_modeling_{model}.py" for model in models.split()]
     suite = Suite(checkout=checkout, arguments=(*OPTIONS, *files))
 
-    # They look at the source they believe to run from.
+    # They read the source tree from which they expect to run.
     before, after = (
         Side(python=side.python, links={"src": side.packages}, packages=[extra]) for side in (upstream, installed)
     )

@@ -1,4 +1,4 @@
-"""Expandable segments: the option string sent to torch_npu, and what happens where it cannot be sent."""
+"""Expandable segments: the options that torch_npu receives, and the warnings if it cannot receive them."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def test_every_other_option_is_kept_unless_the_allocator_refuses_it(options: dic
     assert result == {**kept, "expandable_segments": str(enable)}
 
 
-def test_the_value_is_spelt_as_the_allocator_reads_it() -> None:
+def test_the_value_has_the_allocators_spelling() -> None:
     assert allocator.with_expandable_segments("", enable=True) == "expandable_segments:True"
     assert allocator.with_expandable_segments("expandable_segments:True", enable=False) == "expandable_segments:False"
 
 
-def test_options_left_out_while_on_are_back_when_off() -> None:
+def test_options_removed_while_on_return_when_off() -> None:
     setter, environ = Setter(), environment(PYTORCH_NPU_ALLOC_CONF="max_split_size_mb:128,page_size:1g")
 
     for enable in (False, True, False):
@@ -66,7 +66,7 @@ def test_options_left_out_while_on_are_back_when_off() -> None:
     assert setter.sent == [off, "page_size:1g,expandable_segments:True", off]
 
 
-def test_the_variable_vllm_ascend_reads_is_kept_in_step() -> None:
+def test_the_variable_that_vllm_ascend_reads_is_updated() -> None:
     environ = environment(PYTORCH_NPU_ALLOC_CONF="expandable_segments:True")
 
     allocator.switch_expandable_segments(enable=False, setter=Setter(), environ=environ)
@@ -83,7 +83,7 @@ def test_nothing_happens_unless_the_user_asks(value: str) -> None:
     assert environ == {"EXPANDABLE_SEGMENTS": value}
 
 
-def test_a_setter_for_one_option_gets_that_option_and_the_loss_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_setter_for_one_option_gets_it_and_warns_once(caplog: pytest.LogCaptureFixture) -> None:
     setter, environ = Setter(one_option_only=True), environment(PYTORCH_NPU_ALLOC_CONF="page_size:1g")
 
     with caplog.at_level(logging.WARNING):
@@ -94,7 +94,7 @@ def test_a_setter_for_one_option_gets_that_option_and_the_loss_is_said_once(capl
     assert len(caplog.records) == 1
 
 
-def test_a_refusal_of_the_option_itself_is_not_swallowed() -> None:
+def test_a_refusal_of_the_option_itself_is_raised() -> None:
     def refuse(options: str) -> None:
         raise RuntimeError(f"driver too old for {options}")
 
@@ -102,7 +102,7 @@ def test_a_refusal_of_the_option_itself_is_not_swallowed() -> None:
         allocator.switch_expandable_segments(enable=True, setter=refuse, environ=environment())
 
 
-def test_without_a_setter_what_to_do_is_said_once(
+def test_without_a_setter_one_warning_says_what_to_do(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(allocator, "_torch_npu_setter", lambda: None)

@@ -1,4 +1,4 @@
-"""What verl assigns at run time in other packages is what its wheel lists, held against the wheel's own code.
+"""The wheel of verl lists what it patches in other packages at run time; the list matches the wheel's code.
 
 Only assignments that the text shows are seen: to what an import names, one attribute after the other. The audit of a
 running verl, in `cases/test_nothing_patched.py`, sees what became of the packages.
@@ -26,7 +26,7 @@ from verl_stacks import STACKS, Stack
 pytestmark = [pytest.mark.slow("first"), pytest.mark.index]
 
 OWN = ("verl", "recipe", "verl_npu_summary")
-# What is assigned and not listed, with the reason. Files are those in which that is so.
+# Assignments that are not listed: file, target and reason.
 NOT_LISTED = {
     ("*", "sys.*"): "what is imported, and where is printed to, is meant to be set",
     ("*", "signal.signal"): "signals are meant to be set; it is put back",
@@ -123,7 +123,7 @@ def wheel(request: pytest.FixtureRequest, shared: Path) -> Wheel:
     return next(_read(path) for path in wheels if path.name.startswith("verl_npu-"))
 
 
-def test_what_is_assigned_is_listed(wheel: Wheel) -> None:
+def test_every_assignment_is_listed(wheel: Wheel) -> None:
     # Where others assign anything in whole packages, verl's own assignments are listed one by one all the same.
     listed = [name for name in wheel.listed if not name.endswith("*:*")]
     patterns = [*(("*", name.replace(":", ".")) for name in listed), *NOT_LISTED]
@@ -136,7 +136,7 @@ def test_what_is_assigned_is_listed(wheel: Wheel) -> None:
     assert len(wheel.assigned) > 30
 
 
-def test_what_is_listed_is_assigned_or_at_least_named_in_the_code(wheel: Wheel) -> None:
+def test_every_listed_assignment_is_in_the_code(wheel: Wheel) -> None:
     words = set(re.findall(r"\w+", b" ".join(wheel.modules.values()).decode()))
     names = {name for _, name in wheel.assigned}
     idle = {
@@ -150,7 +150,7 @@ def test_what_is_listed_is_assigned_or_at_least_named_in_the_code(wheel: Wheel) 
     assert idle == set()
 
 
-def test_tensordict_is_assigned_to_only_where_it_is_listed_or_too_old_to_be_installed(wheel: Wheel) -> None:
+def test_tensordict_is_patched_only_where_listed(wheel: Wheel) -> None:
     assigned = any(name.startswith("tensordict.") for _, name in wheel.assigned)
     listed = any(name.startswith("tensordict.") for name in wheel.listed)
     version = wheel.summary["upstream"]["version"]

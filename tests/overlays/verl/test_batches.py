@@ -1,4 +1,4 @@
-"""Which micro-batches a batch is split into, and in which order samples are generated."""
+"""The split of a batch into micro-batches, and the order in which samples are generated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from .layer import load
 
 micro_batches = load("utils.npu.micro_batches")
-spreading = load("utils.npu.spreading")
+sample_order = load("utils.npu.sample_order")
 
 MAX_TOKENS = 64
 LENGTHS = st.lists(st.integers(1, MAX_TOKENS), min_size=1, max_size=24)
@@ -52,7 +52,7 @@ def largest(lengths: Sequence[int], parts: list[list[int]]) -> int:
 
 
 @given(lengths=LENGTHS, seed=st.integers(0, 5), at_least=st.integers(1, 30), data=st.data())
-def test_the_count_keeps_to_the_budget_and_is_no_higher_than_that_takes(
+def test_the_count_is_the_lowest_within_the_budget(
     lengths: list[int], seed: int, at_least: int, data: st.DataObject
 ) -> None:
     partition = data.draw(st.sampled_from([longest_first(lengths), unlucky(lengths, seed)]))
@@ -79,7 +79,7 @@ def test_with_no_limit_the_budget_is_always_kept(lengths: list[int]) -> None:
     assert largest(lengths, partition(count)) <= MAX_TOKENS
 
 
-def test_upstreams_count_exceeds_the_budget_where_this_one_does_not() -> None:
+def test_upstreams_count_can_exceed_the_budget() -> None:
     lengths = [40, 40, 40]
     upstream = -(-sum(lengths) // MAX_TOKENS)
 
@@ -87,7 +87,7 @@ def test_upstreams_count_exceeds_the_budget_where_this_one_does_not() -> None:
     assert micro_batches.micro_batches_needed(lengths, MAX_TOKENS, partition=longest_first(lengths)) == 3
 
 
-def test_no_split_into_more_parts_than_there_may_be_is_asked_for() -> None:
+def test_no_more_parts_than_the_maximum_are_requested() -> None:
     lengths = [2 * MAX_TOKENS, 60, 60, 60]
 
     def partition(count: int) -> list[list[int]]:
@@ -104,7 +104,7 @@ def test_a_count_is_a_multiple_of_the_divisor(sequences: int, divisor: int | Non
     assert micro_batches.highest_count(sequences, divisor) == highest
 
 
-def test_a_rank_that_needs_one_micro_batch_asks_for_one_whatever_the_others_need() -> None:
+def test_a_rank_requests_only_the_micro_batches_it_needs() -> None:
     assert micro_batches.micro_batches_needed([5, 5, 5, 5], MAX_TOKENS, partition=longest_first([5, 5, 5, 5])) == 1
 
 
@@ -122,7 +122,7 @@ def test_rounding_and_the_smallest_rank_leave_no_part_empty(lengths: list[int], 
 
 
 @given(lengths=LENGTHS, other_rank=st.integers(1, 24), at_least=st.none() | st.integers(1, 30))
-def test_the_count_asked_for_is_the_callers_or_what_the_budget_takes(
+def test_the_requested_count_is_the_callers_minimum_or_the_budgets(
     lengths: list[int], other_rank: int, at_least: int | None
 ) -> None:
     asked = micro_batches.lowest_count(
@@ -141,8 +141,8 @@ def test_the_count_asked_for_is_the_callers_or_what_the_budget_takes(
 
 @given(prompts=st.integers(0, 12), group=st.integers(1, 8))
 def test_the_spread_order_is_a_permutation_that_its_inverse_undoes(prompts: int, group: int) -> None:
-    order = spreading.spread_order(prompts * group, group)
-    back = spreading.inverse(order)
+    order = sample_order.spread_order(prompts * group, group)
+    back = sample_order.inverse(order)
 
     assert sorted(order) == list(range(prompts * group))
     assert [order[position] for position in back] == list(range(prompts * group))
@@ -153,7 +153,7 @@ def test_each_prompts_samples_go_to_as_many_ranks_as_possible(prompts: int, grou
     samples = prompts * group
     assume(samples % ranks == 0)
     share = samples // ranks
-    order = spreading.spread_order(samples, group)
+    order = sample_order.spread_order(samples, group)
     places = {sample: position // share for position, sample in enumerate(order)}
 
     for prompt in range(prompts):
@@ -162,11 +162,11 @@ def test_each_prompts_samples_go_to_as_many_ranks_as_possible(prompts: int, grou
 
 
 def test_a_batch_that_is_not_made_of_whole_groups_keeps_its_order() -> None:
-    assert spreading.spread_order(7, 4) == list(range(7))
+    assert sample_order.spread_order(7, 4) == list(range(7))
 
 
 class Batch:
-    """A batch of samples as far as spreading looks at it."""
+    """A stub of a batch of samples."""
 
     def __init__(self, samples: Sequence[str]) -> None:
         self.samples = list(samples)
@@ -182,7 +182,7 @@ def answers(prompts: Batch) -> Batch:
     return Batch([f"{sample}!" for sample in prompts.samples])
 
 
-def test_groups_stay_whole_wherever_the_trainer_cuts_the_batch() -> None:
+def test_groups_stay_whole_wherever_the_trainer_splits_the_batch() -> None:
     batch = Batch([f"prompt{prompt}" for prompt in range(6) for _ in range(4)])
     seen: list[list[str]] = []
 
@@ -190,32 +190,32 @@ def test_groups_stay_whole_wherever_the_trainer_cuts_the_batch() -> None:
         seen.append(prompts.samples)
         return answers(prompts)
 
-    output = spreading.spreading(generate, 4)(batch)
+    output = sample_order.with_spread_samples(generate, 4)(batch)
 
     assert seen[0][:6] == [f"prompt{prompt}" for prompt in range(6)]
     cut = output.samples[:16]
     assert [cut.count(f"prompt{prompt}!") for prompt in range(6)] == [4, 4, 4, 4, 0, 0]
 
 
-def test_a_trainer_spreads_once_however_often_it_is_fitted() -> None:
-    once = spreading.spreading(answers, 4)
+def test_a_trainer_fitted_twice_spreads_once() -> None:
+    once = sample_order.with_spread_samples(answers, 4)
 
-    assert spreading.spreading(once, 4) is once
+    assert sample_order.with_spread_samples(once, 4) is once
 
 
 def test_one_sample_per_prompt_is_not_spread() -> None:
-    assert spreading.spreading(answers, 1) is answers
+    assert sample_order.with_spread_samples(answers, 1) is answers
 
 
-def test_an_output_of_another_size_is_refused_instead_of_mixed_up() -> None:
-    generate = spreading.spreading(lambda prompts: Batch(prompts.samples[:-1]), 2)
+def test_an_output_of_another_size_is_refused() -> None:
+    generate = sample_order.with_spread_samples(lambda prompts: Batch(prompts.samples[:-1]), 2)
 
     with pytest.raises(RuntimeError, match="cannot restore the order"):
         generate(Batch(["a", "a", "b", "b"]))
 
 
 class Namespace(dict[str, Any]):
-    """A config as far as spreading looks at it: names are attributes, ``get`` has a default."""
+    """A stub of a config: names are attributes, and ``get`` has a default."""
 
     def __getattr__(self, name: str) -> Any:
         return self[name]
@@ -225,7 +225,7 @@ class Namespace(dict[str, Any]):
     ("wanted", "device", "spread"),
     [(None, "npu", True), (None, "cuda", False), (True, "cuda", True), (False, "npu", False)],
 )
-def test_spreading_is_for_npus_unless_the_user_says_otherwise(wanted: Any, device: str, *, spread: bool) -> None:
+def test_samples_are_spread_on_npus_or_as_configured(wanted: Any, device: str, *, spread: bool) -> None:
     rollout = Namespace(n=4, spread_samples=wanted)
     config = Namespace(actor_rollout_ref=Namespace(rollout=rollout), trainer=Namespace(device=device))
 
@@ -237,6 +237,6 @@ def test_spreading_is_for_npus_unless_the_user_says_otherwise(wanted: Any, devic
             self.config, self.actor_rollout_wg = config, Workers()
 
     trainer = Trainer()
-    spreading.spread_generation(trainer)
+    sample_order.spread_generation(trainer)
 
     assert (trainer.actor_rollout_wg.generate_sequences is not answers) is spread

@@ -1,4 +1,4 @@
-"""What a rollout engine is started with: arguments, hybrid tensor parallelism, data-parallel environment, ports."""
+"""The start of a rollout engine: arguments, hybrid tensor parallelism, data-parallel environment, ports."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_nested_settings_are_merged_key_by_key() -> None:
     }
 
 
-def test_the_layers_themselves_are_not_changed() -> None:
+def test_merging_does_not_change_its_inputs() -> None:
     requested, user = {"additional_config": {"a": 1}}, {"additional_config": {"b": 2}}
 
     engine_arguments.merged(requested, user)
@@ -75,7 +75,7 @@ def test_the_layers_themselves_are_not_changed() -> None:
         ),
     ],
 )
-def test_the_rollout_config_asks_for(config: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_engine_arguments_of_a_rollout_config(config: dict[str, Any], expected: dict[str, Any]) -> None:
     assert engine_arguments.requested_arguments(config, {}) == expected
 
 
@@ -93,7 +93,7 @@ def test_experts_cannot_be_spread_over_some_of_the_ranks() -> None:
 
 @dataclasses.dataclass
 class EngineArgs:
-    """Stands for vLLM's: it refuses arguments it does not know, like the real one."""
+    """A stub of vLLM's class: like the real one, it refuses unknown arguments."""
 
     model: str
     enable_prefix_caching: bool = False
@@ -101,7 +101,7 @@ class EngineArgs:
     max_num_seqs: int = 256
 
 
-def test_a_server_gets_the_users_arguments_but_no_switched_off_key_it_does_not_know() -> None:
+def test_a_server_gets_no_unknown_keys_that_are_off() -> None:
     config = {
         "max_num_seqs": 1024,
         "engine_kwargs": {"vllm": {"seed": 7, "swap_space": None, "disable_mm_preprocessor_cache": False}},
@@ -112,7 +112,7 @@ def test_a_server_gets_the_users_arguments_but_no_switched_off_key_it_does_not_k
     assert built == EngineArgs(model="m", enable_prefix_caching=True, seed=7)
 
 
-def test_a_servers_unknown_argument_that_is_set_is_not_dropped_silently() -> None:
+def test_a_server_gets_unknown_arguments_that_are_set() -> None:
     config = {"engine_kwargs": {"vllm": {"sede": 7}}}
 
     with pytest.raises(TypeError, match="sede"):
@@ -128,7 +128,7 @@ def test_a_servers_unknown_argument_that_is_set_is_not_dropped_silently() -> Non
         ({"hybrid_tp": {"lmhead": 2}}, "has no key lmhead"),
     ],
 )
-def test_what_a_servers_engine_cannot_do_is_refused(config: dict[str, Any], complaint: str) -> None:
+def test_settings_without_effect_on_a_server_are_refused(config: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         engine_arguments.server_arguments(EngineArgs, config, model="m")
 
@@ -168,7 +168,7 @@ def test_hybrid_sizes_that_cannot_work_are_refused(sizes: dict[str, Any], compla
         hybrid(**sizes).validate(world_size=8, tensor_parallel_size=1, readable=lambda _setting: True)
 
 
-def test_all_that_stands_against_a_hybrid_config_is_said_at_once() -> None:
+def test_all_problems_of_a_hybrid_config_are_reported_together() -> None:
     with pytest.raises(ValueError, match="not read by the installed vllm-ascend") as caught:
         hybrid(lmhead_tensor_parallel_size=3).validate(
             world_size=8, tensor_parallel_size=2, readable=lambda _setting: False
@@ -249,7 +249,7 @@ def test_every_group_agrees_on_an_address_and_a_port_of_its_own() -> None:
     assert not any("VLLM_PORT" in one or "MASTER_PORT" in one for one in found)
 
 
-def test_local_ranks_start_anew_on_each_machine() -> None:
+def test_local_ranks_restart_on_each_machine() -> None:
     found = environments(8, tensor=1, engines=8, local_world=4)
 
     assert [one["VLLM_DP_RANK_LOCAL"] for one in found] == ["0", "1", "2", "3"] * 2
@@ -298,7 +298,7 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def test_a_taken_port_in_the_run_is_passed_over() -> None:
+def test_a_run_with_a_taken_port_is_skipped() -> None:
     with ports.held_ports(2) as first, ports.held_ports(2) as second:
         assert abs(first - second) >= 2
 
@@ -325,6 +325,6 @@ def test_after_a_taken_port_another_run_is_tried(monkeypatch: pytest.MonkeyPatch
         assert first == 50002
 
 
-def test_looking_for_ports_on_an_address_of_another_machine_ends() -> None:
+def test_searching_ports_on_another_machines_address_ends() -> None:
     with pytest.raises(RuntimeError, match="consecutive free ports"), ports.held_ports(2, host="192.0.2.1"):
         pass

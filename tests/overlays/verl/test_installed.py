@@ -19,7 +19,7 @@ from upstream_tests import passed, read_outcomes, read_skipped
 from verl_cases import ACTORS, THOROUGH, Installation, run_cases, write_reference
 from verl_stacks import STACKS, Stack
 
-# What all of a stack share takes a minute to make: whoever comes second does better to do something else meanwhile.
+# A stack's shared environment takes a minute to build; a second worker should run other tests meanwhile.
 ORDER = {"training": [pytest.mark.slow("first")]}
 RUNS = [
     pytest.param(

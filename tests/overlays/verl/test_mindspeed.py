@@ -1,4 +1,4 @@
-"""MindSpeed's patches after `repatch`: all that the arguments ask for are in force, and no others.
+"""MindSpeed's patches after `repatch`: exactly those that the arguments require are in effect.
 
 MindSpeed's manager is a stand-in, and the real one where its repository is reachable; features and what they patch are
 made up.
@@ -36,7 +36,7 @@ class Chained(Optimizer):
     pass
 def swiglu(): return "upstream"
 """
-# As in MindSpeed, some replacements have the name of what they replace, and some have not.
+# As in MindSpeed, some replacements have the name of the function that they replace.
 IMPLEMENTATION = """
 def step(self): return "npu"
 def scale_npu(self): return "npu"
@@ -135,7 +135,7 @@ def defective(monkeypatch: pytest.MonkeyPatch) -> MindSpeed:
     return mindspeed_of(patch_utils(mended=False), monkeypatch)
 
 
-def test_without_us_a_method_becomes_upstreams_where_its_patch_has_its_name(
+def test_repatch_alone_undoes_patches_with_the_methods_name(
     installed: MindSpeed, request: pytest.FixtureRequest
 ) -> None:
     installed.repatch({})
@@ -158,9 +158,7 @@ def test_no_patch_is_undone(installed: MindSpeed, times: int) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_the_arguments_switch_off_is_upstreams_again_and_can_be_switched_on(
-    installed: MindSpeed, target: str
-) -> None:
+def test_arguments_switch_patches_off_and_on_again(installed: MindSpeed, target: str) -> None:
     for _ in range(2):
         mindspeed.renew_patches(installed.repatch, {target: False})
         assert installed.answers() == {**NPU, target.rpartition(".")[2]: "upstream"}
@@ -174,7 +172,7 @@ def test_everything_can_be_switched_off(installed: MindSpeed) -> None:
     assert installed.answers() == UPSTREAM
 
 
-def test_what_others_put_in_a_methods_place_stays_theirs_in_their_own_module(installed: MindSpeed) -> None:
+def test_other_modules_keep_their_own_replacements(installed: MindSpeed) -> None:
     def step(_self: Any) -> str:
         return "theirs"
 
@@ -188,7 +186,7 @@ def test_what_others_put_in_a_methods_place_stays_theirs_in_their_own_module(ins
     assert installed.answers() == NPU
 
 
-def test_a_patch_that_was_registered_and_never_applied_is_let_be(installed: MindSpeed) -> None:
+def test_a_registered_patch_that_was_never_applied_is_skipped(installed: MindSpeed) -> None:
     installed.manager.register_patch("megatron_stub.Chained.step", installed.implementation.scale_npu)
 
     mindspeed.renew_patches(installed.repatch, {"megatron_stub.Optimizer.step": False})
@@ -211,7 +209,7 @@ class _Whole:
 
 @pytest.mark.parametrize("content", [{}, *({"MindSpeedPatchesManager": one} for one in (object(), _Other, _Whole))])
 @pytest.mark.parametrize("there", [True, False])
-def test_another_mindspeed_is_given_its_arguments_all_the_same(
+def test_other_versions_of_mindspeed_receive_the_arguments(
     monkeypatch: pytest.MonkeyPatch, content: dict[str, Any], there: bool
 ) -> None:
     monkeypatch.delitem(sys.modules, "mindspeed.patch_utils", raising=False)
@@ -228,7 +226,7 @@ def test_another_mindspeed_is_given_its_arguments_all_the_same(
     assert given[0] is arguments
 
 
-def test_what_repatch_refuses_is_not_hidden(defective: MindSpeed) -> None:
+def test_an_error_of_repatch_is_not_hidden(defective: MindSpeed) -> None:
     def repatch(_arguments: Mapping[str, Any]) -> None:
         defective.manager.register_patch("megatron_stub.swiglu", defective.implementation.swiglu)
 

@@ -1,4 +1,4 @@
-"""What happens once when training starts: summary, determinism, and what workers are given."""
+"""The start of training: the summary, determinism, and the settings of workers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_summary_is_logged_once_and_nothing_is_printed(
     assert capsys.readouterr().out == ""
 
 
-def test_the_summary_shows_although_verls_root_logger_is_at_warning(
+def test_the_summary_is_logged_with_the_root_logger_at_warning(
     summary: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger(), "level", logging.WARNING)
@@ -83,7 +83,7 @@ def test_no_seed_changes_nothing() -> None:
     assert determinism.environment(environ) == {}
 
 
-def test_switches_overwrite_what_set_env_sh_of_nnal_exports() -> None:
+def test_switches_override_the_exports_of_nnals_set_env_sh() -> None:
     environ = {"ATB_MATMUL_SHUFFLE_K_ENABLE": "1"}
 
     determinism.request(3, environ)
@@ -119,7 +119,7 @@ def seeded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, int]]]:
     random.setstate(state)
 
 
-def test_each_rank_is_seeded_with_a_number_of_its_own(seeded: list[tuple[str, int]]) -> None:
+def test_each_rank_has_its_own_seed(seeded: list[tuple[str, int]]) -> None:
     determinism.request(3)
 
     states = []
@@ -132,12 +132,12 @@ def test_each_rank_is_seeded_with_a_number_of_its_own(seeded: list[tuple[str, in
     assert seeded == [("numpy", 3), ("torch", 3), ("numpy", 4), ("torch", 4)]
 
 
-def test_nothing_is_seeded_unless_it_was_asked_for(seeded: list[tuple[str, int]]) -> None:
+def test_nothing_is_seeded_without_a_request(seeded: list[tuple[str, int]]) -> None:
     assert not determinism.seed_process(1)
     assert seeded == []
 
 
-def test_workers_are_given_the_drivers_settings_but_not_over_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_get_the_drivers_settings_except_those_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXPANDABLE_SEGMENTS", "True")
     determinism.request(3)
 
@@ -149,11 +149,11 @@ def test_workers_are_given_the_drivers_settings_but_not_over_the_users(monkeypat
     assert start.worker_environment()["HCCL_DETERMINISTIC"] == "true"
 
 
-def test_workers_of_an_ordinary_run_are_given_nothing() -> None:
+def test_workers_of_an_ordinary_run_get_no_settings() -> None:
     assert start.worker_environment() == {}
 
 
-def test_a_lazy_module_is_imported_when_a_name_of_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lazy_module_is_imported_on_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     module = lazy.LazyModule("colorsys")
 

@@ -14,9 +14,9 @@ from environments import Installations, Unavailable, torch_environment
 from upstream_tests import Side, Suite, compare, passed
 from verl_stacks import STACKS, Stack
 
-# What verl's tests need beside what verl needs.
+# Packages that verl's tests need and verl does not.
 REQUIREMENTS = ("pytest-asyncio", "pytest-timeout")
-# As verl's own CI runs them.
+# As in verl's own CI.
 OPTIONS = ("-o", "python_files=*_on_cpu.py", "-o", "asyncio_mode=auto", "tests")
 VARIABLES = {"TORCH_COMPILE_DISABLE": "1"}
 # What an overlay mends on CPU, and nothing else: verl@bec9ef7 unpads there with flash_attn, which is for CUDA alone.
@@ -38,7 +38,7 @@ MENDED = {
 @pytest.mark.upstream
 @pytest.mark.index
 @pytest.mark.parametrize("stack", [pytest.param(stack, id=stack.verl, marks=stack.marks) for stack in STACKS])
-def test_verls_tests_end_as_they_do_without_the_overlays(stack: Stack, shared: Path, tmp_path: Path) -> None:
+def test_verls_tests_have_the_outcomes_of_upstream(stack: Stack, shared: Path, tmp_path: Path) -> None:
     installations = Installations(shared / "npu")
     try:
         environment = stack.environment()
@@ -49,7 +49,7 @@ def test_verls_tests_end_as_they_do_without_the_overlays(stack: Stack, shared: P
         pytest.skip(str(reason))
     suite = Suite(checkout=checkout, arguments=OPTIONS, variables=VARIABLES)
 
-    # They read verl's configuration from the folder they are run in.
+    # They read verl's configuration from the working directory.
     before, after = (
         Side(python=environment.python, links={"verl": side / "verl"}, packages=[side, extra])
         for side in (upstream, installed)

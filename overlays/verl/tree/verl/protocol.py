@@ -1,4 +1,4 @@
-"""DataProto: data moved to the CPU has arrived when the call returns."""
+"""DataProto: moving data to the CPU waits until it has arrived."""
 
 from verl.utils.npu.transfer import synchronize_after_move
 
@@ -9,8 +9,8 @@ class DataProto:
     """The data exchanged between workers and the driver."""
 
     @wrapped(
-        why="tensordict before 0.10 waits for CUDA and MPS only; without waiting for the NPU, the driver can read "
-        "log-probabilities and advantages that are not there yet.",
+        why="tensordict before 0.10 waits for CUDA and MPS, but not for the NPU. The driver could read "
+        "log-probabilities and advantages before they have arrived.",
         forwarded="https://github.com/pytorch/tensordict/issues/725",
         drop_when="tensordict 0.10 or newer is required",
     )
@@ -22,7 +22,7 @@ class DataProto:
 
 @edited(
     ("data.batch = data.batch.to(prev_device)", "data.to(prev_device)"),
-    why="A gathered batch that goes back to the CPU has arrived there when it is used.",
+    why="Moving a gathered batch back to the CPU waits until it has arrived.",
     forwarded="https://github.com/pytorch/tensordict/issues/725",
     until="0.6.0",
     drop_when="tensordict 0.10 or newer is required",

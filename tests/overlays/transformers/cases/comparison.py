@@ -1,4 +1,4 @@
-"""Comparison: how far results are apart, in the terms torch_npu's own tests use."""
+"""Comparison of results, with the measures of torch_npu's own tests."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 import torch
 
 NPU = "npu"
-# torch_npu.testing: what outputs of one operator may differ by.
+# From torch_npu.testing: the allowed difference between outputs of one operator.
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 1e-3, torch.bfloat16: 1e-3}
-# One unit in the last place: what a single different rounding may change.
+# One unit in the last place: the effect of a single different rounding.
 ROUNDING = {torch.float32: 1e-6, torch.float16: 2**-10, torch.bfloat16: 2**-7}
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 

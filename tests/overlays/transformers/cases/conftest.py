@@ -13,13 +13,13 @@ sys.path[:0] = [str(_ROOT / "lab"), str(_ROOT / "recipes"), str(Path(__file__).p
 
 import emulation  # noqa: E402  # the path comes first
 
-# Before anything imports transformers, which asks once whether there is an NPU.
+# Must precede the first import of transformers, which looks for an NPU once.
 emulation.install()
 torch.set_num_threads(1)
 
 from transformers.integrations import npu_flash_attention  # noqa: E402
 
-# What only some pins or environments have is tested where it is; that it is where it belongs, the other tests say.
+# Some modules exist only in some pins or environments and are tested there; other tests check where they exist.
 _MODULES = {
     "test_moe.py": "npu_moe",
     "test_grouped_mm.py": "moe",

@@ -1,4 +1,4 @@
-"""SiLU under another class than torch's, as transformers 4.57 and newer have it: the fused operators still run."""
+"""SiLU as a class of transformers 4.57 and newer: the fused operators run for it too."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def lines() -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_class_of_transformers_own_is_silu(lines: list[str]) -> None:
+def test_transformers_own_silu_class_is_recognized(lines: list[str]) -> None:
     # Two layers; experts go through one product each, which shares their activation.
     assert lines == ["qwen3 2 False", "qwen3_moe 2 True"]

@@ -1,4 +1,4 @@
-"""Beside other ways to change a model: each operator is ours or theirs, never both, and a step gives the same."""
+"""Our operators together with PEFT, Liger and hub kernels: one of both runs, never both, with the same results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASE = tiny_models.Case("llama", batch=2, seed=1)
 # Forward, of two layers.
 OURS = {"npu_rms_norm": 5, "npu_rotary_mul": 4, "npu_swiglu": 2}
 
-# What Liger calls them.
+# Liger's names for them.
 LIGERS = {"rms_norm": "npu_rms_norm", "swiglu": "npu_swiglu", "rope": "npu_rotary_mul"}
 
 Counts = dict[str, int]
@@ -67,7 +67,7 @@ def _checkpointed(model: Any) -> Any:
     return model
 
 
-def test_with_gradient_checkpointing_layers_are_fused_again() -> None:
+def test_gradient_checkpointing_recomputes_fused_layers() -> None:
     expected, *_ = _step(lambda model: model)
     found, forward, backward = _step(_checkpointed)
     # The last norm belongs to no layer.
@@ -88,7 +88,7 @@ def test_fully_sharded_parameters_are_fused(mesh: Any) -> None:
     assert all(torch.equal(found[name], one) for name, one in expected.items())
 
 
-def test_tensors_that_ranks_share_are_left_to_upstream(mesh: Any) -> None:
+def test_dtensors_run_upstreams_code(mesh: Any) -> None:
     module = modeling_llama.LlamaRMSNorm(8)
     states = leaf(2, 3, 8)
     expected = module(states)
@@ -104,7 +104,7 @@ def _fake(name: str, function: Callable[..., Any]) -> None:
     torch.library.register_fake(f"npu::{name}")(function)
 
 
-def test_forms_are_compiled_whole() -> None:
+def test_forms_compile_without_graph_breaks() -> None:
     _fake("npu_rms_norm", lambda x, _gamma, _epsilon=1e-6: (torch.empty_like(x), torch.empty_like(x[..., :1]).float()))
     _fake("npu_swiglu", lambda x, dim=-1: torch.empty_like(x.chunk(2, dim)[0]))
     _fake("npu_rotary_mul", lambda x, _cos, _sin, *_: torch.empty_like(x))
@@ -128,7 +128,7 @@ def test_forms_are_compiled_whole() -> None:
         assert all(torch.equal(one.cpu(), other.cpu()) for one, other in pairs)
 
 
-def test_with_adapters_layers_are_fused() -> None:
+def test_layers_with_adapters_are_fused() -> None:
     def adapted(model: Any) -> Any:
         torch.manual_seed(3)
         options = peft.LoraConfig(r=4, target_modules="all-linear", init_lora_weights=False)
@@ -136,7 +136,7 @@ def test_with_adapters_layers_are_fused() -> None:
 
     found, forward, _ = _step(adapted)
     assert forward == OURS
-    # Base parameters are frozen, so that the first norm has no gradient to give.
+    # Base parameters are frozen, so the first norm gets no gradient.
     assert found.keys() > {"output"}
     assert all(".lora_" in name for name in found if name != "output")
     model, inputs = tiny_models.ready(CASE, "cpu")
@@ -148,7 +148,7 @@ _normed: list[torch.Tensor] = []
 
 
 class _Norm(nn.Module):
-    """A kernel from the hub, as far as it matters here."""
+    """A stub of a kernel from the Hub."""
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         _normed.append(hidden_states)
@@ -162,8 +162,8 @@ class _Repository:
         return _Norm
 
 
-def test_a_kernel_from_the_hub_takes_the_place_of_ours() -> None:
-    # Of upstream's own none is for training on NPU.
+def test_a_hub_kernel_replaces_ours() -> None:
+    # None of upstream's own kernels is for training on NPU.
     _, forward, _ = _step(_kernelized)
     assert forward == OURS
     mapping: Any = {"RMSNorm": {NPU: _Repository()}}
@@ -192,7 +192,7 @@ class _NoTriton(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @pytest.mark.parametrize("theirs", [(), ("rms_norm",), ("swiglu", "rope"), ("rms_norm", "swiglu", "rope")], ids=str)
-def test_what_liger_takes_is_ligers(theirs: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_liger_keeps_the_modules_it_replaces(theirs: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "meta_path", [_NoTriton(), *sys.meta_path])
     from liger_kernel.transformers import monkey_patch, rms_norm, swiglu  # noqa: PLC0415  # without Triton
 

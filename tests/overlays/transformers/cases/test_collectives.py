@@ -1,4 +1,4 @@
-"""Several emulated NPUs: what HCCL carries and refuses, and what sharding asks of the device."""
+"""Several emulated NPUs: dtypes and operations of HCCL, and the device functions that sharding needs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_hccl_refuses(message: str, call: Callable[[], Any]) -> None:
 
 
 @pytest.mark.usefixtures("alone")
-def test_fp64_is_carried_where_nothing_is_computed() -> None:
+def test_hccl_transfers_fp64_without_arithmetic() -> None:
     states = _npu(2, dtype=torch.float64)
     with emulation.recorded() as recording:
         dist.broadcast(states, 0)
@@ -73,7 +73,7 @@ def _run_rank(rank: int, cases: tuple[Case, ...], backend: str, rendezvous: str)
         case(rank)
     dist.barrier()
     dist.destroy_process_group()
-    # All checks are done; leaving the ordinary way, gloo's threads abort the process now and then.
+    # All checks are done; on an ordinary exit, gloo's threads sometimes abort the process.
     os._exit(0)
 
 
@@ -122,7 +122,7 @@ def _pass_on(rank: int) -> None:
 
 
 def _view_at_once(rank: int) -> None:
-    """The first rank looks at the result before the second has given its part."""
+    """The first rank reads the result before the second has contributed."""
     # The first call takes longer than any rank does.
     functional.all_reduce(_npu(4), "sum", dist.group.WORLD).tolist()
     time.sleep(0.3 * rank)
@@ -171,7 +171,7 @@ def test_beside_gloo_a_sharded_model_learns_what_one_process_does() -> None:
     _on_ranks("cpu:gloo,npu:hccl", _side_by_side, _shard)
 
 
-def test_memory_that_was_freed_is_not_read_as_if_it_were_not() -> None:
+def test_freed_memory_cannot_be_read() -> None:
     states = _npu(4)
     view = states[1:]
     states.untyped_storage().resize_(0)
@@ -182,7 +182,7 @@ def test_memory_that_was_freed_is_not_read_as_if_it_were_not() -> None:
         states.untyped_storage().resize_(8)
 
 
-def test_what_is_saved_on_the_device_is_loaded_on_the_cpu() -> None:
+def test_tensors_saved_on_the_device_load_on_the_cpu() -> None:
     states = torch.arange(6.0).to("npu").view(2, 3)
     torch.save({"states": states, "row": states[1]}, file := io.BytesIO())
     file.seek(0)

@@ -1,4 +1,4 @@
-"""What npu-recipes records of a model on the emulated NPU is what runs there when nothing is recorded."""
+"""npu-recipes' records of a model on the emulated NPU show what runs there without recording."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from npu_recipes.dumps.hooks import dump_forward
 from npu_recipes.dumps.match import Matching, match
 
 CASE = tiny_models.Case("qwen3_moe")
-# Of this width, gate and up together, only the experts are.
+# Only the experts' gate and up together have this width.
 GATED = 2 * 24
 
 
@@ -37,13 +37,13 @@ def _matched(folder: Path) -> Matching:
         return match(reference, run, 1.0)
 
 
-def test_a_dump_is_of_the_fused_operators(tmp_path: Path) -> None:
+def test_a_dump_records_the_fused_operators(tmp_path: Path) -> None:
     plain, dumped = _forward("npu"), _forward("npu", tmp_path / "npu.npz")
     for name in ("npu_grouped_matmul", "npu_swiglu", "npu_rms_norm", "npu_rotary_mul"):
         assert dumped.fused(name) == plain.fused(name) > 0, name
 
 
-def test_a_fault_in_the_experts_is_found_and_is_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_in_the_experts_is_located_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(one.agrees for one in _matched(tmp_path).matched)
     swiglu = torch.ops.npu.npu_swiglu
 
@@ -58,6 +58,6 @@ def test_a_fault_in_the_experts_is_found_and_is_theirs(tmp_path: Path, monkeypat
     assert first is not None
     assert first.fed_alike
     assert first.passage.module.startswith("model.layers.1.mlp")
-    # What runs inside of a fused operator is of one side alone, and said to be.
+    # Modules inside a fused operator run on one side only and are reported as such.
     assert "model.layers.1.mlp.experts" in " ".join(matching.only_reference)
     assert matching.only_run == ()

@@ -155,7 +155,7 @@ def test_group_type_must_be_passed() -> None:
         ops.npu_grouped_matmul([_npu(4, 2)], [_npu(2, 2, 3)], group_list=_ends(1, 4), split_item=2)
 
 
-def test_grouped_matmul_has_no_backward_and_says_so_only_in_a_warning() -> None:
+def test_grouped_matmul_without_a_backward_only_warns() -> None:
     x = _npu(4, 2).requires_grad_()
     output = _grouped(x, [_npu(2, 2, 3)])
     assert output.requires_grad
@@ -248,7 +248,7 @@ def test_an_optimiser_trains_on_the_device() -> None:
     assert losses[-1] < 0.8 * losses[0]
 
 
-def test_what_is_written_through_views_of_views_has_the_cpus_gradients() -> None:
+def test_writes_through_nested_views_have_the_cpus_gradients() -> None:
     """Autograd finds the place that was written by where the view lies in its storage."""
 
     def gradient(device: str) -> torch.Tensor:

@@ -21,7 +21,7 @@ HAS_K_SPLIT = torch_npu.__version__ not in ("2.5.1", "2.6.0")
 HIDDEN, INNER, EXPERTS = 16, 24, 5
 # Two products of a forward; of a backward two for the rows, and where the reduction can be split two for the weights.
 PRODUCTS = 4 + 2 * HAS_K_SPLIT
-# Which experts each of seven tokens goes to: the first gets none, the last is chosen twice as often as others.
+# The experts of seven tokens: the first expert gets none, the last twice as many as others.
 SELECTED = ((1, 4), (4, 2), (3, 4), (4, 1), (2, 4), (1, 2), (4, 3))
 
 
@@ -99,7 +99,7 @@ def test_experts_agree_with_running_one_after_the_other(family: str, routed: str
     actual, recording = _run(experts, NPU, routing, dtype)
     _assert_same(actual, expected)
     assert recording.fused("npu_grouped_matmul") == PRODUCTS
-    # Both are documented for bf16 alone, and 2.6.0 has them without a backward.
+    # Both are documented for bf16 only, and in 2.6.0 they have no backward.
     permutes = int(dtype == torch.bfloat16 and HAS_K_SPLIT)
     for name in ("permute", "permute_backward", "unpermute", "unpermute_backward"):
         assert recording.fused(f"npu_moe_token_{name}") == permutes, name
@@ -129,8 +129,8 @@ def _upstream() -> Callable[..., torch.Tensor]:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_token_that_goes_to_no_expert_here_changes_nothing(family: str, dtype: torch.dtype) -> None:
-    """Under expert parallelism a number beyond the experts is of one elsewhere; whatever its weight is."""
+def test_a_token_of_another_ranks_expert_adds_nothing(family: str, dtype: torch.dtype) -> None:
+    """Under expert parallelism, a larger number denotes another rank's expert, whatever its weight."""
     experts, (selected, weights) = _experts(family), _routing(dtype)
     elsewhere = torch.tensor([[False, True], [True, True], *([[False, False]] * 4), [True, False]])
     kept = (selected, weights.masked_fill(elsewhere, 0.0))
@@ -204,7 +204,7 @@ def test_fewer_operators_run_than_in_upstreams_dispatch_with_the_same_products(
 
 
 class _Sharded(torch.Tensor):
-    """As DTensor is: no plain tensor."""
+    """A subclass of Tensor, like DTensor."""
 
 
 def _narrow(name: str) -> Callable[[Any], None]:
@@ -230,7 +230,7 @@ GIVEN: dict[str, Callable[..., tuple[torch.Tensor, ...]]] = {
 
 
 @pytest.mark.parametrize("case", [*CHANGED, *GIVEN])
-def test_everything_else_is_left_to_upstream(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_inputs_run_upstreams_code(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     experts, given = _experts("gpt_oss").to(NPU), [tensor.to(NPU) for tensor in (leaf(7, HIDDEN), *_routing())]
     seen: list[str] = []
     monkeypatch.setattr(moe, "_upstream_grouped_mm_experts_forward", lambda *_: seen.append("upstream"))
@@ -288,7 +288,7 @@ def _run_block(block: nn.Module, states: torch.Tensor, device: str) -> tuple[Res
 
 @pytest.mark.parametrize("build", [_mixtral, _deepseek])
 @pytest.mark.parametrize("activation", ["silu", "gelu"])
-def test_families_that_no_overlay_names_are_served_too(build: Any, activation: str) -> None:
+def test_families_without_their_own_operation_are_fused_too(build: Any, activation: str) -> None:
     block, states = build(hidden_act=activation), leaf(2, 7, 16)
     expected, _ = _run_block(block, states, "cpu")
     actual, recording = _run_block(block, states, NPU)

@@ -1,4 +1,4 @@
-"""Every operation that is there for an operator of the NPU's: that it calls it, and not upstream's code for good."""
+"""Each operation for an NPU operator: it calls the operator, and does not always fall back to upstream's code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import emulation
 import families
 import tiny_models
 
-# Families whose forms no other tiny model has, of which a pin has some.
+# Families whose forms no other tiny model has; a pin may lack some.
 FORMS = (
     *("gemma", "phi3", "olmo2", "deepseek_v3", "helium", "cohere", "glm", "glm4v", "ernie4_5", "nemotron", "gpt_oss"),
     *("gemma3n_text", "modernbert-decoder", "glm_moe_dsa"),
@@ -27,7 +27,7 @@ FORMS = (
 
 
 def _code(name: str) -> CodeType:
-    """Return the code that stands under a name, ``src/transformers/…/modeling_x.py:Class.method``, in the wheel."""
+    """Return the code in the wheel of a name such as ``src/transformers/…/modeling_x.py:Class.method``."""
     path, _, symbol = name.partition(":")
     found: Any = importlib.import_module(path.removeprefix("src/").removesuffix(".py").replace("/", "."))
     for part in symbol.split("."):
@@ -54,11 +54,11 @@ def _multiply() -> None:
     experts(torch.ones(2, 8).to("npu"), torch.tensor([[0], [1]]).to("npu"), torch.ones(2, 1).to("npu"))
 
 
-def test_what_each_operation_calls_is_what_is_recorded_of_this_pin() -> None:
+def test_each_operation_calls_the_operators_recorded_for_this_pin() -> None:
     file = os.environ.get("FIRED")
     if file is None:
         pytest.skip("FIRED does not name the file with the operations of this pin")
-    # By the operation, all its targets: one that was found by its form has many, of which one shows what they call.
+    # All targets of each operation; for one with many targets of a form, one target shows what all call.
     targets: dict[str, list[str]] = json.loads(Path(file).read_text("utf-8"))
     codes = {name: _code(name) for names in targets.values() for name in names}
     with emulation.recorded(codes) as recording:

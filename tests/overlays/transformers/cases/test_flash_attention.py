@@ -89,7 +89,7 @@ def test_joined_sequences_do_not_see_each_other(causal: bool, window: tuple[int,
     assert recording.waits["copy to the host"] == 1
 
 
-def test_lengths_that_layers_share_are_read_once_and_again_where_they_changed() -> None:
+def test_shared_lengths_are_read_once_and_again_after_a_change() -> None:
     q = _states(6, 2, 1)[0].to("npu")
     bounds = torch.tensor([0, 2, 6], device="npu")
     with emulation.recorded() as recording:
@@ -105,7 +105,7 @@ def test_lengths_that_layers_share_are_read_once_and_again_where_they_changed() 
     assert_close(after, torch.cat(expected))
 
 
-def test_lengths_made_in_inference_are_read_in_each_layer() -> None:
+def test_lengths_from_inference_mode_are_read_in_each_layer() -> None:
     with torch.inference_mode():
         q, bounds = _states(6, 2, 1)[0].to("npu"), torch.tensor([0, 2, 6], device="npu")
         for end in (2, 3):
@@ -146,7 +146,7 @@ def _attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, joined: bool, 
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_a_scale_and_a_dropout_are_handed_on(joined: bool) -> None:
+def test_scale_and_dropout_reach_the_operator(joined: bool) -> None:
     q, k, v = (_states(7, 4, seed) for seed in (1, 2, 3))
     scaled = _attend(q, k, v, joined=joined, softmax_scale=0.1)
     assert_close(scaled, _expected(q * 0.1 * 8**0.5, k, v, None))
@@ -167,7 +167,7 @@ def test_a_scale_and_a_dropout_are_handed_on(joined: bool) -> None:
     ],
     ids=str,
 )
-def test_what_the_operator_cannot_do_is_an_error(options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_unsupported_options_raise_an_error(options: dict[str, Any], error: type[Exception], message: str) -> None:
     q = _states(7, 4, 1).to("npu").requires_grad_()
     with pytest.raises(error, match=message):
         npu_flash_attn_func(q, q, q, **options)
@@ -190,8 +190,8 @@ def test_what_the_operator_cannot_do_is_an_error(options: dict[str, Any], error:
     ],
     ids=str,
 )
-def test_shapes_that_the_operator_is_not_documented_for_are_an_error(sizes: dict[str, Any], message: str) -> None:
-    """And the operator itself refuses them."""
+def test_unsupported_shapes_raise_an_error(sizes: dict[str, Any], message: str) -> None:
+    """The operator itself refuses them too."""
     length, heads, dtype = sizes.get("length", 3), sizes.get("heads", 4), sizes.get("dtype", torch.float32)
     q = torch.ones(1, length, heads, sizes.get("q", 8), dtype=dtype, device="npu")
     k, v = (torch.ones(1, length, 2, sizes.get(name, 8), dtype=dtype, device="npu") for name in "kv")
@@ -210,8 +210,8 @@ def test_values_may_have_smaller_heads(dim_q: int, dim_v: int) -> None:
     assert_close(npu_flash_attn_func(q.to("npu"), k.to("npu"), v.to("npu")), _expected(q, k, v, None))
 
 
-def test_more_sequences_than_one_call_takes_are_attended_to_in_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the windows of many images are."""
+def test_sequences_beyond_the_limit_take_several_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For example, the windows of many images."""
     queries, keys = [1, 2, 3] * 7, [2, 3, 4] * 7
     ends_q, ends_k = (torch.tensor([0, *itertools.accumulate(one)], dtype=torch.int32) for one in (queries, keys))
     leaves = [_states(sum(one), heads, seed)[0] for one, heads, seed in ((queries, 4, 1), (keys, 2, 2), (keys, 2, 3))]
@@ -233,7 +233,7 @@ def test_more_sequences_than_one_call_takes_are_attended_to_in_several(monkeypat
         assert_close(one, other.cpu())
 
 
-def test_batches_of_sequences_that_are_too_long_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_of_too_long_sequences_raise_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(npu_kernels, "_ATTENTION_MAX_TOKENS", 4)
     short, long = _states(4, 2, 1).to("npu"), _states(5, 2, 2).to("npu")
     npu_flash_attn_func(short, short, short)
@@ -242,7 +242,7 @@ def test_batches_of_sequences_that_are_too_long_are_an_error(monkeypatch: pytest
             npu_flash_attn_func(q, k, k)
 
 
-def test_as_many_sequences_as_the_operator_is_documented_for_are_one_call() -> None:
+def test_sequences_up_to_the_limit_take_one_call() -> None:
     for count, calls in ((1000, 1), (1001, 2)):
         states, ends = torch.randn(count, 1, 4).to("npu"), torch.arange(count + 1, dtype=torch.int32)
         with emulation.recorded() as recording:
@@ -260,16 +260,16 @@ def test_as_many_sequences_as_the_operator_is_documented_for_are_one_call() -> N
     ],
     ids=str,
 )
-def test_joined_queries_that_see_no_key_are_an_error(
+def test_joined_queries_without_a_visible_key_raise_an_error(
     lengths_q: tuple[int, int], lengths_k: tuple[int, int], options: dict[str, Any]
 ) -> None:
     ends_q, ends_k = (torch.tensor([0, one, one + two]) for one, two in (lengths_q, lengths_k))
     q, k = (torch.ones(int(ends[-1]), 2, 4, device="npu") for ends in (ends_q, ends_k))
-    with pytest.raises(NotImplementedError, match=f"{lengths_q[1]} queries have {lengths_k[1]} keys"):
+    with pytest.raises(NotImplementedError, match=f"{lengths_q[1]} queries and {lengths_k[1]} keys"):
         npu_flash_attn_varlen_func(q, k, k, ends_q, ends_k, **options)
 
 
-def test_more_queries_than_keys_are_no_error_where_all_see_one() -> None:
+def test_more_queries_than_keys_work_if_each_sees_a_key() -> None:
     q, k = torch.randn(1, 5, 2, 4), torch.randn(1, 3, 2, 4)
     ends_q, ends_k = torch.tensor([0, 0, 5]), torch.tensor([0, 0, 3])
     joined = npu_flash_attn_varlen_func(
@@ -278,7 +278,7 @@ def test_more_queries_than_keys_are_no_error_where_all_see_one() -> None:
     assert_close(joined, _expected(q, k, k, _allowed(5, 3, causal=False, window=(-1, 2)))[0])
 
 
-def test_queries_of_a_batch_that_see_no_key_attend_to_nothing() -> None:
+def test_batched_queries_without_a_visible_key_return_zero() -> None:
     q, k = torch.randn(2, 5, 2, 4), torch.randn(2, 3, 2, 4)
     found = npu_flash_attn_func(q.to("npu"), k.to("npu"), k.to("npu"), causal=True).cpu()
     assert not found[:, :2].any()
@@ -343,7 +343,7 @@ def _gpt_oss(implementation: str) -> Any:
 
 
 @needs_sinks
-def test_a_model_with_sinks_is_the_eager_one_on_cpu() -> None:
+def test_a_model_with_sinks_equals_eager_attention_on_cpu() -> None:
     ids = torch.randint(67, (2, 9), generator=torch.Generator().manual_seed(1))
     on_cpu, on_npu = _gpt_oss("eager"), _gpt_oss("flash_attention_2").to("npu")
     expected = on_cpu(input_ids=ids, use_cache=False).logits
@@ -358,7 +358,7 @@ def test_a_model_with_sinks_is_the_eager_one_on_cpu() -> None:
         assert_close(found[name].grad, parameter.grad, roundings=4)
 
 
-def test_where_there_are_no_sinks_the_error_names_the_versions_that_have_them(
+def test_the_error_without_sinks_names_the_versions_with_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(npu_flash_attention, "has_attention_sinks", lambda: False)
@@ -369,12 +369,13 @@ def test_where_there_are_no_sinks_the_error_names_the_versions_that_have_them(
         lambda **options: npu_flash_attn_varlen_func(q[0], q[0], q[0], ends, ends, **options),
     ):
         with pytest.raises(
-            NotImplementedError, match=r"from 2\.6\.0\.post5, 2\.7\.1\.post2, 2\.8\.0\.post2 and 2\.9\.0 on"
+            NotImplementedError,
+            match=r"needs torch_npu 2\.6\.0\.post5, 2\.7\.1\.post2, 2\.8\.0\.post2, 2\.9\.0 or newer",
         ):
             call(s_aux=torch.zeros(4, device="npu"))
 
 
-def test_determinism_is_no_error_where_it_is_met_or_needless() -> None:
+def test_determinism_that_is_on_or_not_needed_is_accepted() -> None:
     q = _states(7, 4, 1).to("npu").requires_grad_()
     with torch.no_grad():
         expected = npu_flash_attn_func(q, q, q, deterministic=True)
@@ -417,7 +418,7 @@ SLIDING = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers":
 
 @pytest.mark.parametrize("options", [{}, SLIDING], ids=["full", "sliding"])
 @pytest.mark.parametrize("layout", ["plain", "padded", "packed"])
-def test_a_model_with_flash_attention_on_npu_is_the_eager_one_on_cpu(options: dict[str, Any], layout: str) -> None:
+def test_flash_attention_on_npu_equals_eager_attention_on_cpu(options: dict[str, Any], layout: str) -> None:
     ids = torch.randint(67, (1 if layout == "packed" else 2, 9), generator=torch.Generator().manual_seed(1))
     inputs: dict[str, Any] = {"input_ids": ids, "use_cache": False}
     kept = torch.ones_like(ids)
@@ -472,9 +473,9 @@ def test_attention_gets_the_requested_implementation() -> None:
     assert seen[name] == "flash_attention_2"
 
 
-# Linear attention is tried by itself: it has to be told.
+# Linear attention has its own tests: it needs lengths.
 @pytest.mark.parametrize("family", [name for name in vision_language.families() if not name.startswith("qwen3_5")])
-def test_packed_sequences_of_models_that_read_images_are_attended_to_as_each_alone(family: str) -> None:
+def test_packed_sequences_of_vision_language_models_attend_only_to_themselves(family: str) -> None:
     model = vision_language.model_of(family).to(torch.bfloat16).to("npu")
     model.config.get_text_config()._attn_implementation = "flash_attention_2"
     packed = vision_language.batch("text")

@@ -1,4 +1,4 @@
-"""What only the older pins have: names that verl imports from transformers, and the former spelling of lengths."""
+"""Only in older pins: names that verl imports from transformers, and the former spelling of lengths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MASK = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 1, 0, 1, 1]])
 TOKENS = [(row, column) for row in range(3) for column in range(5) if MASK[row, column]]
 
 
-def test_unpad_and_pad_take_what_verl_passes() -> None:
+def test_unpad_and_pad_accept_verls_arguments() -> None:
     ids = torch.arange(15).view(3, 5)
     tokens, indices, lengths, longest, *_ = unpad_input(ids.unsqueeze(-1), MASK)
     assert tokens.tolist() == [[int(ids[place])] for place in TOKENS]
@@ -34,7 +34,7 @@ def test_unpad_and_pad_take_what_verl_passes() -> None:
     assert log_probs.grad.tolist() == [row * 5 + column for row, column in TOKENS]
 
 
-def test_index_first_axis_takes_positions_as_verl_flattens_them() -> None:
+def test_index_first_axis_accepts_verls_flat_positions() -> None:
     _, indices, *_ = unpad_input(torch.zeros(3, 5, 1), MASK)
     positions = torch.arange(15).view(3, 5)
     plain = index_first_axis(rearrange(positions.unsqueeze(-1), "b s ... -> (b s) ..."), indices).transpose(0, 1)
@@ -65,7 +65,7 @@ def test_the_four_names_verl_imports_exist_without_torch_npu(tmp_path: Path) -> 
     assert run.returncode == 0, run.stderr
 
 
-def test_a_missing_einops_is_named_where_it_is_needed(tmp_path: Path) -> None:
+def test_a_missing_einops_is_named_on_use(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['einops'] = None\n"
         "from transformers.integrations.npu_flash_attention import rearrange\n"
@@ -76,7 +76,7 @@ def test_a_missing_einops_is_named_where_it_is_needed(tmp_path: Path) -> None:
 
 
 def _attend(forward: Callable[..., Any], **given: Any) -> dict[str, Any]:
-    """Return the options with which attention was called in the end."""
+    """Return the options that attention received."""
     module = torch.nn.Module()
     module.config = type("Config", (), {"_attn_implementation": "flash_attention_2"})()
     module.is_causal = True
@@ -93,7 +93,7 @@ def _attend(forward: Callable[..., Any], **given: Any) -> dict[str, Any]:
     return seen
 
 
-def test_attention_gets_both_spellings_of_lengths() -> None:
+def test_attention_accepts_both_spellings_of_lengths() -> None:
     seen = _attend(flash_attention.flash_attention_forward, cumulative_seqlens_q=1, cu_seq_lens_k=2)
     assert (seen["cu_seq_lens_q"], seen["cu_seq_lens_k"]) == (1, 2)
     assert "attn_implementation" not in seen
@@ -101,7 +101,7 @@ def test_attention_gets_both_spellings_of_lengths() -> None:
 
 def test_a_kernel_of_the_hub_is_the_implementation() -> None:
     kernel = object()
-    # So upstream registers what the hub has.
+    # Upstream registers kernels from the Hub this way.
     registered = partial(flash_attention.flash_attention_forward, implementation=kernel)
     assert _attend(registered)["implementation"] is kernel
 
@@ -117,5 +117,5 @@ def test_a_kernel_of_the_hub_is_the_implementation() -> None:
     ],
     ids=str,
 )
-def test_a_former_spelling_counts_where_the_current_one_says_nothing(given: dict[str, Any], length: int | None) -> None:
+def test_the_former_spelling_applies_if_the_current_one_is_none(given: dict[str, Any], length: int | None) -> None:
     assert flash_attention._with_current_names({**given, "dropout": 0.0}) == {"cu_seq_lens_q": length, "dropout": 0.0}

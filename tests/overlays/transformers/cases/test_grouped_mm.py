@@ -41,14 +41,14 @@ def test_rows_of_each_group_meet_their_matrix(dtype: torch.dtype, ends: tuple[in
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64], ids=str)
-def test_the_callers_offsets_are_left_as_they_are(dtype: torch.dtype) -> None:
+def test_the_callers_offsets_are_unchanged(dtype: torch.dtype) -> None:
     offsets = torch.tensor((1, 3), dtype=dtype, device=NPU)
     moe._grouped_mm(_npu(5, 4), _npu(2, 4, 6), offsets)
     assert offsets.cpu().tolist() == [1, 3]
 
 
 def test_rows_of_other_ranks_experts_change_nothing() -> None:
-    """Behind the last end lie rows for experts elsewhere: what comes of them is finite, and they leave no gradient."""
+    """Rows after the last end belong to other ranks' experts: their results are finite and their gradients zero."""
     rows, weight = leaf(7, 6).to(NPU).requires_grad_(), leaf(3, 6, 5, seed=1).to(NPU).requires_grad_()
     output = moe._grouped_mm(rows, weight, torch.tensor((2, 3, 5), dtype=torch.int32, device=NPU))
     assert torch.isfinite(output.cpu()).all()
@@ -62,16 +62,16 @@ def test_rows_of_other_ranks_experts_change_nothing() -> None:
     assert_close(weight.grad, expected.grad)
 
 
-def test_a_transposed_weights_gradient_lies_in_memory_as_the_weight_does() -> None:
+def test_a_transposed_weights_gradient_has_its_memory_layout() -> None:
     weight = leaf(3, 5, 6).to(NPU).requires_grad_()
     moe._grouped_mm(_npu(4, 6), weight.transpose(-2, -1), torch.tensor((1, 2, 4), device=NPU)).sum().backward()
     assert weight.grad is not None
     assert weight.grad.stride() == weight.stride()
 
 
-def test_no_weight_and_no_gradient_of_one_is_copied_because_it_lies_transposed() -> None:
+def test_transposed_weights_and_their_gradients_are_not_copied() -> None:
     launched = []
-    # The first asks once what the operator can do.
+    # The first call tests once what the operator supports.
     for shape, transposed in (((3, 6, 5), False), ((3, 6, 5), False), ((3, 5, 6), True)):
         weight = leaf(*shape).to(NPU)
         weight = (weight.transpose(-2, -1) if transposed else weight).requires_grad_()
@@ -83,7 +83,7 @@ def test_no_weight_and_no_gradient_of_one_is_copied_because_it_lies_transposed()
     assert launched[1] == launched[2]
 
 
-def test_rows_may_lie_in_memory_as_they_like() -> None:
+def test_rows_of_any_memory_layout_work() -> None:
     ends = ENDS[0]
 
     def kernel(columns: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -103,7 +103,7 @@ def _npu(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 class _Sharded(torch.Tensor):
-    """As DTensor is: no plain tensor."""
+    """A subclass of Tensor, like DTensor."""
 
 
 LEFT: dict[str, tuple[torch.Tensor, torch.Tensor]] = {
@@ -122,7 +122,7 @@ LEFT: dict[str, tuple[torch.Tensor, torch.Tensor]] = {
 
 
 @pytest.mark.parametrize("case", LEFT)
-def test_everything_else_is_left_to_upstream(case: str) -> None:
+def test_unsupported_inputs_run_upstreams_code(case: str) -> None:
     rows, weight = LEFT[case]
     offsets = torch.tensor((2, 4), dtype=torch.int32, device=rows.device)
     assert npu_grouped_mm.can_use_grouped_mm(_npu(4, 8), _npu(2, 8, 6), offsets.to(NPU))
@@ -132,11 +132,11 @@ def test_everything_else_is_left_to_upstream(case: str) -> None:
 @pytest.mark.parametrize(
     "ends", [torch.tensor((2, 4)), torch.tensor((2.0, 4.0), device=NPU)], ids=["on the CPU", "no whole numbers"]
 )
-def test_ends_that_the_operator_does_not_take_are_left_to_upstream(ends: torch.Tensor) -> None:
+def test_unsupported_ends_run_upstreams_code(ends: torch.Tensor) -> None:
     assert not npu_grouped_mm.can_use_grouped_mm(_npu(4, 8), _npu(2, 8, 6), ends)
 
 
-def test_more_groups_than_the_operator_takes_are_left_to_upstream() -> None:
+def test_more_groups_than_the_limit_run_upstreams_code() -> None:
     ends = torch.arange(1025, dtype=torch.int32, device=NPU)
     assert not npu_grouped_mm.can_use_grouped_mm(_npu(4, 2), _npu(1025, 2, 2), ends)
     assert npu_grouped_mm.can_use_grouped_mm(_npu(4, 2), _npu(1024, 2, 2), ends[:1024])
@@ -157,7 +157,7 @@ def test_frozen_weights_cost_no_gradient() -> None:
     assert recording.fused("npu_grouped_matmul") == 2
 
 
-def test_rows_without_a_gradient_cost_none() -> None:
+def test_rows_without_a_gradient_cost_no_product() -> None:
     weight = leaf(3, 6, 5).to(NPU).requires_grad_()
     with emulation.recorded() as recording:
         moe._grouped_mm(_npu(4, 6), weight, torch.tensor((1, 2, 4), device=NPU)).sum().backward()

@@ -1,4 +1,4 @@
-"""Each kernel against plain PyTorch on CPU, and each predicate against what its operator refuses."""
+"""Each kernel against plain PyTorch on CPU, and each predicate against the inputs that its operator refuses."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_swiglu_is_silu_times_up(dtype: torch.dtype, shape: tuple[int, ...]) -> 
     compare(npu_kernels.npu_swiglu, formula, leaf(*shape, dtype=dtype), leaf(*shape, dtype=dtype, seed=1))
 
 
-def test_a_gate_may_lie_in_memory_as_it_likes() -> None:
+def test_a_gate_of_any_memory_layout_works() -> None:
     def formula(columns: torch.Tensor) -> torch.Tensor:
         gate, up = columns.t().chunk(2, dim=-1)
         return functional.silu(gate) * up
@@ -122,7 +122,7 @@ def test_rotary_is_not_used_where_the_operator_refuses(shape: tuple[int, ...], t
         torch.ops.npu.npu_rotary_mul(states, cos, cos)
 
 
-def test_pairs_are_left_to_the_model_where_the_operator_has_no_modes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_run_the_models_code_if_the_operator_has_no_modes(monkeypatch: pytest.MonkeyPatch) -> None:
     states, cos = torch.ones((2, 4, 7, 64), device=NPU), torch.ones((2, 1, 7, 64), device=NPU)
     assert npu_kernels.can_use_rotary_pairs(states, cos, cos)
     monkeypatch.setattr(npu_kernels, "has_argument", lambda *_: False)
@@ -148,7 +148,7 @@ def _npu(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     ],
     ids=["cpu", "weight on the cpu", "fp64", "fp64 weight", "empty", "broadcast weight", "a row", "nine dimensions"],
 )
-def test_rms_norm_is_left_to_the_model_otherwise(states: torch.Tensor, weight: torch.Tensor) -> None:
+def test_rms_norm_of_unsupported_inputs_runs_the_models_code(states: torch.Tensor, weight: torch.Tensor) -> None:
     assert npu_kernels.can_use_rms_norm(_npu(*[1] * 7, 4), _npu(4))
     assert not npu_kernels.can_use_rms_norm(states, weight)
 
@@ -179,12 +179,12 @@ def _replaced() -> nn.SiLU:
     ],
     ids=["cpu", "gelu", "function", "replaced", "fp64", "empty", "nine dimensions"],
 )
-def test_swiglu_is_left_to_the_model_otherwise(states: torch.Tensor, activation: object) -> None:
+def test_swiglu_of_unsupported_inputs_runs_the_models_code(states: torch.Tensor, activation: object) -> None:
     assert npu_kernels.can_use_swiglu(_npu(*[1] * 7, 4), nn.SiLU())
     assert not npu_kernels.can_use_swiglu(states, activation)
 
 
-def test_swiglu_is_used_where_an_activation_was_given_its_own_forward_again() -> None:
+def test_swiglu_runs_if_forward_was_reassigned_unchanged() -> None:
     activation = nn.SiLU()
     activation.__dict__["forward"] = MethodType(nn.SiLU.forward, activation)
     assert npu_kernels.can_use_swiglu(_npu(2, 4), activation)
@@ -198,7 +198,7 @@ SAID = [{"only_observes": True}, {"only_observes": False}, {}]
 
 @pytest.mark.parametrize("kind", HOOKS)
 @pytest.mark.parametrize("said", SAID, ids=str)
-def test_swiglu_is_left_to_the_model_where_its_activation_is_hooked(kind: str, said: dict[str, bool]) -> None:
+def test_swiglu_with_a_hooked_activation_runs_the_models_code(kind: str, said: dict[str, bool]) -> None:
     activation = nn.SiLU()
     getattr(activation, f"register_{kind}_hook")(_hook(said))
     assert npu_kernels.can_use_swiglu(_npu(2, 4), activation) == said.get("only_observes", False)
@@ -206,7 +206,7 @@ def test_swiglu_is_left_to_the_model_where_its_activation_is_hooked(kind: str, s
 
 @pytest.mark.parametrize("kind", HOOKS)
 @pytest.mark.parametrize("said", SAID, ids=str)
-def test_swiglu_is_left_to_the_model_where_every_module_is_hooked(kind: str, said: dict[str, bool]) -> None:
+def test_swiglu_with_global_hooks_runs_the_models_code(kind: str, said: dict[str, bool]) -> None:
     handle = getattr(module, f"register_module_{kind}_hook")(_hook(said))
     try:
         assert npu_kernels.can_use_swiglu(_npu(2, 4), nn.SiLU()) == said.get("only_observes", False)
@@ -265,20 +265,20 @@ def test_each_form_of_rotary_is_the_models(
 
 
 @pytest.mark.parametrize("place", range(3))
-def test_rotary_is_left_to_the_model_for_fp64(place: int) -> None:
+def test_rotary_in_fp64_runs_the_models_code(place: int) -> None:
     dtypes = [torch.float64 if number == place else torch.float32 for number in range(3)]
     assert not npu_kernels.can_use_rotary(*(_npu(1, 1, 2, 4, dtype=dtype) for dtype in dtypes))
 
 
 @pytest.mark.parametrize("trained", ["cos", "sin"])
-def test_rotary_is_left_to_the_model_where_its_tables_are_trained(trained: str) -> None:
+def test_rotary_with_trained_tables_runs_the_models_code(trained: str) -> None:
     tables = {"cos": _npu(1, 1, 2, 4), "sin": _npu(1, 1, 2, 4)}
     assert npu_kernels.can_use_rotary(_npu(1, 1, 2, 4).requires_grad_(), **tables)
     tables[trained].requires_grad_()
     assert not npu_kernels.can_use_rotary(_npu(1, 1, 2, 4).requires_grad_(), **tables)
 
 
-def test_autocast_is_asked_of_the_device_it_is_for() -> None:
+def test_autocast_is_that_of_the_device() -> None:
     on_npu, on_cpu = _npu(1), torch.ones(1)
     assert [npu_kernels.product_dtype(one) for one in (on_npu, on_cpu)] == [torch.float32, torch.float32]
     with torch.autocast("npu", dtype=torch.float16):
@@ -293,7 +293,7 @@ def test_autocast_is_asked_of_the_device_it_is_for() -> None:
         torch.set_autocast_dtype("cuda", torch.float16)
 
 
-def test_tensor_subclasses_are_left_to_the_model() -> None:
+def test_tensor_subclasses_run_the_models_code() -> None:
     class Sharded(torch.Tensor):
         pass
 
@@ -308,7 +308,7 @@ def test_tensor_subclasses_are_left_to_the_model() -> None:
     [(torch.bfloat16, 2, 9), (torch.float16, 2, 9), (torch.float32, 2, 9), (torch.bfloat16, 513, 2)],
     ids=["bf16", "fp16", "fp32", "513 experts a token"],
 )
-def test_tokens_are_sorted_by_the_operator_where_it_takes_them(tokens: torch.dtype, top_k: int, count: int) -> None:
+def test_the_operator_sorts_supported_tokens(tokens: torch.dtype, top_k: int, count: int) -> None:
     states, selected = _npu(count, 4, dtype=tokens), torch.zeros(count, top_k, dtype=torch.int64, device=NPU)
     weights = _npu(count, top_k, dtype=tokens)
     if not npu_kernels.has_backward("npu_moe_token_permute"):
@@ -345,7 +345,7 @@ def test_the_limits_are_those_of_the_emulated_operators() -> None:
         ([10, 15, 20], [10, 15, 20], [([10], [10]), ([5, 10], [5, 10])]),
     ],
 )
-def test_sequences_are_attended_to_in_runs_that_one_call_takes(
+def test_each_run_of_sequences_fits_one_call(
     ends_q: list[int], ends_k: list[int], runs: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(npu_kernels, "_ATTENTION_MAX_TOKENS", 10)

@@ -1,4 +1,4 @@
-"""Whole models: on CPU bit for bit upstream's, on the emulated NPU as accurate, by the fused operators."""
+"""Whole models: on CPU equal to upstream bit for bit; on the emulated NPU as accurate, with the fused operators."""
 
 from __future__ import annotations
 
@@ -126,6 +126,6 @@ def test_on_npu_every_layer_takes_the_fused_operators(case: Case) -> None:
     counts["npu_swiglu"] = expected.swiglu if silu else 0
     for name, count in counts.items():
         assert recording.fused(name) == recording.fused(f"{name}_backward") == count, name
-    # Where the experts' weights are one tensor, what lies between the products makes no difference.
+    # If the experts' weights are one tensor, the layout between the products makes no difference.
     has_grouped = expected.has_experts and (silu or HAS_GROUPED_MM)
     assert (recording.fused("npu_grouped_matmul") > 0) == has_grouped

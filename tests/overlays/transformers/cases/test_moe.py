@@ -25,7 +25,7 @@ HAS_K_SPLIT = VERSION not in ("2.5.1", "2.6.0")
 # one for the first two. So many in the forward and for the gradients of its input, and where they can for the weights'.
 LISTED, STACKED = (3 * (2 + HAS_K_SPLIT), 2 * (2 + HAS_K_SPLIT))
 EXPERTS = 6
-# Models whose blocks weigh experts alike, and which of them this transformers has.
+# Models whose blocks compute expert weights alike, if this transformers has them.
 FAMILIES = [name for name in ("qwen3_moe", "qwen3_next") if find_spec(f"transformers.models.{name}")]
 
 
@@ -73,7 +73,7 @@ def test_grouped_linear_is_one_linear_per_group(dtype: torch.dtype, ends: tuple[
     compare(kernel, formula, leaf(9, 6, dtype=dtype, seed=7), *weights)
 
 
-def test_several_weights_of_a_group_are_one_product() -> None:
+def test_several_weights_per_group_take_one_product() -> None:
     sizes = (2, 0, 7)
 
     def formula(tokens: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
@@ -130,9 +130,7 @@ def test_block_agrees_with_the_loop_over_experts(dtype: torch.dtype, shape: tupl
 
 @pytest.mark.parametrize("norm", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_experts_are_weighted_as_upstream_weights_them_to_the_bit(
-    family: str, norm: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_expert_weights_equal_upstreams_to_the_bit(family: str, norm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In bf16 probabilities are divided by their sum before they are rounded."""
     block, states = _block(torch.bfloat16, family=family, top_k=3).to(NPU), torch.randn(2, 9, 16).bfloat16().to(NPU)
     block.norm_topk_prob = norm
@@ -162,9 +160,7 @@ def test_experts_without_a_token_get_gradients_of_zero() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize(("experts", "top_k"), [(1, 1), (2, 2), (5, 1), (128, 3), (130, 3)])
-def test_any_number_of_experts_works_also_beyond_the_operators_list_length(
-    experts: int, top_k: int, dtype: torch.dtype
-) -> None:
+def test_more_experts_than_the_operators_list_length_work(experts: int, top_k: int, dtype: torch.dtype) -> None:
     states = torch.randn(2, 9, 16).to(dtype)
     _run(_block(dtype, experts=experts, top_k=top_k), states, NPU)  # asks once what the operator can do
     recording = _assert_parity(_block(dtype, experts=experts, top_k=top_k), states)
@@ -190,7 +186,7 @@ def test_one_layer_launches_far_fewer_operators_than_the_loop() -> None:
     assert fused.launches() < loop.launches() / (3 if HAS_K_SPLIT else 1.5)
 
 
-def test_weights_are_not_copied_where_the_operator_takes_them_as_they_are() -> None:
+def test_supported_weights_are_not_copied() -> None:
     _, recording = _run(_block(torch.bfloat16), torch.randn(2, 5, 16).bfloat16(), "npu")
     # Gate and up are joined once; without a split of the reduction so are the ends of the groups, for their sizes.
     joined = sum(count for name, count in recording.operators.items() if name.startswith("aten.cat."))
@@ -200,7 +196,7 @@ def test_weights_are_not_copied_where_the_operator_takes_them_as_they_are() -> N
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_the_right_routing_operators_are_used_for_the_version(dtype: torch.dtype) -> None:
     _, recording = _run(_block(dtype), torch.randn(2, 5, 16).to(dtype), "npu")
-    # They are documented for bf16 alone, and 2.6.0 has them without a backward.
+    # They are documented for bf16 only, and in 2.6.0 they have no backward.
     expected = int(dtype == torch.bfloat16 and HAS_K_SPLIT)
     assert recording.fused("npu_moe_token_permute") == recording.fused("npu_moe_token_unpermute_backward") == expected
 
@@ -213,7 +209,7 @@ class _Adapted(nn.Module):
         self.base = base
         self.down = nn.Linear(base.in_features, 2, bias=False)
         self.up = nn.Linear(2, base.out_features, bias=False)
-        # What reads `weight` directly would get a value that leaves the adapter out.
+        # Code that reads `weight` directly would miss the adapter.
         self.weight = base.weight
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
@@ -243,7 +239,7 @@ def _bias(block: Qwen3MoeSparseMoeBlock) -> None:
 
 
 def _wrap(block: Qwen3MoeSparseMoeBlock) -> None:
-    # What FSDP2 does to a module it shards.
+    # As FSDP2 does in a module that it shards.
     expert = block.experts[3]
     expert.__class__ = type("Sharded", (type(expert),), {})
 
@@ -254,7 +250,7 @@ def _replace_forward(block: Qwen3MoeSparseMoeBlock) -> None:
 
 
 @pytest.mark.parametrize("change", [_adapt, _hook, _hook_activation, _turn, _bias, _wrap, _replace_forward])
-def test_experts_that_the_operator_does_not_take_as_they_are_run_one_by_one(change: object) -> None:
+def test_unsupported_experts_run_one_by_one(change: object) -> None:
     assert callable(change)
     on_cpu, on_npu = _block(), _block()
     states = torch.randn(2, 5, 16)
@@ -268,7 +264,7 @@ def test_experts_that_the_operator_does_not_take_as_they_are_run_one_by_one(chan
     assert_close(output, on_cpu(states)[0], roundings=4)
 
 
-def test_experts_that_all_lie_otherwise_in_memory_run_together() -> None:
+def test_experts_of_one_other_memory_layout_run_together() -> None:
     block = _block()
     for expert in block.experts:
         expert.up_proj.weight = nn.Parameter(expert.up_proj.weight.detach().t().contiguous().t())
@@ -326,7 +322,7 @@ def test_under_autocast_experts_compute_as_the_loop_does(
         expected, loop = _run(hooked, states, NPU)
         actual, fused = _run(block, states, NPU)
 
-    # Weights that are of autocast's dtype already are taken as they are.
+    # Weights that already have autocast's dtype are used as they are.
     products = LISTED if weight_dtype == autocast else STACKED
     assert (loop.fused("npu_grouped_matmul"), fused.fused("npu_grouped_matmul")) == (0, products)
     assert actual.keys() == expected.keys()
@@ -340,7 +336,7 @@ def test_under_autocast_experts_compute_as_the_loop_does(
         assert ours <= 1.25 * theirs, name
 
 
-def test_weights_that_autocast_leaves_as_they_are_run_one_by_one() -> None:
+def test_weights_that_autocast_does_not_cast_run_one_by_one() -> None:
     block, states = _block().double().to("npu"), torch.randn(1, 3, 16).to("npu")
     with torch.autocast("npu", dtype=torch.bfloat16):
         assert not npu_moe.can_use_grouped_experts(states, block.experts, type(block.experts[0]))
@@ -357,7 +353,7 @@ def test_under_the_compiler_experts_run_one_by_one(monkeypatch: pytest.MonkeyPat
     assert not npu_moe.can_use_grouped_experts(states, block.experts, type(block.experts[0]))
 
 
-def test_a_version_is_asked_at_most_once_what_it_can_do() -> None:
+def test_capabilities_of_torch_npu_are_tested_once() -> None:
     npu_grouped._splits_reduction.cache_clear()
     _, first = _run(_block(), torch.randn(2, 5, 16), "npu")
     _, second = _run(_block(), torch.randn(2, 5, 16), "npu")
@@ -378,7 +374,7 @@ def test_frozen_weights_cost_no_gradient() -> None:
     assert recording.fused("npu_grouped_matmul") == 4
 
 
-def test_of_half_frozen_experts_the_others_learn() -> None:
+def test_unfrozen_experts_get_gradients() -> None:
     block = _block()
     block.experts[1].requires_grad_(requires_grad=False)
     states = torch.randn(2, 30, 16)
@@ -399,12 +395,12 @@ def test_of_half_frozen_experts_the_others_learn() -> None:
     [torch.ones(3, 16), torch.ones(0, 16, device=NPU), torch.ones(3, 16, dtype=torch.float64, device=NPU)],
     ids=["cpu", "empty", "fp64"],
 )
-def test_states_that_the_operator_does_not_take_are_left_to_the_model(states: torch.Tensor) -> None:
+def test_unsupported_states_run_the_models_code(states: torch.Tensor) -> None:
     experts = _block().to(states.dtype).to("npu").experts
     assert not npu_moe.can_use_grouped_experts(states, experts, type(experts[0]))
 
 
-def test_experts_that_the_operator_does_not_take_are_left_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_experts_run_the_models_code(monkeypatch: pytest.MonkeyPatch) -> None:
     experts, states = _block().to("npu").experts, torch.ones(3, 16, device=NPU)
     kind = type(experts[0])
     assert not npu_moe.can_use_grouped_experts(states, [], kind)

@@ -1,4 +1,4 @@
-"""The models' own norms on the emulated NPU: Qwen3's, OLMo's, and Qwen3-Next's, a distance from 1 and before a gate."""
+"""The models' own norms on the emulated NPU: Qwen3's, OLMo's, and Qwen3-Next's with 1 + weight and with a gate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import emulation
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("weight_dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("norm", [Qwen3RMSNorm, Olmo2RMSNorm, Qwen3NextRMSNorm, Qwen3NextRMSNormGated])
-def test_a_norm_has_the_dtype_and_numbers_it_has_on_cpu(
+def test_a_norm_returns_the_dtype_and_values_of_the_cpu(
     norm: type[torch.nn.Module], dtype: torch.dtype, weight_dtype: torch.dtype
 ) -> None:
     module = norm(16, 0.07)

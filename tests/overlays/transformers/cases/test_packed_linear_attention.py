@@ -1,4 +1,4 @@
-"""Linear attention of packed sequences: told by a framework, each is computed as if it were alone."""
+"""Linear attention over packed sequences: if switched on, each sequence is computed as if it were alone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _on(device: str, inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _trained(model: Any, *batches: dict[str, Any]) -> Results:
-    """Return the logits of batches, one behind another, and the gradients of all of them together."""
+    """Return the concatenated logits of batches, and the gradients of all of them together."""
     weights = torch.randn(1, sum(LENGTHS), vision_language.VOCABULARY, generator=torch.Generator().manual_seed(5))
     logits = torch.cat([model(**one).logits for one in batches], dim=1)
     (logits.float() * weights.to(logits.device)).sum().backward()
@@ -86,14 +86,14 @@ def test_packed_sequences_are_computed_as_each_alone(family: str, device: str, a
     for name, one in expected.items():
         # The same sums in another order.
         assert_close(found[name], one.cpu(), roundings=60)
-    # Upstream carries the state of one sequence on into the next, but nothing into the first.
+    # Upstream carries the state of one sequence into the next, but none into the first.
     first = LENGTHS[0]
     assert_close(untold["logits"][:, :first], expected["logits"][:, :first].cpu(), roundings=60)
     assert (untold["logits"] - expected["logits"])[:, first:].abs().max() > 0.05
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_is_computed_again_for_gradients_is_told_too(family: str) -> None:
+def test_recomputed_layers_receive_lengths_too(family: str) -> None:
     packed.separate_packed_sequences()
     expected = _trained(vision_language.model_of(family), _whole())
     model = vision_language.model_of(family)
@@ -107,7 +107,7 @@ def test_what_is_computed_again_for_gradients_is_told_too(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", ["padded", "one sequence", "packed, and not told"])
-def test_whatever_else_comes_is_upstreams(family: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_inputs_run_upstreams_code(family: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told = kind != "packed, and not told"
     inputs = {"padded": vision_language.padded("text"), "one sequence": _alone()[0]}.get(kind, _whole())
     model = vision_language.model_of(family)
@@ -124,7 +124,7 @@ def test_whatever_else_comes_is_upstreams(family: str, kind: str, monkeypatch: p
 def _convolve(
     *, x: torch.Tensor, weight: torch.Tensor, bias: None, activation: str, seq_idx: torch.Tensor | None
 ) -> torch.Tensor:
-    """Convolve as the kernel does: by the sequences' numbers, in a layout that it asks for."""
+    """Convolve as the kernel does: by the sequences' numbers, in the layout that it requires."""
     assert (bias, activation, x.stride(1)) == (None, "silu", 1)
     numbers = torch.zeros(1, x.shape[-1], dtype=torch.int32) if seq_idx is None else seq_idx
     assert numbers.dtype == torch.int32
@@ -152,7 +152,7 @@ def _kernel(net: Any) -> Any:
 
 
 @pytest.mark.parametrize("lengths", [None, LENGTHS])
-def test_kernels_are_told_once_where_sequences_begin(lengths: list[int] | None) -> None:
+def test_kernels_receive_sequence_boundaries_once(lengths: list[int] | None) -> None:
     net = _net(vision_language.model_of("qwen3_5"))
     states = torch.randn(1, sum(LENGTHS), vision_language.HIDDEN, generator=torch.Generator().manual_seed(3))
     expected = packed.separated_gated_delta(net, states, None, None, lengths)
@@ -161,7 +161,7 @@ def test_kernels_are_told_once_where_sequences_begin(lengths: list[int] | None) 
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_of_whole_rows_it_computes_what_upstreams_forward_does(rows: int) -> None:
+def test_unpacked_rows_equal_upstreams_forward(rows: int) -> None:
     model = vision_language.model_of("qwen3_5")
     states = torch.randn(rows, 70, vision_language.HIDDEN, generator=torch.Generator().manual_seed(3))
     assert_close(packed.separated_gated_delta(_net(model), states, None, None, None), _layer(model)(states))
@@ -186,7 +186,7 @@ def test_a_sequence_begins_where_its_position_is_0(positions: list[int], expecte
     assert packed.packed_lengths(rows, None, sliced=False) == expected
 
 
-def test_nothing_is_packed_in_several_rows_nor_where_something_is_padded_or_no_row_is_of_the_text() -> None:
+def test_batches_padded_rows_and_rows_without_text_positions_have_no_packed_lengths() -> None:
     packed.separate_packed_sequences()
     row = torch.tensor([[0, 1, 0, 1]])
     assert packed.packed_lengths(row, None, sliced=False) == [2, 2]
@@ -203,12 +203,12 @@ def test_nothing_is_packed_in_several_rows_nor_where_something_is_padded_or_no_r
         assert packed.packed_lengths(row, None, sliced=False) == [2, 2]
 
 
-def test_a_layer_is_told_lengths_only_where_there_are_some() -> None:
-    assert packed.told_lengths({"use_cache": False}) == {}
-    assert packed.told_lengths({"use_cache": False, "packed_lengths": [1, 2]}) == {"packed_lengths": [1, 2]}
+def test_a_layer_passes_lengths_on_only_if_it_received_them() -> None:
+    assert packed.packed_length_arguments({"use_cache": False}) == {}
+    assert packed.packed_length_arguments({"use_cache": False, "packed_lengths": [1, 2]}) == {"packed_lengths": [1, 2]}
 
 
-def test_without_ranks_it_is_the_module_that_convolves_whatever_it_was_made_into() -> None:
+def test_without_a_group_the_convolution_module_itself_runs() -> None:
     net = _net(vision_language.model_of("qwen3_5"))
     seen: list[int] = []
     net.conv1d.register_forward_hook(lambda _module, given, _output: seen.append(given[0].shape[-1]))

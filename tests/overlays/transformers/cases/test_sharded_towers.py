@@ -1,4 +1,4 @@
-"""Vision towers of ranks that share a model's parameters, of which one has an image and the other has none."""
+"""Vision towers with sharded parameters: one rank has an image and the other has none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SCRIPT = Path(__file__).with_name("tower_ranks.py")
 LAB = Path(__file__).parents[4] / "lab"
 
 
-def test_ranks_of_which_one_has_no_image_train_together() -> None:
+def test_ranks_with_and_without_images_train_together() -> None:
     path = os.pathsep.join(filter(None, (str(LAB), os.environ.get("PYTHONPATH"))))
     run = subprocess.run(
         [sys.executable, str(SCRIPT)],

@@ -1,4 +1,4 @@
-"""Ulysses sequence parallelism: several ranks compute what one does, and without a group nothing changes."""
+"""Ulysses sequence parallelism: several ranks compute what one rank does; without a group nothing changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _unregistered() -> Iterator[None]:
     ulysses.register_ulysses_group(None)
 
 
-# Four ranks are more than the two key-value heads, which then are repeated.
+# Four ranks exceed the two key-value heads, which are then repeated.
 @pytest.mark.parametrize("ranks", [4])
 def test_ranks_together_compute_what_one_process_does(ranks: int) -> None:
     path = os.pathsep.join(filter(None, (str(LAB), os.environ.get("PYTHONPATH"))))
@@ -38,7 +38,7 @@ def test_ranks_together_compute_what_one_process_does(ranks: int) -> None:
     assert run.returncode == 0, run.stderr
 
 
-def test_without_a_group_attention_is_called_with_what_came_in() -> None:
+def test_attention_without_a_group_gets_its_arguments_unchanged() -> None:
     states = torch.randn(1, 3, 2, 4)
     seen: list[Any] = []
 
@@ -56,12 +56,12 @@ def test_without_a_group_attention_is_called_with_what_came_in() -> None:
     assert ulysses.ulysses_slice(states, 1) is states
 
 
-def test_a_getter_that_returns_no_group_passes_through() -> None:
+def test_a_getter_without_a_group_changes_nothing() -> None:
     ulysses.register_ulysses_group(lambda: None)
     assert ulysses.ulysses_group() is None
 
 
-def test_an_attention_put_in_place_by_a_framework_is_the_one_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attention_replaced_by_a_framework_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[int] = []
 
     def attention(query: torch.Tensor, *args: Any, **_: Any) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Version checks at the pin itself: they judge by upstream's version, as if these wheels appended no label to it."""
+"""Version checks at the pin itself: they use upstream's version, without the label of these wheels."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_a_requirement_at_the_pin_is_judged_without_the_label(name: str, operato
 
 
 def test_requirements_of_a_models_own_code_are_judged_without_the_label(tmp_path: Path) -> None:
-    # Upstream reads digits and dots alone, so that nothing can be required of a development version.
+    # Upstream's pattern accepts only digits and dots, so no development version can be required.
     (tmp_path / "requirements.txt").write_text(f"transformers<={Version(PIN).base_version}\n")
     check_python_requirements(tmp_path)
 
 
-def test_look_ups_of_packages_return_the_version_without_the_label() -> None:
+def test_package_lookups_return_the_version_without_the_label() -> None:
     assert _is_package_available("transformers", return_version=True) == (True, PIN)
     assert _is_package_available("transformers_no_such_package", return_version=True) == (False, "N/A")
 
@@ -61,5 +61,5 @@ def test_other_packages_keep_their_local_versions() -> None:
         ("transformers", "N/A", "N/A"),
     ],
 )
-def test_the_label_of_these_wheels_is_all_that_is_taken_off(distribution: str, found: str, public: str) -> None:
+def test_only_the_label_of_these_wheels_is_removed(distribution: str, found: str, public: str) -> None:
     assert public_version(distribution, found) == public

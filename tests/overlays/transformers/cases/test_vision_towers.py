@@ -1,4 +1,4 @@
-"""Vision towers: always run where a framework asks for it, with no effect but on the tower; else for images alone."""
+"""Vision towers: if switched on, they always run and affect only the tower's gradients; else only for images."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _inputs(kind: str) -> dict[str, Any]:
 
 
 def _train(family: str, inputs: dict[str, Any], *, always: bool) -> tuple[dict[str, Any], int]:
-    """Return what comes out, and how often the tower ran."""
+    """Return the output and how often the tower ran."""
     vision_towers.always_run_vision_towers(always=always)
     model = vision_language.model_of(family)
     runs: list[int] = []
@@ -36,7 +36,7 @@ def _train(family: str, inputs: dict[str, Any], *, always: bool) -> tuple[dict[s
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_of_text_alone_a_tower_that_always_runs_changes_nothing_but_its_own_gradients_to_zeros(family: str) -> None:
+def test_without_images_the_tower_runs_and_its_gradients_are_zero(family: str) -> None:
     expected, without = _train(family, _inputs("text"), always=False)
     found, runs = _train(family, _inputs("text"), always=True)
 
@@ -50,7 +50,7 @@ def test_of_text_alone_a_tower_that_always_runs_changes_nothing_but_its_own_grad
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_of_images_it_runs_once_and_gives_the_same(family: str) -> None:
+def test_with_images_the_tower_runs_once_and_results_are_unchanged(family: str) -> None:
     expected, without = _train(family, _inputs("mixed"), always=False)
     found, runs = _train(family, _inputs("mixed"), always=True)
 
@@ -59,7 +59,7 @@ def test_of_images_it_runs_once_and_gives_the_same(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_where_towers_always_run_a_heads_hidden_states_end_with_the_normed_ones(family: str) -> None:
+def test_if_towers_always_run_the_last_hidden_state_is_normalized(family: str) -> None:
     vision_towers.always_run_vision_towers()
     model = vision_language.model_of(family)
     normed: list[torch.Tensor] = []
@@ -72,7 +72,7 @@ def test_where_towers_always_run_a_heads_hidden_states_end_with_the_normed_ones(
     assert "last_hidden_state" not in output
 
 
-def test_embeddings_that_are_given_are_taken_as_they_are() -> None:
+def test_given_embeddings_are_used_unchanged() -> None:
     vision_towers.always_run_vision_towers()
     model = vision_language.model_of(FAMILIES[0])
     model.model.visual.register_forward_hook(lambda *_: pytest.fail("the tower ran"))
@@ -86,7 +86,7 @@ def test_embeddings_that_are_given_are_taken_as_they_are() -> None:
 def test_on_npu_and_in_half_precision_it_runs_where_the_model_is(family: str) -> None:
     vision_towers.always_run_vision_towers()
     model = vision_language.model_of(family, "eager").to(torch.bfloat16).to("npu")
-    # A tower of its own dtype, as under some sharding.
+    # A tower with its own dtype, as under some sharding.
     model.model.visual.float()
     inputs = {name: one.to("npu") if isinstance(one, torch.Tensor) else one for name, one in _inputs("text").items()}
 
@@ -99,7 +99,7 @@ def test_on_npu_and_in_half_precision_it_runs_where_the_model_is(family: str) ->
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_positions_are_looked_up_where_images_are_in_weights_that_are_on_the_host_until_then(family: str) -> None:
+def test_positions_in_offloaded_weights_are_looked_up_on_the_images_device(family: str) -> None:
     tower = vision_language.model_of(family, "eager").model.visual.to("npu")
     if not family.startswith("qwen3"):  # it has no weights for that, or asks the images' device already
         assert not hasattr(tower, "fast_pos_embed_interpolate")
@@ -111,7 +111,7 @@ def test_positions_are_looked_up_where_images_are_in_weights_that_are_on_the_hos
 
     seen: list[str] = []
     tower.pos_embed.to("cpu")
-    # As sharded parameters, which lie on the host until the module is called.
+    # Like sharded parameters, which stay on the host until the module is called.
     tower.pos_embed.register_forward_pre_hook(lambda module, _: module.to("npu") and None)
     tower.pos_embed.register_forward_pre_hook(lambda _, given: seen.append(given[0].device.type))
     found = tower(*inputs)

@@ -52,14 +52,14 @@ def _check(rank: int, family: str) -> None:
 
 def _run_rank(rank: int, rendezvous: str) -> None:
     torch.set_num_threads(1)
-    # Ranks that wait for each other fail, instead of waiting for half an hour.
+    # Ranks that wait for each other fail soon, not after half an hour.
     patience = timedelta(seconds=60)
     dist.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=2, timeout=patience)
-    # Of the others' towers, the language model gets less.
+    # The language model gets less from the other models' towers.
     _check(rank, "qwen3_vl" if "qwen3_vl" in vision_language.families() else "qwen2_5_vl")
     dist.barrier()
     dist.destroy_process_group()
-    # All checks are done; leaving the ordinary way, gloo's threads abort the process now and then.
+    # All checks are done; on an ordinary exit, gloo's threads sometimes abort the process.
     sys.stdout.flush()
     os._exit(0)
 

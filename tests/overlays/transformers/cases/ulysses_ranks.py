@@ -72,7 +72,7 @@ def _use_cpu_flash() -> None:
     from transformers import modeling_flash_attention_utils as utils  # noqa: PLC0415
 
     utils._flash_fn, utils._flash_varlen_fn = _cpu_flash, _cpu_flash_varlen
-    # From 5 on the functions are those of the implementation that was asked for last.
+    # From 5 on, the functions belong to the implementation that was requested last.
     utils._loaded_implementation = "flash_attention_2"
     utils._pad_fn, utils._unpad_fn = utils._pad_input, utils._unpad_input
     utils._process_flash_kwargs_fn = utils._lazy_define_process_function(_cpu_flash_varlen)
@@ -158,14 +158,14 @@ def _of_type(name: str, **chosen: Any) -> nn.Module:
 
 
 def _tower() -> SimpleNamespace:
-    """Return what stands for a layer of a vision tower."""
+    """Return a stub of a vision tower's layer."""
     from transformers.models.qwen2_5_vl.configuration_qwen2_5_vl import Qwen2_5_VLVisionConfig  # noqa: PLC0415
 
     return SimpleNamespace(config=Qwen2_5_VLVisionConfig())
 
 
 def _layer() -> SimpleNamespace:
-    """Return what stands for a layer of a text model."""
+    """Return a stub of a text model's layer."""
     return SimpleNamespace(config=_text_model().config)
 
 
@@ -227,7 +227,7 @@ def _check_text(rank: int, ranks: int) -> None:
 
 
 def _check_vision_language(rank: int, ranks: int) -> None:
-    # Everyone has all embeddings, as images have been put into them; the model takes its own slice.
+    # Each rank has all embeddings, since images were inserted into them; the model slices them.
     embeddings = torch.randn(1, TOTAL, 32, generator=torch.Generator().manual_seed(1))
     whole = {"inputs_embeds": embeddings, "position_ids": _positions().unsqueeze(0).expand(4, 1, TOTAL).contiguous()}
     masked = {**whole, "attention_mask": torch.ones(1, TOTAL, dtype=torch.long)}
@@ -242,7 +242,7 @@ def _check_glm(rank: int, ranks: int) -> None:
 
 
 def _check_deepstack(rank: int, ranks: int) -> None:
-    """Features of images are added between layers: each rank adds those in its slice, of which one rank has none."""
+    """Image features are added between layers: each rank adds those in its slice; one rank has none."""
     generator = torch.Generator().manual_seed(1)
     marks = torch.zeros(1, TOTAL, dtype=torch.bool)
     marks[0, [1, 2, 3, 9, 14, 15]] = True
@@ -257,7 +257,7 @@ def _check_deepstack(rank: int, ranks: int) -> None:
 
 
 def _check_hybrid(rank: int, ranks: int) -> None:
-    """Linear attention, of whose heads each rank has some: packed, told so, and one sequence; sliced here or before."""
+    """Linear attention with heads shared by ranks: packed sequences and a single one, sliced here or before."""
     from transformers.integrations.packed_linear_attention import separate_packed_sequences  # noqa: PLC0415
 
     generator = torch.Generator().manual_seed(1)
@@ -274,7 +274,7 @@ def _check_hybrid(rank: int, ranks: int) -> None:
 
 
 def _check_marked(rank: int, ranks: int) -> None:
-    """Of several sequences, each rank has the marked places of its slice of every one."""
+    """Of several sequences, each rank keeps the marked positions in its slice of each."""
     from transformers.integrations.ulysses import register_ulysses_group, ulysses_slice_marked  # noqa: PLC0415
 
     marks = torch.rand(3, 2 * ranks, generator=torch.Generator().manual_seed(2)) < 0.6
@@ -292,7 +292,7 @@ def _check_marked(rank: int, ranks: int) -> None:
 
 
 def _check_heads(rank: int, ranks: int) -> None:
-    """Fewer key-value heads than ranks, and as many, and more."""
+    """Fewer key-value heads than ranks, as many, and more."""
     from transformers.integrations.ulysses import register_ulysses_group, ulysses_attention  # noqa: PLC0415
 
     register_ulysses_group(lambda: dist.group.WORLD)
@@ -328,7 +328,7 @@ def _check_refusals(ranks: int) -> None:
 
     q, odd = torch.randn(1, 4, 8, 4), torch.randn(1, 4, 3, 4)
     register_ulysses_group(lambda: dist.group.WORLD)
-    # A vision tower, told positions or not: every rank has everything.
+    # A vision tower, with positions or without: every rank has the whole input.
     tower = partial(ulysses_attention, attention, _tower(), q, q, q, None, 4, is_causal=False)
     assert tower() is tower(position_ids=torch.arange(4).unsqueeze(0)) is q
     attend = partial(ulysses_attention, attention, _layer())
@@ -359,14 +359,14 @@ def _expect(calls: list[tuple[type[Exception], str, Callable[[], Any]]]) -> None
 
 
 def _attending_with(build: Build, implementation: str) -> nn.Module:
-    """Return a model whose attention is another one than it was when ranks began to share its sequences."""
+    """Return a model whose attention changed after share_sequences."""
     model = _shared(build)
     model.config._attn_implementation = implementation
     return model
 
 
 def _check_what_is_not_exchanged(rank: int, ranks: int) -> None:
-    """Other attention, and padding though one rank alone has it: an error on every rank, and none waits for another."""
+    """Other attention, and padding on one rank only, raise an error on every rank, so that none waits for another."""
     from transformers.integrations.ulysses import register_ulysses_group  # noqa: PLC0415
 
     ids, positions = torch.ones(1, TOTAL, dtype=torch.long), torch.arange(TOTAL).unsqueeze(0)
@@ -391,7 +391,7 @@ def _check_what_is_not_exchanged(rank: int, ranks: int) -> None:
     ones = torch.ones(1, 1, TOTAL)
     calls.append((NotImplementedError, "padding", partial(_shared(_text_model), **slices, attention_mask=ones)))
     calls.append((NotImplementedError, "padding", partial(_shared(_text_model), slices["input_ids"], ones, positions)))
-    # What no layer is told, each rank would count from 0.
+    # Without positions, each rank would count from 0.
     embeddings = whole["inputs_embeds"]
     calls.append((ValueError, "position_ids", partial(_shared(_text_model), slices["input_ids"])))
     calls.append((ValueError, "position_ids", partial(_shared(_vision_language_model), inputs_embeds=embeddings)))
@@ -401,7 +401,7 @@ def _check_what_is_not_exchanged(rank: int, ranks: int) -> None:
 
 
 def _check_other_models(rank: int, ranks: int) -> None:
-    """What is no decoder that attends as all models do: refused on every rank, or right."""
+    """Models other than decoders with shared attention: every rank refuses them, or results are right."""
     from transformers.integrations.ulysses import register_ulysses_group  # noqa: PLC0415
 
     ids, positions = torch.ones(1, TOTAL, dtype=torch.long), torch.arange(TOTAL).unsqueeze(0)
@@ -409,7 +409,7 @@ def _check_other_models(rank: int, ranks: int) -> None:
     slices = {name: tensor.chunk(ranks, dim=-1)[rank] for name, tensor in tokens.items()}
     padded = {**slices, "attention_mask": torch.ones_like(slices["input_ids"])}
     padded["attention_mask"][0, 0] = int(rank > 0)
-    refused = {"stablelm": "StableLmModel does not say", "falcon_h1": "FalconH1Model"}
+    refused = {"stablelm": "StableLmModel does not declare", "falcon_h1": "FalconH1Model"}
     if find_spec("transformers.models.lfm2"):
         refused["lfm2"] = "conv"
     if find_spec("transformers.models.qwen3_next"):
@@ -443,7 +443,7 @@ def _bidirectional() -> nn.Module:
 
 
 def _check_attention() -> None:
-    """Kernels from the Hub go through transformers' own function, and exchange; another function does not."""
+    """Kernels from the Hub run in transformers' own function and exchange slices; another function does not."""
     from transformers.integrations.flash_attention import flash_attention_forward  # noqa: PLC0415
     from transformers.integrations.ulysses import register_ulysses_group  # noqa: PLC0415
     from transformers.integrations.ulysses_models import share_sequences, ulysses_arguments  # noqa: PLC0415
@@ -470,7 +470,7 @@ def _check_attention() -> None:
 
 
 def _check_what_it_is_called_with() -> None:
-    """Labels, of which the last one in a slice is another rank's, and masks as models hand them to those inside."""
+    """Labels, whose shift needs another rank's, and dicts of masks, which models pass to inner models."""
     from transformers.integrations.ulysses import register_ulysses_group  # noqa: PLC0415
     from transformers.integrations.ulysses_models import ulysses_arguments  # noqa: PLC0415
 
@@ -490,7 +490,7 @@ def _check_what_it_is_called_with() -> None:
 
 
 def _check_measuring_models() -> None:
-    """What depends on how long a sequence is, of which each rank would see its slice."""
+    """Heads and rotary embeddings that depend on whole sequences."""
     from transformers import AutoModelForQuestionAnswering, Qwen2ForSequenceClassification  # noqa: PLC0415
 
     class Mine(Qwen2ForSequenceClassification):  # type: ignore[misc]  # transformers is Any here
@@ -509,14 +509,14 @@ def _check_measuring_models() -> None:
     ropes = ({"rope_type": "dynamic"}, {"type": "longrope"}, {"full_attention": {"rope_type": "longrope"}})
     _expect(
         [
-            *((NotImplementedError, "looks along a sequence", partial(_shared, build)) for build in heads),
+            *((NotImplementedError, "needs whole sequences", partial(_shared, build)) for build in heads),
             *((NotImplementedError, "rotary", partial(_shared, partial(with_rope, **rope))) for rope in ropes),
         ]
     )
 
 
 def _check_who_is_asked() -> None:
-    """Every model of text once, whatever is around it; no vision tower, and none at all where one is refused."""
+    """Each text model is checked once, inside any wrapper; vision towers are not; a refusal registers nothing."""
     from transformers.integrations.ulysses import register_ulysses_group, ulysses_group  # noqa: PLC0415
     from transformers.integrations.ulysses_models import share_sequences  # noqa: PLC0415
     from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl as vision  # noqa: PLC0415
@@ -560,7 +560,7 @@ def _run_rank(rank: int, ranks: int, rendezvous: str) -> None:
         _check_hybrid(rank, ranks)
     dist.barrier()
     dist.destroy_process_group()
-    # All checks are done; leaving the ordinary way, gloo's threads abort the process now and then.
+    # All checks are done; on an ordinary exit, gloo's threads sometimes abort the process.
     sys.stdout.flush()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""Configuration of the cases: an emulated NPU where asked for, and what its allocator is asked for."""
+"""Configuration of the cases: an emulated NPU if requested, and a record of its allocator's calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if os.environ.get("EMULATED_NPU") == "1":
 
     import emulation
 
-    # Before anything imports transformers or verl, which ask once whether there is an NPU.
+    # Must precede the first import of transformers or verl, which look for an NPU once.
     emulation.install()
     stub_vllm.install_profiler()
 
@@ -25,7 +25,7 @@ torch.set_num_threads(1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave to the other process what is marked as its own."""
+    """Skip the cases that another process runs."""
     other = "on_cpu" if os.environ.get("EMULATED_NPU") == "1" else "on_npu"
     left = [item for item in items if item.get_closest_marker(other)]
     items[:] = [item for item in items if item not in left]

@@ -1,4 +1,4 @@
-"""Drivers of PPO and DAPO on a local Ray cluster, up to where training would begin: what their workers found, out.
+"""Drivers of PPO and DAPO on a local Ray cluster, until training would start; prints what their workers found.
 
 Trainers, worker groups and the base class of workers are verl's; the worker
 itself holds no model. Run as a script with the path of a file and names of
@@ -45,7 +45,7 @@ OVERRIDES = (
 
 
 class EmptyWorker(Worker):  # type: ignore[misc]  # verl is not typed
-    """A worker without a model, which says what it finds when it would build one."""
+    """A worker without a model; instead of building one, it reports its environment."""
 
     def __init__(self, config: Any, role: str, **_: Any) -> None:  # noqa: ARG002  # what verl gives every worker
         super().__init__()

@@ -75,7 +75,7 @@ def _start(logs: Path, command: list[str]) -> int:
         process, status = os.wait()
         running.remove(process)
         if code := os.waitstatus_to_exitcode(status):
-            # Nobody answers the others any more.
+            # No rank answers the others any more.
             for other in running:
                 os.kill(other, signal.SIGKILL)
             return abs(code)

@@ -77,7 +77,7 @@ def _upstreams_engine() -> None:
 
 
 def _upstreams_platform() -> None:
-    """Let upstream's one trainer that is left run on the CPU: it has no platform and no engine for it."""
+    """Let upstream's remaining trainer run on the CPU, for which it has no platform and no engine."""
     os.environ.update(VERL_PLATFORM="cpu", VERL_ENGINE_DEVICE="cuda")
     from verl.plugin.platform import PlatformRegistry, platform_base  # noqa: PLC0415  # only where it is wanted
 
@@ -102,7 +102,7 @@ def load_data_here() -> None:
 
 
 def meet(begin: Callable[..., None], file: str, *args: Any, **kwargs: Any) -> None:
-    """Begin a world whose ranks meet in a file, whatever the trainer says about that."""
+    """Start a world whose ranks meet in a file, whatever the trainer configures."""
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     place = {"store": dist.FileStore(file, world), "rank": rank, "world_size": world, "init_method": None}
     # Upstream's trainer names the CPU twice where there is nothing else.
@@ -117,7 +117,7 @@ def main(plan: str) -> None:
     if not importlib.util.find_spec("verl_npu_summary"):
         upstream_on_cpu()
     for number, (trainer, *arguments) in enumerate(json.loads(Path(plan).read_text("utf-8"))):
-        # Ranks meet anew for every run, and must not take what they left at the meeting before for an answer.
+        # Ranks meet again in every run, and must not read values of the run before.
         dist.init_process_group = functools.partial(meet, begin, f"{plan}.meeting{number}")
         sys.argv[1:] = arguments
         write(BEGIN, number)

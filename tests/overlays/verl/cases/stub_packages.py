@@ -1,4 +1,4 @@
-"""Packages that are not installed: modules with every name the importer wants, and some that do what a test needs."""
+"""Stubs of packages that are not installed: modules with every name, and some with the functions a test needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def accept(*_: Any, **__: Any) -> None:
-    """Take whatever is given."""
+    """Accept any arguments."""
 
 
 class _AnyClass(type):

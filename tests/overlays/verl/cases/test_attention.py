@@ -1,4 +1,4 @@
-"""Which attention the FSDP workers load their models with: what the configuration names, or what the device has."""
+"""The attention with which FSDP workers load models: that of the configuration, or the device's default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 import transformers
 from omegaconf import OmegaConf
 
-# Between two releases upstream itself imports vLLM where it defines these workers.
+# Between two releases, upstream's module of these workers imports vLLM.
 UPSTREAM = map(Path, os.environ["UPSTREAM_PACKAGES"].split(os.pathsep))
 WORKERS = [file for folder in UPSTREAM if (file := folder / "verl/workers/fsdp_workers.py").is_file()]
 if any("\nfrom verl.third_party.vllm import " in file.read_text("utf-8") for file in WORKERS):

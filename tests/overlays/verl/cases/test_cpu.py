@@ -27,7 +27,7 @@ from verl.utils.npu import determinism, start
 from verl.utils.npu.linear_cross_entropy import TOKENS_AT_ONCE
 from verl.utils.seqlen_balancing import rearrange_micro_batches
 
-spreading, transfer = helper("spreading"), helper("transfer")
+sample_order, transfer = helper("sample_order"), helper("transfer")
 # Importing it assigns nothing, where the overlay has emptied it; elsewhere verl imports it only where it assigns.
 NPU_PATCH = "verl.models.transformers.npu_patch"
 IS_EMPTY = changed(f"{NPU_PATCH.replace('.', '/')}.py", "rms_norm_forward")
@@ -131,7 +131,7 @@ def tiny_model() -> Any:
     )
 
 
-def test_patching_a_model_assigns_nothing_transformers_npu_holds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_patching_a_model_assigns_nothing_that_transformers_npu_contains(capsys: pytest.CaptureFixture[str]) -> None:
     original = flash_attention._flash_attention_forward
     try:
         monkey_patch.apply_monkey_patch(tiny_model(), ulysses_sp_size=1, use_remove_padding=True)
@@ -143,7 +143,7 @@ def test_patching_a_model_assigns_nothing_transformers_npu_holds(capsys: pytest.
     assert "_flash_attention_forward in transformers" not in capsys.readouterr().out
 
 
-def test_with_upstreams_transformers_attention_is_assigned_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_upstreams_transformers_attention_is_patched_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("verl.utils.npu.attention.transformers_splits_sequences", lambda: False)
     monkeypatch.setattr(flash_attention, "_flash_attention_forward", flash_attention._flash_attention_forward)
 
@@ -180,7 +180,7 @@ def test_the_batch_is_moved_as_upstream_moves_it() -> None:
     assert data.to("cpu").batch["x"].tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.skipif(spreading is None, reason="this verl has no DAPO recipe")
+@pytest.mark.skipif(sample_order is None, reason="this verl has no DAPO recipe")
 def test_spread_generation_keeps_groups_whole_where_a_batch_is_cut() -> None:
     prompts = DataProto.from_dict(
         {"prompt": torch.arange(6)}, {"uid": numpy.array([f"u{n}" for n in range(6)], object)}
@@ -192,7 +192,7 @@ def test_spread_generation_keeps_groups_whole_where_a_batch_is_cut() -> None:
         return DataProto.from_dict({"answer": batch.batch["prompt"] * 10}, meta_info={"timing": {}})
 
     batch = prompts.repeat(repeat_times=4, interleave=True)
-    batch = batch.union(spreading.spreading(generate, 4)(batch))[:16]
+    batch = batch.union(sample_order.with_spread_samples(generate, 4)(batch))[:16]
 
     assert seen[0] == list(range(6)) * 4
     assert batch.batch["answer"].tolist() == [10 * prompt for prompt in range(4) for _ in range(4)]

@@ -30,13 +30,13 @@ def _rank(rank: int, cases: Sequence[Case], folder: str) -> None:
         dist.barrier()
         Path(folder, f"{case.__name__}{rank}").touch()
     dist.destroy_process_group()
-    # All checks are done; leaving the ordinary way, gloo's threads abort the process now and then.
+    # All checks are done; on an ordinary exit, gloo's threads sometimes abort the process.
     os._exit(0)
 
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
-    """Return what says why a case failed, empty where it did not; after the first that fails, no other is tried."""
+    """Return the reason why a case failed, or ""; after the first failure no other case runs."""
     folder, said = tmp_path_factory.mktemp("ranks"), "a rank ended before this case"
     try:
         mp.spawn(_rank, args=(CASES, str(folder)), nprocs=RANKS)

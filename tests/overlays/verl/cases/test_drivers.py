@@ -1,4 +1,4 @@
-"""Every trainer that is shipped: it logs once what was patched, and is deterministic where that is asked for."""
+"""Every shipped trainer logs the patch summary once, and is deterministic if requested."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def own_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def begin(module: Any, name: str) -> None:
-    """Begin training as a trainer's main program does, up to where it starts workers or meets other ranks."""
+    """Start training as a trainer's main program does, until it starts workers or joins other ranks."""
     config = OmegaConf.create({"trainer": {"deterministic_seed": SEED}})
     trainer_class = getattr(module, name)
-    # Ray's actor classes hide the class.
+    # Ray's actor class wraps the class.
     trainer_class = getattr(getattr(trainer_class, "__ray_metadata__", None), "modified_class", trainer_class)
     starts = next((one for one in ("init_workers", "init") if hasattr(trainer_class, one)), "")
     if not starts:

@@ -47,7 +47,7 @@ def test_with_upstreams_transformers_operators_are_assigned_as_before(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = importlib.import_module("verl.workers.engine.fsdp.utils")
-    # Importing it assigns; here it fails, which upstream tells and goes on.
+    # Importing it patches; here it fails, which upstream logs before it continues.
     monkeypatch.setitem(sys.modules, "verl.models.transformers.npu_patch", None)
 
     engine.apply_npu_fsdp_patches()
@@ -61,7 +61,7 @@ def test_with_upstreams_transformers_operators_are_assigned_as_before(
 @pytest.mark.parametrize("activation", ["silu", "gelu"])
 @pytest.mark.parametrize("family", actor.FAMILIES)
 def test_models_compute_on_the_npu_what_they_are_configured_to(family: str, activation: str) -> None:
-    """Upstream's own operators compute SiLU whatever is asked for, and in verl 0.7.0 lose a batch of several rows."""
+    """Upstream's own operators always compute SiLU, and in verl 0.7.0 they drop rows of a batch."""
     torch.manual_seed(5)
     sizes = {**actor.SIZES, "hidden_act": activation, "initializer_range": 0.2, "attn_implementation": "eager"}
     model = (
@@ -113,7 +113,7 @@ def test_samples_that_belong_together_stay_so_within_the_budget(seed: int) -> No
 
 
 @pytest.mark.skipif(not KEEPS_GROUPS, reason="this verl asks all ranks where it is given no group")
-def test_without_a_group_no_other_rank_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_process_group_no_other_rank_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "all_reduce", lambda *_, **__: pytest.fail("asked"))
 

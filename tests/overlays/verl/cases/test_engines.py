@@ -1,4 +1,4 @@
-"""What vLLM is built with: by verl's rollout in every worker, and by its servers."""
+"""The arguments with which vLLM is built: by verl's rollout in workers, and by its servers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_engine_gets_the_configs_arguments_with_segments_off(
     assert "VLLM_DP_SIZE" not in os.environ
 
 
-def test_the_users_engine_arguments_win_instead_of_colliding() -> None:
+def test_the_users_engine_arguments_override_others() -> None:
     user = {
         "enable_prefix_caching": False,
         "max_model_len": 12,
@@ -121,11 +121,11 @@ def test_settings_that_cannot_work_stop_before_an_engine_starts(changes: dict[st
 
 
 @pytest.mark.parametrize("rank", range(4))
-def test_data_parallel_engines_find_their_place_before_they_are_built(
+def test_data_parallel_environment_is_set_before_the_engine_is_built(
     rank: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gather(values: list[Any], value: Any) -> None:
-        # Every other rank is given what says which one it was.
+        # Every other rank receives a marker of the rank that it came from.
         values[:] = [(f"host{other}", 1000 + other) if other != rank else value for other in range(4)]
 
     class LLM(stub_vllm.LLM):
@@ -200,7 +200,7 @@ def test_a_servers_engine_gets_the_configs_and_the_users_arguments(monkeypatch: 
     assert "max_num_seqs" not in arguments
 
 
-def test_a_server_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_refuses_unsupported_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vllm_async_server, "copy_to_local", lambda path: path, raising=False)
     settings = {"enabled": True, "lmhead_tensor_parallel_size": 2}
     rollout = rollout_config(dataclass=not IS_OLD, hybrid_tp=settings)

@@ -94,7 +94,7 @@ def _assert_same(found: Results, expected: Results) -> None:
         for family in FAMILIES
         for kind in KINDS
         for layout in LAYOUTS
-        # What verl's own computes of packed sequences there is tried below.
+        # verl's own results for packed sequences are tested below.
         if (family not in HYBRID or layout == "padded")
     ],
 )
@@ -124,9 +124,7 @@ def test_logits_and_every_gradient_are_those_of_verls_own_forwards(family: str, 
     ]
     or [pytest.param("", "", marks=_NONE)],
 )
-def test_linear_attention_keeps_packed_sequences_apart_which_verls_own_does_by_kernels_alone(
-    family: str, kind: str
-) -> None:
+def test_linear_attention_separates_packed_sequences_without_kernels(family: str, kind: str) -> None:
     inputs = vision_language.batch(kind)
     lengths = list(vision_language.LENGTHS)
     padded = _ours(family, vision_language.padded(kind))["logits"]
@@ -137,7 +135,7 @@ def test_linear_attention_keeps_packed_sequences_apart_which_verls_own_does_by_k
     assert found is not None
     torch.testing.assert_close(found[0], expected, atol=1e-4, rtol=1e-4)
 
-    # As verl's engine tells it; without kernels, what computes the state takes it and does nothing about it.
+    # As verl's engine passes it; without kernels, the functions accept it and ignore it.
     bounds = torch.tensor([0, *lengths]).cumsum(0)
     _separate(separate=False)
     theirs = _theirs(family, {**inputs, "cu_seqlens": bounds, "cu_seqlens_cpu": bounds})["logits"]
@@ -151,7 +149,7 @@ def _of_tower(results: Results) -> set[str]:
 
 
 @pytest.mark.parametrize("family", vision_language.families())
-def test_nothing_of_a_model_that_transformers_serves_is_assigned(family: str) -> None:
+def test_models_that_transformers_npu_handles_are_not_patched(family: str) -> None:
     classes = [*vision_language.classes(family), *(_layers(family) if family in HYBRID else ())]
     before = [one.forward for one in classes]
 
@@ -162,9 +160,7 @@ def test_nothing_of_a_model_that_transformers_serves_is_assigned(family: str) ->
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_beside_a_transformers_that_is_not_told_verls_forwards_are_assigned(
-    family: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_upstreams_transformers_verls_forwards_are_assigned(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in filter(None, (images, linear_attention)):
         monkeypatch.setattr(module, "_HOOK", "transformers.integrations.no_such_module")
     classes = [(*vision_language.classes(name), *(_layers(name) if name in HYBRID else ())) for name in FAMILIES]
@@ -181,7 +177,7 @@ def test_beside_a_transformers_that_is_not_told_verls_forwards_are_assigned(
 @pytest.mark.parametrize(
     "family", [name for name in FAMILIES if name.startswith("qwen3")] or [pytest.param("", marks=_NONE)]
 )
-def test_positions_are_looked_up_by_transformers_where_it_does_that_and_by_verl_elsewhere(
+def test_verl_patches_position_lookup_only_if_transformers_lacks_it(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not hasattr(importlib.import_module("verl.models.transformers.qwen3_vl"), "fast_pos_embed_interpolate"):
@@ -198,7 +194,7 @@ def test_positions_are_looked_up_by_transformers_where_it_does_that_and_by_verl_
     assert tower.fast_pos_embed_interpolate is print
 
 
-def test_what_stands_for_a_model_that_transformers_does_not_have_is_assigned_to() -> None:
+def test_placeholders_of_missing_models_are_assigned_to() -> None:
     nothing = SimpleNamespace(forward=None)
     images.use_mixed_batches(nothing, print)
     assert nothing.forward is print
@@ -207,9 +203,7 @@ def test_what_stands_for_a_model_that_transformers_does_not_have_is_assigned_to(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("family", FAMILIES)
-def test_fused_kernels_get_from_the_model_what_verls_own_forward_gives(
-    family: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fused_kernels_get_the_results_of_verls_own_forward(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     base, head = vision_language.classes(family)
     monkeypatch.setattr(head, "forward", head.forward)
     model = vision_language.model_of(family)
@@ -227,7 +221,7 @@ def test_fused_kernels_get_from_the_model_what_verls_own_forward_gives(
 
 
 @pytest.mark.parametrize("family", HYBRID or [pytest.param("", marks=_NONE)])
-def test_fused_kernels_are_not_to_tell_where_sequences_begin_what_finds_that_by_itself(
+def test_fused_kernels_pass_no_boundaries_to_layers_that_find_them(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head = vision_language.classes(family)[1]
@@ -244,7 +238,7 @@ def test_fused_kernels_are_not_to_tell_where_sequences_begin_what_finds_that_by_
 
 
 @pytest.mark.parametrize("family", HYBRID or [pytest.param("", marks=_NONE)])
-def test_text_models_are_told_too_where_rows_are_packed(family: str) -> None:
+def test_text_models_separate_packed_sequences_too(family: str) -> None:
     package = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
     model_class = getattr(package, f"{vision_language.FAMILIES[family][0]}ForCausalLM")
     model = model_class(vision_language.model_of(family).config.text_config)

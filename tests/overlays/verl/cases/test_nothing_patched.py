@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("nothing_patched.py")
     [
         pytest.param("", "", id="models on the npu"),
         pytest.param(
-            "fused", "the configuration asks for fused kernels", id="fused kernels", marks=pytest.mark.thorough
+            "fused", "the configuration enables fused kernels", id="fused kernels", marks=pytest.mark.thorough
         ),
         pytest.param("vision", "", id="vision-language models", marks=pytest.mark.thorough),
     ],

@@ -1,4 +1,4 @@
-"""The platform of a machine, from the verl on that has one for each: what it is, what it sets up, what it assigns."""
+"""The platform of a machine, in versions of verl with platforms: its choice, its setup and its patches."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def test_without_an_accelerator_the_platform_is_the_cpu(monkeypatch: pytest.Monk
 
 
 @pytest.mark.on_cpu
-def test_a_torch_that_was_built_for_gpus_is_taken_for_one_with_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As upstream does: a driver may have none, and start workers that do."""
+def test_a_torch_built_for_gpus_means_the_gpu_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in upstream: a driver may have no GPU but start workers that do."""
     monkeypatch.delenv("VERL_PLATFORM", raising=False)
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
 
     assert platform_manager._detect_platform_name() == "nvidia"
 
 
-def test_the_cpu_can_be_named_and_is_not_found_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_platform_can_be_named_and_is_not_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERL_PLATFORM", "cpu")
     platform = PlatformRegistry.get("cpu")()
 
@@ -82,7 +82,7 @@ def test_there_is_an_engine_for_the_device(kind: str) -> None:
 
 @pytest.mark.parametrize("name", ["cpu", "npu"])
 def test_memory_is_pinned_where_there_is_an_accelerator(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reference policy is offloaded; torch cannot pin memory for nothing."""
+    """A reference policy is offloaded; torch cannot pin memory without an accelerator."""
     asked: list[bool] = []
     engine = object.__new__(transformer_impl.FSDPEngine)
 
@@ -142,7 +142,7 @@ def test_nothing_of_transformers_is_assigned(family: str, npu_patch: ModuleType)
 
 
 @pytest.mark.on_npu
-def test_beside_upstreams_transformers_operators_are_assigned_as_before(
+def test_with_upstreams_transformers_operators_are_assigned_as_before(
     npu_patch: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: list[int] = []
@@ -156,8 +156,8 @@ def test_beside_upstreams_transformers_operators_are_assigned_as_before(
 
 @pytest.mark.on_npu
 @pytest.mark.parametrize("activation", ["silu", "gelu", "relu"])
-def test_a_model_computes_what_its_activation_says(activation: str, npu_patch: ModuleType) -> None:
-    """Upstream's operators take every activation for SiLU: the logits are wrong for any other."""
+def test_a_model_applies_its_configured_activation(activation: str, npu_patch: ModuleType) -> None:
+    """Upstream's operators treat every activation as SiLU; logits are wrong for any other."""
     config = {**actor.SIZES, "hidden_act": activation, "attn_implementation": "eager"}
     torch.manual_seed(3)
     model = Qwen2ForCausalLM(Qwen2Config(**config)).float()

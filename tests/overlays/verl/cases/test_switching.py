@@ -40,7 +40,7 @@ from verl.workers.rollout.vllm_rollout import vllm_rollout_spmd  # noqa: E402
 from verl.workers.sharding_manager import fsdp_sglang, fsdp_vllm, megatron_sglang, megatron_vllm  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("world")
-# Otherwise sharding managers switch, which the overlay wraps.
+# Otherwise sharding managers, which the overlay wraps, switch segments.
 HAS_MODES = not changed("verl/workers/sharding_manager/fsdp_vllm.py", "FSDPVLLMShardingManager.__enter__")
 
 

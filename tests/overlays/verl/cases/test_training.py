@@ -116,9 +116,9 @@ HAS_NEW_TRAINER = changed("verl/trainer/sft_trainer.py", "run_sft")
 STEPS = 12
 SEED = "trainer.deterministic_seed=3"
 FAMILIES = ("qwen2", "qwen3_moe")
-# What is trained at length only: experts cost as much as the rest together.
+# Trained in long runs only: experts cost as much as the rest together.
 THOROUGH = {"qwen3_moe"}
-# What the trainers want to be told: of the older one, and of the one that is left.
+# The arguments of the trainers: of the older one and of the remaining one.
 OLD = (
     *("data.train_files=sums.parquet", "data.val_files=few.parquet"),
     *("data.prompt_key=question", "data.response_key=answer", "data.max_length=32"),

@@ -1,4 +1,4 @@
-"""Changes to code that comes with models: what it requires of transformers is compared with upstream's version."""
+"""Changes to the loading of models' own code: its requirements are checked against upstream's version."""
 
 from npu_overlays.markers import edited
 
@@ -11,7 +11,6 @@ from .utils.versions import public_version
         "public_version(package_name, importlib.metadata.version(package_name))",
     ),
     uses=[public_version],
-    why="The requirements.txt of a model's own code may ask for transformers<=5.10.4; at the pin that holds, as with "
-    "upstream.",
+    why="If a model's own code requires transformers<=5.10.4, the wheel of 5.10.4 satisfies it, as upstream's does.",
 )
 def check_python_requirements(): ...

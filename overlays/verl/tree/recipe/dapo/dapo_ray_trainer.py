@@ -1,6 +1,6 @@
-"""DAPO: samples of a prompt are spread over the ranks for generation."""
+"""DAPO: the samples of a prompt are generated on different ranks."""
 
-from verl.utils.npu.spreading import spread_generation
+from verl.utils.npu.sample_order import spread_generation
 
 from npu_overlays.markers import upstream, wrapped
 
@@ -9,8 +9,8 @@ class RayDAPOTrainer:
     """The driver of a DAPO run."""
 
     @wrapped(
-        why="On NPU the samples of one prompt are generated on different ranks, so that one prompt with long answers "
-        "does not keep a single rank busy; the batch comes back in its own order, so groups stay whole.",
+        why="On NPU, the samples of one prompt are generated on different ranks, so a prompt with long answers does "
+        "not keep one rank busy while others wait. The batch keeps its order, so groups stay whole.",
     )
     def fit(self):
         spread_generation(self)

@@ -1,4 +1,4 @@
-"""Fully asynchronous training: generation is driven by a process of its own, which starts workers too."""
+"""Fully asynchronous training: a second driver, which starts the workers that generate."""
 
 from verl.utils.npu.start import start_driver
 
@@ -9,7 +9,8 @@ class FullyAsyncRollouter:
     """The driver of the workers that generate."""
 
     @wrapped(
-        why="trainer.deterministic_seed reaches the workers that generate; the summary is logged by the trainer.",
+        why="trainer.deterministic_seed reaches the workers that generate. The trainer logs the summary, not this "
+        "process.",
         since="0.6.1",
     )
     async def init_workers(self):

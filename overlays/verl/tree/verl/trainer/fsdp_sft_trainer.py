@@ -16,27 +16,28 @@ class FSDPSFTTrainer:
             'attn_implementation=attention_implementation(self.config.model.get("attn_implementation", None))',
         ),
         uses=[attention_implementation],
-        why="model.attn_implementation chooses the attention; unset, the CPU gets torch's own instead of an error.",
+        why="model.attn_implementation chooses the attention. If it is unset, the CPU uses torch's own attention; "
+        "upstream fails there.",
     )
     def _build_model_optimizer(self): ...
 
     @edited(
         ("elif is_npu_available:", "else:"),
-        why="The loss is averaged over all ranks on the CPU as well; upstream reported rank 0's own.",
-        accept=["loss: the branch upstream has for NPU, and of the loss that is logged; gradients are there by then"],
+        why="On the CPU too, the logged loss is averaged over all ranks; upstream logs rank 0's own.",
+        accept=["loss: the CPU takes upstream's branch for NPU; it averages only the logged loss, after the gradients"],
     )
     def training_step(self, batch): ...
 
     @edited(
         ("elif is_npu_available:", "else:"),
-        why="The validation loss is averaged over all ranks on the CPU as well; upstream reported rank 0's own.",
-        accept=["loss: the branch that upstream has for NPU; nothing is trained on a validation loss"],
+        why="On the CPU too, the validation loss is averaged over all ranks; upstream logs rank 0's own.",
+        accept=["loss: the CPU takes upstream's branch for NPU; no gradient depends on a validation loss"],
     )
     def validation_step(self, batch): ...
 
 
 @wrapped(
-    why="Rank 0 logs once what was patched; trainer.deterministic_seed and EXPANDABLE_SEGMENTS work here too.",
+    why="Rank 0 logs the patch summary once; trainer.deterministic_seed and EXPANDABLE_SEGMENTS apply here too.",
 )
 def run_sft(config):
     start_training(config)

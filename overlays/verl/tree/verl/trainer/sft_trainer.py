@@ -1,4 +1,4 @@
-"""Supervised fine-tuning on the new engine: what happens once when training starts."""
+"""Supervised fine-tuning on the new engine: the start of training."""
 
 from verl.utils.device import set_expandable_segments
 from verl.utils.npu.start import start_training
@@ -7,7 +7,7 @@ from npu_overlays.markers import upstream, wrapped
 
 
 @wrapped(
-    why="Rank 0 logs once what was patched; trainer.deterministic_seed and EXPANDABLE_SEGMENTS work here too.",
+    why="Rank 0 logs the patch summary once; trainer.deterministic_seed and EXPANDABLE_SEGMENTS apply here too.",
     since="0.6.0",
 )
 def run_sft(config):

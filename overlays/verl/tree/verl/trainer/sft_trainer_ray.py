@@ -1,4 +1,4 @@
-"""Supervised fine-tuning by workers on a Ray cluster: what happens once when training starts."""
+"""Supervised fine-tuning on a Ray cluster: the driver's start of training."""
 
 from verl.utils.npu.start import start_training
 
@@ -6,7 +6,7 @@ from npu_overlays.markers import upstream, wrapped
 
 
 @wrapped(
-    why="The driver logs once what was patched, and trainer.deterministic_seed makes the whole run deterministic.",
+    why="The driver logs the patch summary once, and trainer.deterministic_seed makes the whole run deterministic.",
     since="0.7.1",
 )
 def run_sft(config):

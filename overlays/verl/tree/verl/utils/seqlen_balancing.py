@@ -1,4 +1,4 @@
-"""Dynamic batching: micro-batches that keep to max_token_len."""
+"""Dynamic batching: micro-batches that do not exceed max_token_len."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from verl.utils.seqlen_balancing import calculate_workload, get_seqlen_balanced_partitions
 
 
-@added(why="Says how many sequences every data-parallel rank has at least, so that all of them can agree on a count.")
+@added(why="Returns the lowest number of sequences of any data-parallel rank, so that all ranks can use one count.")
 def _smallest_batch(sequences, dp_group, same_micro_num_in_dp):
     if not (dist.is_initialized() and same_micro_num_in_dp):
         return sequences
@@ -23,7 +23,7 @@ def _smallest_batch(sequences, dp_group, same_micro_num_in_dp):
 
 
 @added(
-    why="Says how long every sequence is, and by what upstream balances micro-batches: here, by the same.",
+    why="Returns the sequences' lengths and the values by which upstream balances micro-batches; here, the lengths.",
     until="0.6.1",
 )
 def _lengths_and_workloads(batch):
@@ -32,8 +32,8 @@ def _lengths_and_workloads(batch):
 
 
 @wrapped(
-    why="On NPU the count of micro-batches is raised until each one keeps to max_token_len, so that activation memory "
-    "stays within what the user planned for; upstream's count can exceed it.",
+    why="On NPU, the number of micro-batches is raised until none exceeds max_token_len, so that activation memory "
+    "stays within the user's budget. Upstream's micro-batches can exceed it.",
 )
 def rearrange_micro_batches(
     batch,
@@ -66,7 +66,8 @@ def rearrange_micro_batches(
 
 
 @added(
-    why="Says how long every sequence is, and by what upstream balances micro-batches: here, by computation.",
+    why="Returns the sequences' lengths and the values by which upstream balances micro-batches; here, their "
+    "computation.",
     since="0.6.1",
 )
 def _lengths_and_workloads(batch):

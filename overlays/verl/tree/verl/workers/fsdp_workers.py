@@ -14,8 +14,8 @@ class ActorRolloutRefWorker:
             'attn_implementation=attention_implementation(override_model_config.get("attn_implementation", None))',
         ),
         uses=[attention_implementation],
-        why="Key: actor_rollout_ref.model.override_config.attn_implementation chooses the attention; unset, it is "
-        "FlashAttention as before, and torch's own on the CPU.",
+        why="Key: actor_rollout_ref.model.override_config.attn_implementation chooses the attention. The default is "
+        "FlashAttention as before, and torch's own attention on the CPU.",
         forwarded="https://github.com/volcengine/verl/pull/3978",
         until="0.6.1",
     )
@@ -27,8 +27,8 @@ class ActorRolloutRefWorker:
             'attention_implementation(override_model_config.get("attn_implementation", None))',
         ),
         uses=[attention_implementation],
-        why="Unless override_config.attn_implementation says otherwise, the CPU gets torch's own attention instead of "
-        "an error.",
+        why="On the CPU, the default attention is torch's own; upstream fails there. "
+        "override_config.attn_implementation chooses another.",
         since="0.6.1",
     )
     def _build_model_optimizer(self): ...
@@ -43,8 +43,8 @@ class CriticWorker:
             'attn_implementation=attention_implementation(override_config.get("attn_implementation", None))',
         ),
         uses=[attention_implementation],
-        why="Key: critic.model.override_config.attn_implementation chooses the attention; unset, it is FlashAttention "
-        "as before, and torch's own on the CPU.",
+        why="Key: critic.model.override_config.attn_implementation chooses the attention. The default is "
+        "FlashAttention as before, and torch's own attention on the CPU.",
         forwarded="https://github.com/volcengine/verl/pull/3978",
         until="0.6.1",
     )
@@ -56,8 +56,8 @@ class CriticWorker:
             'attention_implementation(override_config.get("attn_implementation", None))',
         ),
         uses=[attention_implementation],
-        why="Unless override_config.attn_implementation says otherwise, the CPU gets torch's own attention instead of "
-        "an error.",
+        why="On the CPU, the default attention is torch's own; upstream fails there. "
+        "override_config.attn_implementation chooses another.",
         since="0.6.1",
     )
     def _build_critic_model_optimizer(self, config): ...

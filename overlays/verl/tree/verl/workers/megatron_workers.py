@@ -1,4 +1,4 @@
-"""Megatron workers: batches stay on the CPU until they are used, and MindSpeed keeps its patches."""
+"""Megatron workers: batches stay on the CPU until they are needed, and MindSpeed keeps its patches."""
 
 from verl.utils.npu.mindspeed import renew_patches
 from verl.utils.npu.transfer import moved_early
@@ -12,7 +12,8 @@ class ActorRolloutRefWorker:
     @edited(
         ("repatch(self.config", "renew_patches(repatch, self.config"),
         uses=[renew_patches],
-        why="MindSpeed's repatch made upstream's code of up to nine of its patches of methods; here it keeps all.",
+        why="MindSpeed's repatch can undo up to nine of its own method patches without an error; here it keeps all of "
+        "them.",
         drop_when="every supported MindSpeed has its commit 3131ff4f, as 26.0.0_core_r0.12.1 does",
         until="0.8.0",
     )
@@ -21,7 +22,7 @@ class ActorRolloutRefWorker:
     @edited(
         ("data.batch = data.batch.to(get_device_name())", "data.batch = moved_early(data.batch, get_device_name())"),
         uses=[moved_early],
-        why="On NPU only one mini-batch at a time is moved to the device, not the whole batch.",
+        why="On NPU, only one mini-batch at a time moves to the device, not the whole batch.",
         forwarded="https://github.com/volcengine/verl/commit/bd3b7355140cc255efb89a3ac105829b427235a7",
         until="0.6.0",
     )
@@ -30,7 +31,7 @@ class ActorRolloutRefWorker:
     @edited(
         ("data = data.to(get_device_id())", "data = moved_early(data, get_device_id())"),
         uses=[moved_early],
-        why="On NPU only one micro-batch at a time is moved to the device, not the whole batch.",
+        why="On NPU, only one micro-batch at a time moves to the device, not the whole batch.",
         forwarded="https://github.com/volcengine/verl/commit/43cb93c8d164c5f84bc9f1b77d4a33ae93e287b2",
         until="0.6.0",
     )
@@ -39,7 +40,7 @@ class ActorRolloutRefWorker:
     @edited(
         ("data = data.to(get_device_id())", "data = moved_early(data, get_device_id())"),
         uses=[moved_early],
-        why="On NPU only one micro-batch at a time is moved to the device, not the whole batch.",
+        why="On NPU, only one micro-batch at a time moves to the device, not the whole batch.",
         forwarded="https://github.com/volcengine/verl/commit/43cb93c8d164c5f84bc9f1b77d4a33ae93e287b2",
         until="0.6.0",
     )

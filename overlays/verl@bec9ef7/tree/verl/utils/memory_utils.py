@@ -1,4 +1,4 @@
-"""Memory of the device: a CPU has no cache to empty."""
+"""Device memory: the CPU has no cache to empty."""
 
 import torch
 
@@ -8,7 +8,7 @@ from npu_overlays.markers import edited
 @edited(
     ("if not device.is_available():", "if device is torch.cpu or not device.is_available():"),
     uses=[torch],
-    why="On a CPU-only machine there is no reserved memory to ask for; upstream stops there.",
-    drop_when="upstream asks no CPU for its reserved memory",
+    why="On a CPU-only machine there is no reserved device memory; upstream queries it and fails.",
+    drop_when="upstream does not ask the CPU for reserved memory",
 )
 def aggressive_empty_cache(): ...

@@ -1,4 +1,4 @@
-"""Dynamic batching: micro-batches that keep to max_token_len, whatever is kept together in them."""
+"""Dynamic batching: micro-batches that do not exceed max_token_len, even if samples stay in groups."""
 
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from verl.utils.seqlen_balancing import _lengths_and_workloads, _smallest_batch, get_seqlen_balanced_partitions
 
 
-@added(why="Says how long, and how much work, the groups of samples are that upstream keeps in one micro-batch.")
-def _of_groups(values, size):
+@added(why="Returns the sums over groups of samples; upstream keeps each group in one micro-batch.")
+def _group_sums(values, size):
     return [sum(values[first : first + size]) for first in range(0, len(values), size)]
 
 
 @wrapped(
-    why="On NPU the count of micro-batches is raised until each one keeps to max_token_len, so that activation memory "
-    "stays within what the user planned for; upstream's count can exceed it.",
+    why="On NPU, the number of micro-batches is raised until none exceeds max_token_len, so that activation memory "
+    "stays within the user's budget. Upstream's micro-batches can exceed it.",
 )
 def rearrange_micro_batches(
     batch,
@@ -31,8 +31,8 @@ def rearrange_micro_batches(
     force_group_size=1,
 ):
     if is_npu_available:
-        lengths, workloads = (_of_groups(values, force_group_size) for values in _lengths_and_workloads(batch))
-        # Without a group upstream asks no other rank.
+        lengths, workloads = (_group_sums(values, force_group_size) for values in _lengths_and_workloads(batch))
+        # Without a process group, upstream does not ask other ranks.
         agree = same_micro_num_in_dp and dp_group is not None
         min_num_micro_batch = lowest_count(
             lengths,

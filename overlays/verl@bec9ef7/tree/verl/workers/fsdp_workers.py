@@ -1,4 +1,4 @@
-"""FSDP workers: an attention that runs on this device, and pinned memory only where there is an accelerator."""
+"""FSDP workers: the default attention runs on this device, and memory is pinned only with an accelerator."""
 
 from verl.utils.npu.attention import attention_implementation
 
@@ -15,8 +15,8 @@ class ActorRolloutRefWorker:
         ),
         ("CPUOffloadPolicy(pin_memory=True)", 'CPUOffloadPolicy(pin_memory=get_device_name() != "cpu")', 2),
         uses=[attention_implementation],
-        why="Unless override_config.attn_implementation says otherwise, the CPU gets torch's own attention instead of "
-        "an error; and memory is not pinned there, which torch refuses without an accelerator.",
+        why="On the CPU, the default attention is torch's own, and memory is not pinned, because torch refuses that "
+        "without an accelerator; upstream fails there. override_config.attn_implementation chooses another attention.",
     )
     def _build_model_optimizer(self): ...
 
@@ -31,7 +31,7 @@ class CriticWorker:
         ),
         ("CPUOffloadPolicy(pin_memory=True)", 'CPUOffloadPolicy(pin_memory=get_device_name() != "cpu")'),
         uses=[attention_implementation],
-        why="Unless override_config.attn_implementation says otherwise, the CPU gets torch's own attention instead of "
-        "an error; and memory is not pinned there, which torch refuses without an accelerator.",
+        why="On the CPU, the default attention is torch's own, and memory is not pinned, because torch refuses that "
+        "without an accelerator; upstream fails there. override_config.attn_implementation chooses another attention.",
     )
     def _build_critic_model_optimizer(self, config): ...

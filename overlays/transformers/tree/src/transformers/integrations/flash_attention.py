@@ -1,4 +1,4 @@
-"""Changes to the flash attention interface: Ulysses sequence parallelism, and autocast on NPU."""
+"""Changes to the flash attention interface: Ulysses sequence parallelism and autocast on NPU."""
 
 from npu_overlays.markers import added, edited
 
@@ -7,7 +7,7 @@ from .ulysses import ulysses_attention
 
 
 @added(
-    why="FlashAttentionKwargs documented names up to 4.56.0 that attention then ignored; both spellings work.",
+    why="Up to 4.56.0 FlashAttentionKwargs documented names that attention ignored. Both spellings now work.",
     forwarded="https://github.com/huggingface/transformers/commit/14b89fed24480c68a8363982c91d825bb8bac12d",
     until="5",
 )
@@ -36,9 +36,9 @@ def _with_current_names(kwargs):
         'if hasattr(module, "layer_idx") else None,\n**_with_current_names(kwargs)',
     ),
     uses=[autocast_dtype, autocast_enabled, ulysses_attention],
-    why="Sequence parallelism without a runtime patch (passes through unless a group is registered), the requested "
-    "implementation under the name attention reads, a kernel from the Hub as well, and the NPU's autocast instead of "
-    "the GPU's.",
+    why="Ulysses sequence parallelism works without a runtime patch; without a registered group nothing changes. "
+    "Attention receives the requested implementation, a kernel from the Hub included, under the name it reads, and "
+    "uses the NPU's autocast instead of the GPU's.",
     forwarded="https://github.com/huggingface/transformers/commit/ae60c77689d8e9f4cd765e88047064fa41458ca7",
     until="5",
 )
@@ -51,7 +51,7 @@ def flash_attention_forward(): ...
         "attn_output = ulysses_attention(\n    _flash_attention_forward, module,",
     ),
     uses=[ulysses_attention],
-    why="Sequence parallelism without a runtime patch (passes through unless a group is registered).",
+    why="Ulysses sequence parallelism works without a runtime patch; without a registered group nothing changes.",
     drop_when="verl no longer needs its Ulysses patch",
     since="5",
 )
@@ -62,7 +62,7 @@ def flash_attention_forward(): ...
     ('torch.is_autocast_enabled("cuda")', "autocast_enabled(query.device)"),
     ('torch.get_autocast_dtype("cuda")', "autocast_dtype(query.device)"),
     uses=[autocast_dtype, autocast_enabled],
-    why="The NPU's autocast is asked instead of the GPU's.",
+    why="On NPU, the dtype comes from the NPU's autocast; upstream asks the GPU's.",
     since="5",
     until="5.10",
 )

@@ -1,4 +1,4 @@
-"""Gated delta nets whose functions stand in their module, as in transformers 5.15 and newer."""
+"""Gated delta nets of transformers 5.15 and newer, which keep their functions in the module, not in the layer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 class GatedDeltaNet:
-    """A gated delta net of transformers', with its functions as attributes, as older ones have them."""
+    """Gives a gated delta net its functions as attributes, as in older versions of transformers."""
 
-    # Each sequence is convolved by itself: upstream's function refuses several where it has no kernel.
+    # Sequences are convolved one by one: without a kernel, upstream's function refuses several.
     causal_conv1d_fn = None
 
     def __init__(self, net: Any, chunk_gated_delta_rule: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""Changes to mixtures of experts: the dispatch that all of them share, its product and its gate."""
+"""Changes to what all mixtures of experts share: dispatch, grouped product and gate."""
 
 from npu_overlays.markers import upstream, wrapped
 
@@ -8,14 +8,14 @@ from .npu_moe_weights import can_use_expert_weights, expert_weights, npu_expert_
 
 
 @wrapped(
-    why="On NPU one operator sorts tokens by expert and one puts their results back, forward and backward, where there "
-    "are such for the dtype, and rows are gathered, never scattered, where not; for every model whose experts "
+    why="On NPU, one operator sorts tokens by expert and one restores their order, forward and backward. For dtypes "
+    "without these operators, rows are gathered instead of scattered. This covers every model whose experts "
     "transformers dispatches.",
     depends=["src/transformers/integrations/moe.py:grouped_mm_experts_forward"],
     since="5",
 )
 def grouped_mm_experts_forward(self, hidden_states, top_k_index, top_k_weights):
-    # Later versions may normalise what experts return.
+    # Newer versions may normalize the experts' output.
     is_plain = top_k_index.shape == top_k_weights.shape and not getattr(self, "has_post_expert_norm", False)
     if is_plain and on_npu(hidden_states):
         experts = expert_weights(self)
@@ -25,8 +25,8 @@ def grouped_mm_experts_forward(self, hidden_states, top_k_index, top_k_weights):
 
 
 @wrapped(
-    why="On NPU one grouped operator multiplies all experts, forward and backward, without waiting for the host, where "
-    "PyTorch has none for this device and loops; for every model whose experts transformers dispatches.",
+    why="On NPU, one grouped operator multiplies all experts, forward and backward, without waiting for the host; "
+    "PyTorch has no such operator for NPU and loops. This covers every model whose experts transformers dispatches.",
     drop_when="torch_npu registers PyTorch's own _grouped_mm, with a backward",
     since="5",
 )
@@ -37,7 +37,8 @@ def _grouped_mm(input, weight, offs):  # noqa: A002  # upstream's name
 
 
 @wrapped(
-    why="On NPU silu(gate) * up of all experts is one fused operator, for SiLU only; elsewhere unchanged.",
+    why="On NPU, one fused operator computes silu(gate) * up; for other activations and elsewhere upstream's code "
+    "runs.",
     since="5",
 )
 def _default_apply_gate(self, gate_up_out):

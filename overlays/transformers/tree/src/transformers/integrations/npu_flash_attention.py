@@ -1,4 +1,4 @@
-"""Changes to the NPU attention functions: the names verl imports, options that were dropped, documented limits."""
+"""Changes to the NPU attention functions: names that verl imports, ignored options, documented limits."""
 
 import math
 from typing import TYPE_CHECKING
@@ -20,49 +20,48 @@ if TYPE_CHECKING:
 
 
 _BAND_MASK_MODE = added(4, why="The operator's mode for sliding windows.")
-_UNLIMITED = added(2147483647, why="The operator's value for a window that does not end.")
+_UNLIMITED = added(2147483647, why="The operator's value for an unlimited window.")
 
 
-@added(why="verl imports it from here; transformers dropped it in 4.55.1.", until="5")
+@added(why="verl imports it from here; transformers removed it in 4.55.1.", until="5")
 def index_first_axis(tensor, indices):
     """Return the rows of `tensor` at `indices`, differentiable.
 
-    Unlike the function of that name inside transformers it does not flatten
-    batch and length first: verl passes tensors that already are flat, of
-    shape (tokens, …).
+    transformers has a function of this name that first flattens batch and
+    length. This one does not: verl passes flat tensors of shape (tokens, …).
     """
     return tensor.index_select(0, indices)
 
 
-@added(why="verl imports it from here; transformers dropped it in 4.55.1.", until="5")
+@added(why="verl imports it from here; transformers removed it in 4.55.1.", until="5")
 def pad_input(hidden_states, indices, batch, seqlen):
-    """Return (tokens, …) put back to (batch, seqlen, …), zero where no token was; undoes `unpad_input`."""
+    """Return tokens (tokens, …) in their places in (batch, seqlen, …), with zeros as padding; undoes `unpad_input`."""
     return _pad_input(hidden_states, indices, batch, seqlen)
 
 
-@added(why="verl imports it from here; transformers dropped it in 4.55.1.", until="5")
+@added(why="verl imports it from here; transformers removed it in 4.55.1.", until="5")
 def unpad_input(hidden_states, attention_mask, unused_mask=None):
-    """Return the tokens of (batch, seqlen, …) that `attention_mask` keeps, and where they were.
+    """Return the tokens of (batch, seqlen, …) that `attention_mask` keeps, and their places.
 
     Returns:
         The tokens (tokens, …); their indices in the flattened batch; the
-        cumulative lengths, int32, from 0; the greatest length; the lengths
+        cumulative lengths, int32, from 0; the maximum length; the lengths
         without `unused_mask`.
     """
     return _unpad_input(hidden_states, attention_mask, unused_mask)
 
 
-@added(why="verl imports it from here; transformers dropped it in 4.55.1.", until="5")
+@added(why="verl imports it from here; transformers removed it in 4.55.1.", until="5")
 def rearrange(tensor, pattern, **axes_lengths):
-    """Return `einops.rearrange`; einops is imported here so that importing transformers does not need it."""
+    """Return `einops.rearrange(…)`; einops is imported here, so importing transformers does not require it."""
     from einops import rearrange as einops_rearrange  # noqa: PLC0415
 
     return einops_rearrange(tensor, pattern, **axes_lengths)
 
 
 @added(
-    why="Options the NPU operator cannot honour, and shapes it is not documented for, are an error that names them "
-    "instead of a silently different result, or the device's error."
+    why="Options and shapes that the NPU operator does not support raise an error that names them. Upstream silently "
+    "returned another result, or the device failed."
 )
 def _refuse_unsupported(q, k, v, softcap, deterministic, others):
     if softcap:
@@ -75,12 +74,12 @@ def _refuse_unsupported(q, k, v, softcap, deterministic, others):
     needs_backward = torch.is_grad_enabled() and q.requires_grad
     if deterministic and needs_backward and not torch.are_deterministic_algorithms_enabled():
         raise RuntimeError(
-            "Deterministic attention was asked for (FLASH_ATTENTION_DETERMINISTIC=1 or deterministic=True); on NPU "
-            "it is switched for the whole process: call torch.use_deterministic_algorithms(True) as well."
+            "Deterministic attention was requested (FLASH_ATTENTION_DETERMINISTIC=1 or deterministic=True). On NPU "
+            "this is a setting of the whole process: call torch.use_deterministic_algorithms(True) as well."
         )
 
 
-@added(why="In joined sequences the operator is documented to take no query that sees no key.")
+@added(why="For joined sequences, the operator's documentation excludes queries that see no key.")
 def _refuse_unseeing(ends_q, ends_k, causal, window_size):
     right = 0 if causal else window_size[1]
     unlimited = right is None or right < 0
@@ -89,41 +88,43 @@ def _refuse_unseeing(ends_q, ends_k, causal, window_size):
         queries, keys = end_q - start_q, end_k - start_k
         if (queries and not keys) or (not unlimited and queries > keys + right):
             raise NotImplementedError(
-                f"NPU attention over joined sequences takes no query that sees no key: {queries} queries have {keys} "
-                "keys. Use attn_implementation='eager'."
+                f"NPU attention over joined sequences needs a visible key for every query; a sequence has {queries} "
+                f"queries and {keys} keys. Use attn_implementation='eager'."
             )
         start_q, start_k = end_q, end_k
 
 
-@added(why="Attention sinks reach the operator, and get their gradients, where torch_npu has them.")
+@added(why="Attention sinks reach the operator and get gradients, if the installed torch_npu supports them.")
 def _sink_arguments(s_aux):
     if s_aux is None:
         return {}
     if not has_attention_sinks():
         raise NotImplementedError(
-            "Attention with sinks (s_aux) is in torch_npu from 2.6.0.post5, 2.7.1.post2, 2.8.0.post2 and 2.9.0 on: "
-            "install one of these or a newer one, or use attn_implementation='eager'."
+            "Attention with sinks (s_aux) needs torch_npu 2.6.0.post5, 2.7.1.post2, 2.8.0.post2, 2.9.0 or newer: "
+            "install one of these, or use attn_implementation='eager'."
         )
     return {"sink": s_aux.float()}
 
 
-@added(why="Models with attention sinks name the implementations that have them: on NPU it is one more.", since="5")
+@added(
+    why="Models with attention sinks list the implementations that support them; on NPU there is one more.", since="5"
+)
 def with_npu_attention(implementations):
-    """Return the names of a model's implementations of flash attention, on NPU with that of the device's own."""
+    """Return the flash attention implementations that a model supports; on NPU, flash_attention_2 is added."""
     return [*implementations, "flash_attention_2"] if is_torch_npu_available() else implementations
 
 
 @added(why="Sliding windows reach the operator.")
 def _mask_arguments(device, causal, window_size, equal_lengths):
-    """Return the arguments of npu_fusion_attention that say which keys a query sees.
+    """Return the arguments of npu_fusion_attention that determine which keys a query sees.
 
     Args:
-        device: where the mask is needed.
+        device: the device of the mask.
         causal: whether later keys are hidden.
-        window_size: how many keys before and after its own place a query
+        window_size: how many keys before and after its own position a query
             sees; negative or None for all.
-        equal_lengths: whether there are as many queries as keys. Where not,
-            places are counted from the end, as in flash-attn.
+        equal_lengths: whether there are as many queries as keys. If not,
+            positions are counted from the end, as in flash-attn.
     """
     left, right = (-1 if side is None else side for side in window_size)
     right = 0 if causal else right
@@ -134,7 +135,7 @@ def _mask_arguments(device, causal, window_size, equal_lengths):
         return {"atten_mask": mask, "sparse_mode": SPARSE_MODE}
     if SPARSE_MODE == TOP_LEFT_ALIGNED_CAUSAL_MASK_MODE and not equal_lengths:
         raise NotImplementedError(
-            "A sliding window over queries and keys of different lengths is only available aligned to the end: "
+            "With queries and keys of different lengths, a sliding window must be aligned to the end: "
             "unset NPU_FA2_SPARSE_MODE."
         )
     before, after = (_UNLIMITED if side < 0 else side for side in (left, right))
@@ -142,8 +143,8 @@ def _mask_arguments(device, causal, window_size, equal_lengths):
 
 
 @replaced(
-    why="Sliding windows and sinks work; soft caps, unmet determinism and what the operator is not documented for are "
-    "errors; all were ignored before."
+    why="Sliding windows and sinks work. Soft caps, determinism that is not switched on, and unsupported shapes raise "
+    "an error. Upstream ignores all of these."
 )
 def npu_flash_attn_func(
     q,
@@ -158,7 +159,7 @@ def npu_flash_attn_func(
     s_aux=None,
     **kwargs,
 ):
-    """Attention over padded batches: q (batch, length, heads, dim), k and v with as many heads or fewer."""
+    """Return attention over padded batches: q (batch, length, heads, dim), k and v with as many heads or fewer."""
     _refuse_unsupported(q, k, v, softcap, deterministic, kwargs)
     attention_runs([q.shape[1]], [k.shape[1]])
     return torch.ops.npu.npu_fusion_attention(
@@ -175,9 +176,9 @@ def npu_flash_attn_func(
 
 
 @replaced(
-    why="As npu_flash_attn_func; the sequence lengths are read back to the host once for all layers that share them, "
-    "not twice in each; and of more sequences than the operator is documented to take at once, as of the windows of "
-    "many images, several calls are made."
+    why="As npu_flash_attn_func. Sequence lengths are copied to the host once for all layers, not twice in each "
+    "layer. If there are more sequences than the operator supports, as with the windows of many images, several calls "
+    "are made."
 )
 def npu_flash_attn_varlen_func(
     q,
@@ -196,9 +197,9 @@ def npu_flash_attn_varlen_func(
     s_aux=None,
     **kwargs,
 ):
-    """Attention over sequences joined to one: q (tokens, heads, dim), cumulative lengths from 0.
+    """Return attention over joined sequences: q (tokens, heads, dim), cumulative lengths from 0.
 
-    The greatest lengths are taken for the sake of flash-attn's signature and not needed.
+    The maximum lengths are unused; flash-attn's signature has them.
     """
     _refuse_unsupported(q, k, v, softcap, deterministic, kwargs)
     ends_q = ends_on_host(cu_seqlens_q)

@@ -1,8 +1,8 @@
-"""Experts whose weights are one tensor, on Ascend NPUs: one grouped product for all of them, with its backward.
+"""Experts whose weights are one tensor, on Ascend NPUs: one grouped product for all, with its backward.
 
-Mixtures of experts of transformers 5 sort their tokens by expert and multiply
-each expert's rows with its slice of a weight of shape (experts, in, out). No
-value is read back to the host for that here.
+Mixtures of experts in transformers 5 sort their tokens by expert and multiply
+each expert's rows by its slice of a weight of shape (experts, in, out). Nothing
+here is copied to the host.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def can_use_grouped_mm(rows: torch.Tensor, weight: torch.Tensor, ends: torch.Ten
     """Return whether :func:`npu_grouped_mm` multiplies these as transformers does.
 
     False under torch.compile, which cannot see that a grouped matrix product
-    has no backward of its own, for quantised and sharded weights, and where
-    shapes do not fit, which transformers says better.
+    has no backward; for quantized and sharded weights; and for shapes that do
+    not match, for which transformers has the better error.
     """
     return (
         on_npu(rows)
@@ -53,15 +53,15 @@ def npu_grouped_mm(rows: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor)
     """Return ``rows[group] @ weight[group]`` for consecutive groups of rows, differentiable.
 
     Args:
-        rows: shape (rows, in), the groups one after the other; another dtype than the weight's is cast to that.
+        rows: shape (rows, in), sorted by group; cast to the weight's dtype.
         weight: shape (groups, in, out), contiguous or a transposed view; anything else is copied.
-        ends: shape (groups,), int32 or int64: where each group ends.
+        ends: shape (groups,), int32 or int64: the end of each group.
 
     Returns:
-        Shape (rows, out), dtype of the weight. Under expert parallelism rows
-        of other ranks' experts lie behind the last end. The operator wants a
-        list that ends with the rows, so the last group gets them: callers
-        overwrite what comes of them, and their gradients are zero.
+        Shape (rows, out), dtype of the weight. Under expert parallelism, rows
+        of other ranks' experts follow the last end. The operator requires that
+        the last group ends with the rows, so it includes them: callers
+        overwrite their results, and their gradients are zero.
     """
     ends = ends.to(torch.int64, copy=True)
     ends[-1] = rows.shape[0]
@@ -69,14 +69,14 @@ def npu_grouped_mm(rows: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor)
 
 
 def multiply_groups(rows: torch.Tensor, weight: torch.Tensor, groups: Groups) -> torch.Tensor:
-    """Return the same where the last group ends with the rows."""
+    """Return :func:`npu_grouped_mm` of groups that cover all rows."""
     if not (weight.is_contiguous() or weight.transpose(-1, -2).is_contiguous()):
         weight = weight.contiguous()
     return _GroupedMM.apply(rows.to(weight.dtype).contiguous(), weight, groups)
 
 
 class _GroupedMM(torch.autograd.Function):
-    """`npu_grouped_matmul` has no backward in any version of torch_npu; this is it."""
+    """`npu_grouped_matmul` with a backward, which no version of torch_npu has."""
 
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, weight: torch.Tensor, groups: Groups) -> torch.Tensor:

@@ -1,9 +1,9 @@
-"""Mixture of experts on Ascend NPUs: all experts of a layer in a handful of grouped operators.
+"""Mixtures of experts on Ascend NPUs: a few grouped operators compute all experts of a layer.
 
-The usual loop launches several operators per expert and asks the host which
-experts were hit. Here the (token, expert) pairs are sorted by expert, and
-three grouped matrix products compute every expert's MLP at once; no value is
-read back to the host.
+The usual loop launches several operators per expert and waits for the host to
+learn which experts have tokens. Here the (token, expert) pairs are sorted by
+expert, and three grouped matrix products compute all experts' MLPs. Nothing is
+copied to the host.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 
 
 def can_use_grouped_experts(hidden_states: torch.Tensor, experts: Iterable[nn.Module], expert_class: type) -> bool:
-    """Return whether :func:`npu_grouped_experts` computes what calling each expert would.
+    """Return whether :func:`npu_grouped_experts` computes the result of calling each expert.
 
     Args:
         hidden_states: input of the layer, on an NPU, fp16, bf16 or fp32.
         experts: the expert MLPs.
-        expert_class: the class the experts must be of, exactly.
+        expert_class: the exact class that the experts must have.
 
-    False for quantised, adapted (LoRA), individually sharded or hooked
-    experts, whose calls do more than read a weight; for activations other
-    than SiLU; for weights that are not of the input's dtype, unless autocast
-    makes them, or that do not lie in memory alike, which the operator
-    refuses; and under torch.compile, which cannot see that a grouped matrix
-    product has no backward of its own.
+    False for quantized, adapted (LoRA), individually sharded or hooked experts,
+    whose calls do more than read a weight; for activations other than SiLU; for
+    weights of another dtype than the input's, unless autocast casts them; for
+    weights of different memory layouts, which the operator refuses; and under
+    torch.compile, which cannot see that a grouped matrix product has no
+    backward.
     """
     if not on_npu(hidden_states) or hidden_states.numel() == 0 or torch.compiler.is_compiling():
         return False
@@ -76,14 +76,14 @@ def npu_grouped_experts(
     Args:
         hidden_states: shape (tokens, hidden).
         experts: MLPs with bias-free `gate_proj`, `up_proj` and `down_proj`.
-        selected: shape (tokens, top_k), integer: which experts each token goes to.
+        selected: shape (tokens, top_k), integer: the experts of each token.
         weights: shape (tokens, top_k), dtype of `hidden_states`: the routing weights.
 
     Returns:
         Shape (tokens, hidden), dtype of `hidden_states`.
 
-    Experts without a token get gradients of zero, where calling each expert
-    leaves ``.grad`` at None: telling them apart would need the host.
+    Experts without a token get zero gradients, while calling each expert leaves
+    their ``.grad`` at None. To tell them apart, the host would have to wait.
     """
     experts = tuple(experts)
     numbers = expert_numbers(selected)
@@ -95,7 +95,7 @@ def npu_grouped_experts(
     if takes_list(gates, rows.dtype):
         gated = npu_swiglu(grouped_linear(rows, groups, gates), grouped_linear(rows, groups, ups))
     else:
-        # All are copied into one tensor, so that one product is enough.
+        # The weights are copied into one tensor anyway, so one product is enough.
         both = chain.from_iterable(zip(gates, ups, strict=True))
         gated = npu_gated(grouped_linear(rows, groups, [*both]))
     return combine(grouped_linear(gated, groups, downs), routing, weights).to(hidden_states.dtype)
@@ -105,18 +105,18 @@ def grouped_linear(tokens: torch.Tensor, groups: Groups, weights: list[torch.Ten
     """Return ``tokens[group] @ weights[group].T`` for consecutive groups of rows, differentiable.
 
     Args:
-        tokens: shape (rows, in), the groups one after the other.
-        groups: where they end.
-        weights: one per group, shape (out, in), all alike; or several, whose results are joined.
+        tokens: shape (rows, in), sorted by group.
+        groups: the groups of the rows.
+        weights: one per group, shape (out, in), of equal layout; or several per group, whose results are concatenated.
 
     Returns:
-        Shape (rows, out), or, of several weights per group, (rows, weights per group * out); dtype of `tokens`.
+        Shape (rows, weights per group * out), dtype of `tokens`.
     """
     return _GroupedLinear.apply(tokens, groups, *weights)
 
 
 class _GroupedLinear(torch.autograd.Function):
-    """`npu_grouped_matmul` has no backward in any version of torch_npu; this is it."""
+    """`npu_grouped_matmul` with a backward, which no version of torch_npu has."""
 
     @staticmethod
     def forward(ctx: Any, tokens: torch.Tensor, groups: Groups, *weights: torch.Tensor) -> torch.Tensor:
@@ -137,12 +137,12 @@ class _GroupedLinear(torch.autograd.Function):
         if not any(needs_weights):
             return (token_gradient, None, *(None for _ in weights))
         reduced = grouped_reductions(gradient, tokens, ctx.groups).to(weights[0].dtype)
-        # Autograd passes over those of frozen weights.
+        # Autograd ignores the gradients of frozen weights.
         return (token_gradient, None, *reduced.view(len(weights), *weights[0].shape).unbind(0))
 
 
 def _matrices(weights: Sequence[torch.Tensor], dtype: torch.dtype, groups: Groups) -> list[torch.Tensor]:
-    """Return weights as the operator takes them: as they are, or copied into one tensor, of another dtype as well."""
+    """Return weights in a form that the operator supports: as given, or cast and stacked into one tensor."""
     if takes_list(weights, dtype):
         return list(weights)
     return [torch.stack(list(weights)).to(dtype).view(len(groups.ends), -1, weights[0].shape[1])]
@@ -161,7 +161,7 @@ def _is_plain_linear(module: nn.Module, dtypes: tuple[torch.dtype, ...]) -> bool
         and not is_hooked(module)
         and on_npu(module.weight)
         and module.weight.dtype in dtypes
-        # Of gate and up together, as well.
+        # Gate and up together must fit too.
         and 2 * max(module.weight.shape) <= MAX_INNER
     )
 

@@ -1,4 +1,4 @@
-"""Mixtures of experts that keep all weights in two tensors, on Ascend NPUs: two grouped products for all experts."""
+"""Mixtures of experts whose weights are two tensors, on Ascend NPUs: two grouped products compute all experts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .npu_routing import combine, dispatch, expert_numbers, group_ends
 
 @dataclass(frozen=True, kw_only=True)
 class ExpertWeights:
-    """What the experts of a layer compute with.
+    """The weights and the activation of a layer's experts.
 
     Args:
-        up: shape (experts, hidden, inner), contiguous or a transposed view; of experts with a gate, `inner` has both.
-        down: shape (experts, intermediate, hidden), likewise.
-        activate: from shape (rows, inner) to (rows, intermediate).
+        up: shape (experts, hidden, inner), contiguous or a transposed view; with a gate, `inner` holds gate and up.
+        down: shape (experts, intermediate, hidden), contiguous or a transposed view.
+        activate: maps shape (rows, inner) to (rows, intermediate).
         up_bias: None, or shape (experts, inner).
         down_bias: None, or shape (experts, hidden).
     """
@@ -34,12 +34,12 @@ class ExpertWeights:
 
     @property
     def biases(self) -> tuple[torch.Tensor, ...]:
-        """Those that there are."""
+        """The biases that are not None."""
         return tuple(bias for bias in (self.up_bias, self.down_bias) if bias is not None)
 
 
 def expert_weights(experts: Any) -> ExpertWeights:
-    """Return the weights of a module that transformers 5 dispatches, by what its decorator says of them."""
+    """Return the weights of a module that transformers 5 dispatches; its decorator describes their layout."""
     name = "gate_up_proj" if experts.has_gate else "up_proj"
     up, down = getattr(experts, name), experts.down_proj
     return ExpertWeights(
@@ -54,9 +54,9 @@ def expert_weights(experts: Any) -> ExpertWeights:
 def can_use_expert_weights(
     tokens: torch.Tensor, experts: ExpertWeights, selected: torch.Tensor, weights: torch.Tensor
 ) -> bool:
-    """Return whether :func:`npu_expert_weights` computes what running one expert after the other would.
+    """Return whether :func:`npu_expert_weights` computes the result of running the experts one by one.
 
-    False for experts of mixed dtypes, and whatever the grouped product does not take.
+    False for experts of mixed dtypes, and for anything that the grouped product does not support.
     """
     ends = torch.empty(len(experts.up), dtype=torch.int64, device=tokens.device)
     return (
@@ -77,9 +77,9 @@ def npu_expert_weights(
 
     Args:
         tokens: shape (tokens, hidden).
-        experts: of the layer.
-        selected: shape (tokens, top_k), integer: which experts each token goes to; a number beyond them is of an
-            expert elsewhere (expert parallelism), and adds nothing here.
+        experts: the layer's experts.
+        selected: shape (tokens, top_k), integer: the experts of each token; a larger number denotes an expert of
+            another rank (expert parallelism), which adds nothing here.
         weights: shape (tokens, top_k): the routing weights.
 
     Returns:
@@ -87,7 +87,7 @@ def npu_expert_weights(
     """
     numbers = expert_numbers(selected)
     ends = group_ends(numbers, len(experts.up))
-    # The operator wants every row in a group: those of no expert go through the last, and count for nothing.
+    # The operator needs every row in a group: rows without an expert here join the last group, with weight 0.
     ends[-1:].fill_(selected.numel())
     groups, weights = Groups(ends), weights * (selected < len(experts.up))
     rows, routing = dispatch(tokens.to(experts.up.dtype), selected, numbers)
@@ -100,6 +100,6 @@ def npu_expert_weights(
 def _project(
     rows: torch.Tensor, weight: torch.Tensor, groups: Groups, bias: torch.Tensor | None, of_rows: torch.Tensor | None
 ) -> torch.Tensor:
-    """Return rows times the matrix of their expert, plus its bias; `of_rows` has the number of each row's expert."""
+    """Return rows times the matrix of their expert, plus its bias; `of_rows` holds the number of each row's expert."""
     rows = multiply_groups(rows, weight, groups)
     return rows if bias is None else rows + bias.index_select(0, of_rows)

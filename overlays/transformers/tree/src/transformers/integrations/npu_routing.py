@@ -1,4 +1,4 @@
-"""Routing of tokens to experts on Ascend NPUs: sorted by expert, and back, without reading a value to the host."""
+"""Routing of tokens to experts on Ascend NPUs: sort them by expert and restore their order, without the host."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .npu_kernels import can_use_permute
 
 
 def expert_numbers(selected: torch.Tensor) -> torch.Tensor:
-    """Return the expert of every pair, flat; in fp32, since some versions sort integers on the host."""
+    """Return the expert of every (token, expert) pair, flat; in fp32, as some versions sort integers on the host."""
     return selected.reshape(-1).to(torch.float32)
 
 
 def group_ends(numbers: torch.Tensor, experts: int) -> torch.Tensor:
-    """Return how many pairs go to experts up to and including each: where each expert's rows end, int64, on device."""
-    # With one expert the bounds would be equal, and be read from the device.
+    """Return the end of each expert's rows: the cumulative number of pairs per expert, int64, on the device."""
+    # With one expert, equal bounds would make histc read the range from the device.
     counts = torch.histc(numbers, bins=experts, min=0, max=max(experts - 1, 1))
     return counts.cumsum(0, dtype=torch.int64)
 
@@ -25,7 +25,7 @@ def group_ends(numbers: torch.Tensor, experts: int) -> torch.Tensor:
 def dispatch(
     hidden_states: torch.Tensor, selected: torch.Tensor, numbers: torch.Tensor
 ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
-    """Return the rows of `hidden_states` sorted by expert, one per pair, and what :func:`combine` needs to undo it."""
+    """Return the rows of `hidden_states` sorted by expert, one per pair, and the routing that :func:`combine` needs."""
     if can_use_permute(hidden_states, selected):
         tokens, positions = torch.ops.npu.npu_moe_token_permute(hidden_states, selected.to(torch.int64))
         return tokens, (positions,)
@@ -36,14 +36,14 @@ def dispatch(
 
 
 def combine(rows: torch.Tensor, routing: tuple[torch.Tensor, ...], weights: torch.Tensor) -> torch.Tensor:
-    """Return, per token, the sum of its pairs' rows times their weights, in the dtype that their product has."""
+    """Return each token's sum of its pairs' rows times their weights, in the dtype of the product."""
     positions, *order = routing
     if not order and rows.dtype == weights.dtype:
         return torch.ops.npu.npu_moe_token_unpermute(rows, positions, weights)
     if order:
         unsorted = _Reorder.apply(rows, positions, *order)
     else:
-        # Without weights, of which it takes those of its own dtype, the operator puts rows back and sums nothing.
+        # The operator needs weights of the rows' dtype; without weights it only restores the order.
         unsorted = torch.ops.npu.npu_moe_token_unpermute(rows, positions)
     return (unsorted.view(*weights.shape, -1) * weights.unsqueeze(-1)).sum(dim=1)
 

@@ -1,14 +1,15 @@
-"""Linear attention over packed sequences, switched on by a training framework, and over several ranks.
+"""Linear attention that keeps packed sequences apart, and that runs on several Ulysses ranks.
 
-Linear attention carries a state from token to token. Where a row holds several
-sequences, one behind another, it carries the state from one into the next
-unless it is told where they begin; and what runs in plain torch, where there
-are no kernels, cannot be told. Switched on, every sequence begins without a
-state, whatever runs. As for flash attention, one begins where its position is 0.
+Linear attention carries a state from token to token. If a row packs several
+sequences, it carries the state from one into the next unless it knows where
+they begin, and the plain torch functions that run without kernels cannot know.
+If this module is switched on, each sequence starts with an empty state, with
+kernels or without. As in flash attention, a sequence begins where its position
+is 0.
 
-With a Ulysses group registered each rank holds a slice of the row. Heads have
-nothing to do with each other: around convolution and delta rule the slices are
-exchanged, so that each rank sees whole sequences for some of the heads.
+With a Ulysses group registered, each rank holds a slice of the row. Heads are
+independent of each other. So ranks exchange slices before the convolution and
+after the delta rule; in between, each rank has whole sequences for some heads.
 
 A training framework switches it on once::
 
@@ -37,7 +38,7 @@ from .ulysses import (
 
 _separate = False
 
-# What need not be told where sequences begin; frameworks leave these, and the models around them, alone.
+# These layers keep packed sequences apart; frameworks do not patch them, nor the models around them.
 SEPARATING_LAYERS = (
     "Qwen3_5DecoderLayer",
     "Qwen3_5GatedDeltaNet",
@@ -50,7 +51,7 @@ _LENGTH, _CHANNELS = 1, 2
 
 
 def separate_packed_sequences(*, separate: bool = True) -> None:
-    """Have :data:`SEPARATING_LAYERS` begin every packed sequence without a state, or do as upstream does."""
+    """Make :data:`SEPARATING_LAYERS` start each packed sequence with an empty state, or restore upstream's way."""
     global _separate  # noqa: PLW0603  # one process, one way to train
     _separate = separate
 
@@ -58,15 +59,15 @@ def separate_packed_sequences(*, separate: bool = True) -> None:
 def packed_lengths(
     position_ids: torch.Tensor | None, attention_mask: torch.Tensor | None, *, sliced: bool
 ) -> list[int] | None:
-    """Return how long the sequences are that a row holds; None for one, and where nothing is to be separated.
+    """Return the lengths of the sequences that a row packs; None for a single one, or if this is switched off.
 
-    With a Ulysses group registered that is so whether it was asked for or not: kernels are called here then.
+    A registered Ulysses group switches it on too, because :func:`separated_gated_delta` then calls the kernels.
 
     Args:
-        position_ids: (batch, length), or four rows of that, of which the first is of the text.
-        attention_mask: None, or all 1, for what is packed, as for flash attention; others are padded, one sequence in
-            each row.
-        sliced: whether, with a Ulysses group registered, positions are of this rank's slice.
+        position_ids: (batch, length), or (4, batch, length) with the text's positions first.
+        attention_mask: None or all ones for packed rows, as in flash attention; otherwise rows are padded, with one
+            sequence each.
+        sliced: whether the positions are this rank's slice, if a Ulysses group is registered.
     """
     if not (_separate or ulysses_group()) or position_ids is None or position_ids.shape[-2] != 1:
         return None
@@ -83,8 +84,8 @@ def packed_lengths(
     return lengths if len(lengths) > 1 else None
 
 
-def told_lengths(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return of a layer's options what linear attention is told, nothing where there is nothing to be told."""
+def packed_length_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keyword argument for linear attention that a layer's own keyword arguments hold, if any."""
     return {"packed_lengths": options["packed_lengths"]} if "packed_lengths" in options else {}
 
 
@@ -95,27 +96,26 @@ def separated_gated_delta(
     attention_mask: torch.Tensor | None,
     lengths: list[int] | None,
 ) -> torch.Tensor:
-    """Return what a gated delta net makes of sequences that it begins one by one.
+    """Return the output of a gated delta net that starts each sequence with an empty state.
 
     Args:
-        net: such a module of transformers'.
-        hidden_states: (batch, length, hidden), this rank's slice where a Ulysses group is registered; batch 1 where
-            it is packed.
-        cache_params: None: there is none to continue from.
-        attention_mask: None: nothing is padded.
-        lengths: of the packed sequences, together as long as the row; None for one in each row.
+        net: a gated delta net of transformers.
+        hidden_states: (batch, length, hidden); with a Ulysses group registered, this rank's slice; batch 1 if packed.
+        cache_params: must be None.
+        attention_mask: must be None.
+        lengths: the lengths of the packed sequences, whose sum is the row's length; None if each row is one sequence.
 
     Returns:
-        as hidden_states.
+        The shape of `hidden_states`.
 
     Raises:
-        NotImplementedError: with a cache or with padding.
-        ValueError: if the ranks cannot share the heads.
+        NotImplementedError: there is a cache or padding.
+        ValueError: the ranks cannot share the heads.
     """
     if cache_params is not None or attention_mask is not None:
         raise NotImplementedError(
-            "linear attention takes packed sequences, and those that are split over ranks, without a cache and without "
-            "padding: pass use_cache=False and no attention mask"
+            "linear attention supports neither a cache nor padding if sequences are packed or split over ranks: pass "
+            "use_cache=False and no attention mask"
         )
     sizes = [net.key_dim, net.key_dim, net.value_dim]
     mixed = torch.cat([_whole(net, part) for part in net.in_proj_qkv(hidden_states).split(sizes, dim=-1)], dim=-1)
@@ -141,7 +141,7 @@ def separated_gated_delta(
 
 
 def _whole(net: Any, states: torch.Tensor) -> torch.Tensor:
-    """Return (batch, length, channels / ranks) of (batch, length / ranks, channels)."""
+    """Return (batch, length, channels / ranks), exchanged from (batch, length / ranks, channels)."""
     group = ulysses_group()
     if group is not None and net.num_k_heads % group.size():
         raise ValueError(
@@ -151,7 +151,7 @@ def _whole(net: Any, states: torch.Tensor) -> torch.Tensor:
 
 
 def _convolved(net: Any, mixed: torch.Tensor, weight: torch.Tensor, lengths: list[int] | None) -> torch.Tensor:
-    """Return the causal convolution along the length, activated, of each sequence alone."""
+    """Return the activated causal convolution of each sequence by itself."""
     states = mixed.transpose(_LENGTH, _CHANNELS)
     if net.causal_conv1d_fn is not None:
         numbers = None
@@ -167,20 +167,20 @@ def _convolved(net: Any, mixed: torch.Tensor, weight: torch.Tensor, lengths: lis
 
 
 def _convolution(weight: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return what convolves, as the module does with its weight, with this rank's share of it."""
+    """Return the module's convolution with this rank's share of its weight."""
     return partial(F.conv1d, weight=weight.unsqueeze(1), padding=weight.shape[-1] - 1, groups=len(weight))
 
 
 def _delta_rule(
     rule: Any, states: tuple[torch.Tensor, ...], decay: torch.Tensor, beta: torch.Tensor, lengths: list[int] | None
 ) -> torch.Tensor:
-    """Return (batch, length, heads, value dim), by a kernel for all sequences together or by plain torch for each."""
-    told = {"initial_state": None, "output_final_state": False, "use_qk_l2norm_in_kernel": True}
+    """Return (batch, length, heads, value dim): one kernel for all sequences, or plain torch for each of them."""
+    options = {"initial_state": None, "output_final_state": False, "use_qk_l2norm_in_kernel": True}
     if lengths is None:
-        return rule(*states, g=decay, beta=beta, **told)[0]
-    # Named, and not among arguments that are taken and ignored.
+        return rule(*states, g=decay, beta=beta, **options)[0]
+    # A named parameter; a rule with **kwargs would ignore the argument.
     if "cu_seqlens" in signature(rule).parameters:
         bounds = torch.tensor([0, *accumulate(lengths)], device=beta.device)
-        return rule(*states, g=decay, beta=beta, cu_seqlens=bounds, **told)[0]
+        return rule(*states, g=decay, beta=beta, cu_seqlens=bounds, **options)[0]
     parts = zip(*(one.split(lengths, dim=_LENGTH) for one in (*states, decay, beta)), strict=True)
-    return torch.cat([rule(*three, g=g, beta=b, **told)[0] for *three, g, b in parts], dim=_LENGTH)
+    return torch.cat([rule(*three, g=g, beta=b, **options)[0] for *three, g, b in parts], dim=_LENGTH)

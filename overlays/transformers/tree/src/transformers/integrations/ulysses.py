@@ -1,12 +1,13 @@
-"""Ulysses sequence parallelism for flash attention, switched on by registering a process group.
+"""Ulysses sequence parallelism for flash attention; registering a process group switches it on.
 
-Each rank holds a slice of every sequence. Around attention the slices are
-exchanged (all-to-all) so that each rank sees whole sequences for some of the
-heads, and back. With no group registered every function here passes through.
+Each rank holds a slice of every sequence. Before attention, ranks exchange
+slices (all-to-all), so that each rank has whole sequences for some heads; after
+attention they exchange them back. Without a registered group, every function
+here returns its input unchanged.
 
-A training framework says of each model that ranks share its sequences, and how
-their current group is found: see :mod:`.ulysses_models`, which refuses what
-they could not share.
+A training framework calls :mod:`.ulysses_models` for each model whose sequences
+ranks share. It refuses models that ranks cannot share, and registers the
+function that returns the current group.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from torch.autograd.function import once_differentiable
 GroupGetter = Callable[[], Any]
 _group_getter: GroupGetter | None = None
 
-# The text models that slice their input here, once images have become embeddings; frameworks leave these alone.
+# These text models slice their embeddings, images included; frameworks do not patch them for that.
 SLICED_MODELS = (
     "Qwen2VLTextModel",
     "Qwen2_5_VLTextModel",
@@ -32,29 +33,29 @@ SLICED_MODELS = (
     "Glm4vTextModel",
 )
 
-# Of models that read images: (rows, batch, length), the first row of the text, the others of time, height and width.
+# Positions in models that read images: (rows, batch, length), with rows for text, time, height and width.
 _ROWS, _DIMENSIONS = 4, 3
 POSITIONS_MISSING = (
-    "Ulysses sequence parallelism needs the text's position_ids: pass them to the model's forward, (batch, length); to "
-    "a model that reads images four rows of them, (4, batch, length), the text's first."
+    "Ulysses sequence parallelism needs the text's position_ids: pass (batch, length) to the model's forward, or, if "
+    "it reads images, (4, batch, length) with the text's positions first."
 )
 _NO_ENCODER = (
-    "Ulysses sequence parallelism shares no attention of a text model that is neither causal nor told positions: "
-    "encoders, and attention to another sequence. Split no sequences."
+    "Ulysses sequence parallelism does not support text attention that is not causal and has no position_ids, as in "
+    "encoders and cross-attention. Do not split sequences."
 )
 _NO_LAYER_POSITIONS = (
-    "Ulysses sequence parallelism needs position_ids where a layer attends, and {layer} was given none: its model was "
-    "not, or hands none on. Split no sequences with such a model."
+    "Ulysses sequence parallelism needs position_ids in attention, and {layer} received none: its model received "
+    "none, or does not pass them on. Pass them to the model, or do not split sequences."
 )
 _NO_MASK = (
-    "Ulysses sequence parallelism takes no attention mask where a layer attends, and {layer} was given one: call "
-    "transformers.integrations.ulysses_models.share_sequences for its model, or have no group while it runs."
+    "Ulysses sequence parallelism does not support an attention mask, and {layer} received one: call "
+    "transformers.integrations.ulysses_models.share_sequences for its model, or return no group while it runs."
 )
 _NO_CACHE = (
-    "Ulysses sequence parallelism shares no attention to a cache, {keys} keys for {queries} queries: generate with "
-    "whole sequences and no group of ranks."
+    "Ulysses sequence parallelism does not support a cache, and there are {keys} keys for {queries} queries: generate "
+    "with whole sequences and without a group."
 )
-# What attention gets in Ulysses: (batch, length, heads, head dim).
+# Dimensions of attention's inputs: (batch, length, heads, head dim).
 _LENGTH = 1
 _HEADS = 2
 
@@ -62,22 +63,22 @@ _HEADS = 2
 def register_ulysses_group(getter: GroupGetter | None) -> None:
     """Register the function that returns the current sequence-parallel process group, or None.
 
-    It is called at every attention, so a framework may switch groups between
-    models. Registering None switches sequence parallelism off. No model is asked
-    whether ranks can share it: `share_sequences` does both.
+    Every attention calls it, so a framework may switch groups between models.
+    Registering None switches sequence parallelism off. Models are not checked
+    here: `share_sequences` checks them and registers the function.
     """
     global _group_getter  # noqa: PLW0603  # one process, one way to find the group
     _group_getter = getter
 
 
 def ulysses_group() -> Any:
-    """Return the process group sequences are split over, or None where there is none or it has one rank."""
+    """Return the process group that sequences are split over; None if there is none or it has one rank."""
     group = _group_getter() if _group_getter is not None else None
     return group if group is not None and dist.get_world_size(group) > 1 else None
 
 
 def reads_text(config: Any) -> bool:
-    """Return whether a model, or a layer of one, is of text: vision towers, which no one slices, have no vocabulary."""
+    """Return whether a model or layer with this configuration reads text; vision towers have no vocabulary."""
     return hasattr(config.get_text_config(), "vocab_size")
 
 
@@ -97,27 +98,26 @@ def ulysses_attention(
     """Call `attention` on whole sequences while this rank holds a slice of them.
 
     Args:
-        attention: what computes attention, called with these arguments but the next.
-        module: the layer that attends, with its `config`.
+        attention: computes attention; called with all of these arguments except `module`.
+        module: the attention layer, with its `config`.
         query: (batch, length / ranks, heads, head dim).
         key: (batch, length / ranks, key-value heads, head dim).
-        value: as key.
-        attention_mask: with a group None, which :mod:`.ulysses_models` sees to.
+        value: the shape of `key`.
+        attention_mask: must be None if a group is registered; :mod:`.ulysses_models` removes it.
         query_length: length of the slice; recomputed for the whole sequence.
         is_causal: whether attention is causal.
         position_ids: (…, length / ranks); required for causal attention, as
-            they tell where packed sequences begin. Bidirectional attention
-            of vision towers, which no one slices, passes through.
-        kwargs: handed on as they are; `cu_seq_lens_q` and the like must
-            describe whole sequences.
+            they show where packed sequences begin. Bidirectional attention of
+            vision towers runs unchanged, because their input is not sliced.
+        kwargs: passed on unchanged; `cu_seq_lens_q` and the like must describe
+            whole sequences.
 
     Returns:
         (batch, length / ranks, heads, head dim).
 
     Raises:
-        NotImplementedError: with a group registered, for what cannot be shared: an encoder of text, a mask, a cache,
-            sinks.
-        ValueError: with a group registered, if there are no positions, or the ranks cannot share the heads.
+        NotImplementedError: a group is registered, and there is a text encoder, a mask, a cache or sinks.
+        ValueError: a group is registered, and there are no positions or the ranks cannot share the heads.
     """
     group = ulysses_group()
     if group is None or not (is_causal or reads_text(module.config)):
@@ -143,7 +143,7 @@ def ulysses_attention(
 
 
 def ulysses_slice(tensor: torch.Tensor | None, dim: int) -> torch.Tensor | None:
-    """Return this rank's slice of `tensor` along `dim`, or `tensor` itself with no group registered."""
+    """Return this rank's slice of `tensor` along `dim`; `tensor` itself without a registered group."""
     group = ulysses_group()
     if group is None or tensor is None:
         return tensor
@@ -155,34 +155,56 @@ def ulysses_slice(tensor: torch.Tensor | None, dim: int) -> torch.Tensor | None:
     return tensor.chunk(ranks, dim=dim)[dist.get_rank(group)].contiguous()
 
 
-def ulysses_slice_inputs(
-    embeddings: torch.Tensor, position_ids: torch.Tensor | None
+def ulysses_inputs(
+    embed: Callable[[torch.Tensor], torch.Tensor],
+    input_ids: torch.Tensor | None,
+    embeddings: torch.Tensor | None,
+    position_ids: torch.Tensor | None,
 ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """Return this rank's slices of a text model's embeddings and positions, or these themselves with no group.
+    """Return the embeddings and positions with which a text model computes on this rank.
 
     Args:
-        embeddings: (batch, length, hidden), of whole sequences: images are put into these, so each rank has all.
-        position_ids: (…, length).
+        embed: embeds token ids.
+        input_ids: (batch, length), embedded if there are no embeddings; already this rank's slice.
+        embeddings: None, or (batch, length, hidden) of whole sequences. Images were inserted into them, so they could
+            not be sliced before and are sliced here.
+        position_ids: (…, length), sliced together with `embeddings`.
 
     Raises:
-        ValueError: with a group registered, if the ranks cannot share the length.
+        ValueError: a group is registered, and the ranks cannot share the length.
     """
+    if embeddings is None:
+        return embed(input_ids), position_ids
     return ulysses_slice(embeddings, 1), ulysses_slice(position_ids, -1)
 
 
+def ulysses_slice_images(
+    marks: torch.Tensor | None, features: list[torch.Tensor] | None
+) -> tuple[torch.Tensor | None, list[torch.Tensor] | None]:
+    """Return this rank's slice of the image positions, and the image features of each layer that lie in the slice.
+
+    Args:
+        marks: None, or (batch, length), bool: the positions of images in whole sequences.
+        features: None, or for each layer (images' tokens, hidden), one row for each True of `marks`.
+    """
+    if features is not None:
+        features = [ulysses_slice_marked(rows, marks) for rows in features]
+    return ulysses_slice(marks, 1), features
+
+
 def split_text_positions(position_ids: torch.Tensor | None) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """Return the text's row of four rows of positions, None where there are not four, and the other rows."""
+    """Return the text's row of (4, batch, length) positions and the other rows; None and the input for other shapes."""
     if position_ids is None or position_ids.dim() != _DIMENSIONS or len(position_ids) != _ROWS:
         return None, position_ids
     return position_ids[0], position_ids[1:]
 
 
 def ulysses_slice_marked(rows: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
-    """Return those of `rows` whose places lie in this rank's slice, or all of them with no group registered.
+    """Return those of `rows` that belong to this rank's slice; all of them without a registered group.
 
     Args:
-        rows: shape (places, …), one for each True of `marks`, in their order.
-        marks: shape (batch, length), bool, of whole sequences.
+        rows: shape (marked positions, …), one for each True of `marks`, in their order.
+        marks: shape (batch, length), bool, for whole sequences.
     """
     group = ulysses_group()
     if group is None:
@@ -193,17 +215,17 @@ def ulysses_slice_marked(rows: torch.Tensor, marks: torch.Tensor) -> torch.Tenso
 
 
 def ulysses_share(parameter: torch.Tensor) -> torch.Tensor:
-    """Return this rank's share of a parameter that has an entry, or several, for each head, or all with no group."""
+    """Return this rank's heads of a parameter whose first dimension is grouped by head; all without a group."""
     group = ulysses_group()
     return parameter if group is None else parameter.chunk(dist.get_world_size(group))[dist.get_rank(group)]
 
 
 def ulysses_exchange(states: torch.Tensor, *, scatter: int, gather: int) -> torch.Tensor:
-    """Return states of which ranks share one dimension where they shared another, or the same with no group.
+    """Return states after an all-to-all exchange between ranks; `states` itself without a group.
 
     Args:
         states: whole along `scatter`, this rank's share along `gather`.
-        scatter: the dimension of which this rank keeps a share; a multiple of the ranks.
+        scatter: the dimension of which this rank keeps its share; its size is a multiple of the ranks.
         gather: the dimension that becomes whole.
     """
     group = ulysses_group()
@@ -211,7 +233,7 @@ def ulysses_exchange(states: torch.Tensor, *, scatter: int, gather: int) -> torc
 
 
 def ulysses_gather_length(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the slices of all ranks joined along the last dimension, or `tensor` with no group; no gradients."""
+    """Return the slices of all ranks, concatenated along the last dimension; `tensor` without a group; no gradients."""
     group = ulysses_group()
     return tensor if group is None else _gather_length(tensor, group)
 
@@ -233,18 +255,18 @@ def _refuse_unexchanged(query: torch.Tensor, key: torch.Tensor, sinks: Any) -> N
 
 
 def _spread_heads(states: torch.Tensor, query: torch.Tensor, ranks: int) -> torch.Tensor:
-    """Return key or value states with enough heads for every rank; flash attention takes fewer of them than queries."""
+    """Return key or value states with at least one head for each rank; there may be fewer heads than in queries."""
     heads = states.shape[_HEADS]
     if query.shape[_HEADS] % ranks or (heads % ranks and ranks % heads):
         raise ValueError(
             f"{query.shape[_HEADS]} attention heads with {heads} key-value heads cannot be spread over {ranks} ranks: "
-            "the first must be a multiple of the ranks, the second a multiple or a divisor"
+            "the attention heads must be a multiple of the ranks, the key-value heads a multiple or a divisor"
         )
     return states.repeat_interleave(ranks // heads, dim=_HEADS) if heads < ranks else states
 
 
 def _gather_length(tensor: torch.Tensor, group: Any) -> torch.Tensor:
-    """Return the slices of all ranks joined along the last dimension; not differentiable."""
+    """Return the slices of all ranks, concatenated along the last dimension; not differentiable."""
     tensor = tensor.contiguous()
     slices = [torch.empty_like(tensor) for _ in range(dist.get_world_size(group))]
     dist.all_gather(slices, tensor, group=group)

@@ -1,11 +1,11 @@
-"""Vision towers that run on every rank, whether a batch has images or not; switched on by a training framework.
+"""Vision towers that run on every rank, with images or without; a training framework switches this on.
 
-Where parameters are sharded, every rank must run the same modules in the same
-order, as each of them is gathered by all ranks together. Of batches that mix
-images and text, one rank's share may have no image at all: it would leave the
-vision tower out, and the others would wait for it for ever. Switched on, such
-a rank runs its tower on the smallest image there is, of which nothing reaches
-the result; the tower's gradients are zero instead of missing.
+If parameters are sharded, all ranks gather the parameters of each module
+together, so they must run the same modules in the same order. In a batch that
+mixes images and text, one rank may have no image. It would skip the vision
+tower, and the other ranks would wait for it for ever. If this is switched on,
+such a rank runs its tower on the smallest possible image. The result does not
+depend on that image, and the tower's gradients are zero instead of missing.
 
 A training framework switches it on once::
 
@@ -22,7 +22,7 @@ import torch
 
 _always = False
 
-# The models whose vision towers run here; frameworks leave these, and the models with a head around them, alone.
+# The models whose vision towers run on every rank; frameworks do not patch them, nor the models with a head on top.
 SERVED_MODELS = (
     "Qwen2VLModel",
     "Qwen2_5_VLModel",
@@ -33,7 +33,7 @@ SERVED_MODELS = (
     "Glm4vModel",
 )
 
-# The towers that look positions up where their input is; frameworks leave these alone, too.
+# The towers that look up positions on their input's device; frameworks do not patch them either.
 SERVED_TOWERS = (
     "Qwen3VLVisionModel",
     "Qwen3VLMoeVisionModel",
@@ -43,59 +43,59 @@ SERVED_TOWERS = (
 
 
 def always_run_vision_towers(*, always: bool = True) -> None:
-    """Have every model of :data:`SERVED_MODELS` run its vision tower in each forward, or only for images and videos."""
+    """Make models of :data:`SERVED_MODELS` run their vision tower in every forward, or only for images and videos."""
     global _always  # noqa: PLW0603  # one process, one way to train
     _always = always
 
 
 def with_vision_tower(model: Any, embeddings: torch.Tensor, *pixels: torch.Tensor | None) -> torch.Tensor:
-    """Return the embeddings of tokens; where there are no pixels, the vision tower has run as well, if it always is to.
+    """Return `embeddings`, after running the vision tower on a blank image if there are no pixels and it must run.
 
     Args:
-        model: has the tower as `visual`.
-        embeddings: (batch, length, hidden), of the tokens alone.
-        pixels: of images and of videos, None for none.
+        model: the model, with its tower as `visual`.
+        embeddings: (batch, length, hidden), the embeddings of the tokens.
+        pixels: the pixels of images and of videos; None if there are none.
     """
     if not _always or any(one is not None for one in pixels):
         return embeddings
-    for features in _features(_run_on_nothing(model.visual, embeddings.device)):
+    for features in _features(_run_on_blank_image(model.visual, embeddings.device)):
         embeddings = embeddings + 0.0 * features.mean().to(embeddings.device, embeddings.dtype)
     return embeddings
 
 
 def lookup_device(weight: torch.Tensor, grid: torch.Tensor) -> torch.device:
-    """Return where to look positions up in a weight: where it is, or, if that is the host, where the images are.
+    """Return the device of indices into a weight: the weight's, or the images' if the weight is on the host.
 
-    What is kept on the host, to save the device's memory, comes to the images' device just before it is used.
+    A weight that is offloaded to the host is copied to the images' device just before use.
     """
     return grid.device if weight.device.type == "cpu" else weight.device
 
 
 def with_hidden_states(outputs: Any, output_class: type) -> Callable[..., Any]:
-    """Return what makes a head's output; where towers always run, with hidden states as those of other heads are.
+    """Return a constructor of a head's output; if towers always run, the output has normalized hidden states.
 
-    In transformers 4.57 a head's are recorded around it, and end with the output's `last_hidden_state`. It has none, so
-    that they lack the last norm, which value heads of a framework build on; and of a head whose parameters are sharded
-    none are recorded.
+    transformers 4.57 records hidden states around the head and appends the output's `last_hidden_state`. This output
+    has none, so the last recorded state is not normalized, while a framework's value heads expect that it is. If the
+    head's parameters are sharded, nothing is recorded at all.
 
     Args:
-        outputs: of the model below the head.
-        output_class: of the head's output, which takes its fields by name.
+        outputs: the output of the model below the head.
+        output_class: the class of the head's output; its fields are keyword arguments.
     """
 
     def make(**fields: Any) -> Any:
         if not _always:
             return output_class(**fields)
         output = output_class(hidden_states=outputs.hidden_states, **fields)
-        # An attribute and no field: what records looks for it, and nothing else that reads the output sees it.
+        # An attribute, not a field: only the code that records hidden states reads it.
         output.last_hidden_state = outputs.last_hidden_state
         return output
 
     return make
 
 
-def _run_on_nothing(tower: Any, device: torch.device) -> Any:
-    """Return what a tower makes of a black image of one token."""
+def _run_on_blank_image(tower: Any, device: torch.device) -> Any:
+    """Return a tower's output for a black image of one token."""
     config = tower.config
     side = config.spatial_merge_size
     values = config.in_channels * config.temporal_patch_size * config.patch_size**2
@@ -104,7 +104,7 @@ def _run_on_nothing(tower: Any, device: torch.device) -> Any:
 
 
 def _features(output: Any) -> Iterator[torch.Tensor]:
-    """Yield what a tower hands to the language model, whose shape depends on transformers and on the model."""
+    """Yield the features that a tower passes to the language model; versions and models nest them differently."""
     if hasattr(output, "pooler_output"):
         output = (output.pooler_output, getattr(output, "deepstack_features", None))
     if isinstance(output, torch.Tensor):

@@ -1,4 +1,4 @@
-"""Changes to look-ups of installed packages: the version of transformers and verl is upstream's."""
+"""Changes to the lookup of installed packages: transformers and verl have upstream's version."""
 
 from npu_overlays.markers import upstream, wrapped
 
@@ -6,8 +6,8 @@ from .versions import public_version
 
 
 @wrapped(
-    why="Callers compare the version they get; the label of these wheels makes it greater, so that a bound at the pin "
-    "itself turned over.",
+    why="Callers compare this version with bounds. The label of these wheels makes it greater than upstream's, which "
+    "would break a bound at the pinned version.",
 )
 def _is_package_available(pkg_name, return_version=...):
     found = upstream(pkg_name, return_version)

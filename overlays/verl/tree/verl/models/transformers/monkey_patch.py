@@ -1,4 +1,4 @@
-"""Model patching: what transformers-npu holds is not assigned again."""
+"""Model patching: nothing that transformers-npu contains is patched at run time."""
 
 from typing import TYPE_CHECKING
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 @replaced(
-    why="transformers 4.55 and newer derive sequence boundaries from query_length, which must be the gathered length; "
-    "upstream passed one rank's share and attention mixed packed sequences. Vision towers have no position ids and "
-    "run without sequence parallelism.",
+    why="transformers 4.55 and newer derive sequence boundaries from query_length, which must be the gathered length. "
+    "Upstream passes the length of one rank's slice, so attention mixes packed sequences. Vision towers have no "
+    "position ids and run without sequence parallelism.",
     forwarded="https://github.com/volcengine/verl/commit/9b6a07fa77654372c457bd16dc89fe3ab10310ed",
     until="0.6.1",
 )
@@ -42,14 +42,14 @@ def _ulysses_flash_attention_forward(
     position_ids: torch.Tensor | None = None,
     **kwargs,
 ):
-    """Run flash attention on whole sequences and a share of the heads, whatever share of the sequence is held.
+    """Return flash attention over whole sequences and this rank's heads, given this rank's slice of each sequence.
 
     Args:
         query_states (torch.Tensor): (batch, length / sp, heads, head_dim)
         key_states (torch.Tensor): (batch, length / sp, kv_heads, head_dim)
         value_states (torch.Tensor): (batch, length / sp, kv_heads, head_dim)
-        attention_mask (torch.Tensor, optional): passed on
-        query_length (int): length of query_states; the gathered length is passed on
+        attention_mask (torch.Tensor, optional): passed on unchanged
+        query_length (int): length of query_states; attention receives the gathered length
         position_ids (torch.Tensor, optional): (batch, length / sp); without them nothing is gathered
 
     Returns:
@@ -67,7 +67,7 @@ def _ulysses_flash_attention_forward(
             position_ids=position_ids,
             **kwargs,
         )
-    # Fewer key-value heads than ranks: each is given to several ranks.
+    # If there are fewer key-value heads than ranks, several ranks share each head.
     repeats = max(sp_size // key_states.size(2), 1)
     states = (query_states, repeat_kv(key_states, repeats), repeat_kv(value_states, repeats))
     query, key, value = (gather_seq_scatter_heads(state, seq_dim=1, head_dim=2) for state in states)
@@ -80,8 +80,8 @@ def _ulysses_flash_attention_forward(
 
 
 @wrapped(
-    why="transformers-npu slices the text models of vision-language models itself, and a model class shared by actor, "
-    "reference and critic is patched once, not three times.",
+    why="transformers-npu slices the inputs of vision-language models itself. Other model classes are patched once, "
+    "even if actor, reference and critic share the class.",
 )
 def patch_vlm_for_ulysses_input_slicing(model_class: type):
     if not is_sliced(model_class):
@@ -106,8 +106,8 @@ def patch_vlm_for_ulysses_input_slicing(model_class: type):
     ),
     ('print("Monkey patch FlashAttention2.forward in Qwen2VL")', ""),
     uses=[use_multimodal_attention, use_ulysses_attention],
-    why="transformers-npu runs attention under Ulysses sequence parallelism by itself and is told the group; nothing "
-    "it holds is assigned. Upstream's transformers is patched as before.",
+    why="transformers-npu itself supports Ulysses sequence parallelism; verl registers the process group. With "
+    "upstream's transformers, verl patches attention as before.",
     until="0.6.0",
 )
 def apply_monkey_patch(): ...
@@ -169,8 +169,8 @@ def apply_monkey_patch(): ...
         "use_multimodal_attention(Glm4vTextAttention, glm4v_attn_forward)",
     ),
     uses=[use_mixed_batches, use_multimodal_attention, use_ulysses_attention],
-    why="transformers-npu runs attention under Ulysses sequence parallelism and the vision towers of batches without "
-    "images by itself, and is told to; nothing it holds is assigned. Upstream's transformers is patched as before.",
+    why="transformers-npu itself supports Ulysses sequence parallelism and vision towers for batches without images; "
+    "verl switches both on. With upstream's transformers, verl patches models as before.",
     since="0.6.0",
     until="0.9.0",
 )
@@ -291,9 +291,9 @@ def apply_monkey_patch(): ...
         use_separate_sequences,
         use_ulysses_attention,
     ],
-    why="transformers-npu runs attention under Ulysses sequence parallelism, the vision towers of batches without "
-    "images and linear attention of packed sequences by itself, and is told to; nothing it holds is assigned. "
-    "Upstream's transformers is patched as before.",
+    why="transformers-npu itself supports Ulysses sequence parallelism, vision towers for batches without images, and "
+    "linear attention over packed sequences; verl switches them on. With upstream's transformers, verl patches models "
+    "as before.",
     since="0.9.0",
 )
 def apply_monkey_patch(): ...

@@ -1,5 +1,5 @@
-"""Nothing: what this module assigned at import is part of transformers-npu."""
+"""An empty module: transformers-npu contains the patches that upstream's module makes on import."""
 
 from npu_overlays.markers import deleted
 
-deleted("*", why="transformers-npu holds what was assigned here; nothing is assigned when verl is imported.")
+deleted("*", why="transformers-npu contains these patches, so importing verl patches nothing.")

@@ -1,4 +1,4 @@
-"""Qwen2-VL attention with packed sequences on the NPU."""
+"""Qwen2-VL: attention over packed sequences on the NPU."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @added(
-    why="Without flash_attn, upstream's variable-length attention is None; transformers has one for the NPU.",
+    why="Without flash_attn, upstream's variable-length attention is None. transformers has one for the NPU.",
     forwarded="https://github.com/volcengine/verl/commit/0d4541f397828843525b3f3a7eadff03d56ff24c",
     until="0.6.0",
 )
@@ -26,7 +26,7 @@ def _varlen_attention():
 
 @edited(
     ("flash_attn_varlen_func(", "_varlen_attention()("),
-    why="Packed multimodal sequences run on the NPU's own attention instead of failing on None.",
+    why="Packed multimodal sequences use the NPU's own attention; upstream fails on None.",
     forwarded="https://github.com/volcengine/verl/commit/0d4541f397828843525b3f3a7eadff03d56ff24c",
     until="0.6.0",
 )

@@ -1,4 +1,4 @@
-"""Workers: what happens once in each process."""
+"""Workers: the start of each process."""
 
 from verl.utils.npu.start import start_worker
 
@@ -9,8 +9,8 @@ class Worker:
     """One rank of a worker group."""
 
     @wrapped(
-        why="Before a worker builds its model, trainer.deterministic_seed seeds its process, and EXPANDABLE_SEGMENTS="
-        "True turns expandable segments on, also where no inference engine shares the process.",
+        why="Before a worker builds its model, trainer.deterministic_seed seeds its process, and "
+        "EXPANDABLE_SEGMENTS=True switches expandable segments on, even if no inference engine shares the process.",
     )
     def __init__(self, cuda_visible_devices=None) -> None:
         upstream(self, cuda_visible_devices)

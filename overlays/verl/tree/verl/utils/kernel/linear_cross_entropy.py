@@ -1,4 +1,4 @@
-"""Fused output layer and cross entropy: Triton only where it runs."""
+"""Fused output layer and cross entropy: Triton kernels on CUDA only."""
 
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 kernels = edited(
     ("from . import kernels", "from verl.utils.npu.lazy import triton_kernels as kernels"),
-    why="Triton without a usable driver fails when its kernels are imported, and every Megatron run imported them; now "
-    "they are imported where they run, on CUDA.",
-    accept=["loss: only when the kernels are imported changes, not what they compute"],
+    why="Without a usable driver, importing Triton kernels fails, and upstream imports them in every Megatron run. "
+    "Now they are imported on first use, on CUDA.",
+    accept=["loss: only the time of the kernels' import changes, not their results"],
     until="0.6.0",
 )
 
 linear_cross_entropy = replaced(
     by_device(LinearCrossEntropy.apply),
-    why="On NPU and CPU log-probabilities and entropy are computed in torch: the kernels are for CUDA only.",
+    why="On NPU and CPU, torch computes log-probabilities and entropy, because the kernels need CUDA.",
     accept=["loss: a test compares values and gradients with torch's own; on CUDA upstream's kernels run"],
 )

@@ -1,1 +1,1 @@
-"""What verl does differently on Ascend NPUs; every module here is imported only by the places that need it."""
+"""verl's behaviour on Ascend NPUs; a module here is imported only by the code that needs it."""

@@ -1,9 +1,8 @@
-"""Expandable segments of the NPU allocator: off while an inference engine owns memory, on for training.
+"""Expandable segments of the NPU allocator: off while an inference engine holds memory, on for training.
 
-In: the environment variable ``EXPANDABLE_SEGMENTS`` (the switch) and
-``PYTORCH_NPU_ALLOC_CONF`` (every other allocator option). Out: calls of
-torch_npu's allocator setter with the whole option string, so that switching
-one option does not reset the others.
+The environment variable ``EXPANDABLE_SEGMENTS`` switches them, and
+``PYTORCH_NPU_ALLOC_CONF`` holds the other allocator options. torch_npu's setter
+receives all options together, so that switching one does not reset the others.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Callable, MutableMapping
 
 SWITCH = "EXPANDABLE_SEGMENTS"
 CONFIGURATION = "PYTORCH_NPU_ALLOC_CONF"
-# What the user had set: some of it is left out while expandable segments are on.
+# The user's own options; some of them are removed while expandable segments are on.
 ORIGINAL = "VERL_NPU_ORIGINAL_ALLOC_CONF"
 OPTION = "expandable_segments"
 CONFLICTING = ("max_split_size_mb", "garbage_collection_threshold")
@@ -37,16 +36,16 @@ def requested(environ: MutableMapping[str, str] | None = None) -> bool:
 
 
 def options(configuration: str) -> dict[str, str]:
-    """Return the options of an allocator configuration, in order; commas inside ``[…]`` do not separate."""
+    """Return the options of an allocator configuration, in order; commas inside ``[…]`` do not separate options."""
     parts = [part.strip() for part in re.split(r",(?![^\[]*\])", configuration)]
     return {name.strip(): value.strip() for name, _, value in (part.partition(":") for part in parts if part)}
 
 
 def with_expandable_segments(configuration: str, *, enable: bool) -> str:
-    """Return the configuration with expandable segments on or off and every other option kept.
+    """Return the configuration with expandable segments on or off, and with the other options.
 
-    Options the allocator refuses together with expandable segments are left
-    out while they are on, and are back when they are off.
+    If they are on, options that the allocator refuses together with expandable
+    segments are removed.
     """
     kept = options(configuration)
     if enable:
@@ -61,15 +60,15 @@ def switch_expandable_segments(
     setter: Callable[[str], None] | None = None,
     environ: MutableMapping[str, str] | None = None,
 ) -> bool:
-    """Turn expandable segments on or off in this process, if the user asked for them.
+    """Switch expandable segments on or off in this process, if the user requested them.
 
     Args:
         enable: on for training, off before an inference engine is built or woken.
-        setter: torch_npu's allocator setter; found in ``torch.npu.memory`` when not given.
-        environ: the environment to read and to keep in step.
+        setter: torch_npu's allocator setter; None for that of ``torch.npu.memory``.
+        environ: the environment to read and update; None for that of the process.
 
     Returns:
-        Whether the setting was made.
+        Whether the allocator was switched.
     """
     environ = os.environ if environ is None else environ
     if not requested(environ):
@@ -80,7 +79,7 @@ def switch_expandable_segments(
         return False
     original = environ.setdefault(ORIGINAL, environ.get(CONFIGURATION, ""))
     _set(setter, original, enable=enable)
-    # vllm-ascend looks at the variable, not at the allocator, before it lets an engine sleep.
+    # Before an engine sleeps, vllm-ascend reads the variable, not the allocator.
     environ[CONFIGURATION] = with_expandable_segments(original, enable=enable)
     return True
 
@@ -90,14 +89,14 @@ def _set(setter: Callable[[str], None], configuration: str, *, enable: bool) -> 
     only = f"{OPTION}:{enable}"
     lost = options(configuration).keys() - options(everything).keys()
     if lost:
-        _say_once(f"{', '.join(sorted(lost))} cannot be combined with {OPTION} and rest while it is on")
+        _say_once(f"{', '.join(sorted(lost))} cannot be combined with {OPTION} and are off while it is on")
     try:
         setter(everything)
     except (RuntimeError, ValueError):
         if everything == only:
             raise
-        # torch_npu 2.9.0 takes this one option and refuses a string that holds any other.
-        _say_once(f"this torch_npu sets {OPTION} only; {everything} is reduced to {only}")
+        # torch_npu 2.9.0 accepts only this option and refuses a string with any other.
+        _say_once(f"this torch_npu can only set {OPTION}; {everything} is reduced to {only}")
         setter(only)
 
 

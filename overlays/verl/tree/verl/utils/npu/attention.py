@@ -1,8 +1,8 @@
-"""Attention: which implementation a model is loaded with, and how sequence parallelism reaches it.
+"""Attention: the implementation with which a model is loaded, and Ulysses sequence parallelism.
 
-transformers-npu splits sequences itself once it knows the process group;
-upstream's transformers does not, and is patched at run time as upstream verl
-patches it.
+transformers-npu itself supports Ulysses sequence parallelism once verl has
+registered the process group. Upstream's transformers is patched at run time, as
+upstream's verl does.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from verl.utils.ulysses import get_ulysses_sequence_parallel_group
 _HOOK = "transformers.integrations.ulysses"
 _MODELS = "transformers.integrations.ulysses_models"
 _NOT_EXCHANGED = (
-    "ulysses_sequence_parallel_size={ranks} needs FlashAttention, and this model attends by {attention!r}: each rank "
-    "would attend within its own part of a sequence. Set attn_implementation to flash_attention_2 where there is a GPU "
-    "or an NPU, and ulysses_sequence_parallel_size to 1 on a CPU, whose default is sdpa"
+    "ulysses_sequence_parallel_size={ranks} needs FlashAttention, and this model uses {attention!r}: each rank would "
+    "attend only to its own slice of a sequence. Set attn_implementation to flash_attention_2 on a GPU or an NPU, and "
+    "ulysses_sequence_parallel_size to 1 on a CPU, whose default is sdpa"
 )
 
 
@@ -30,14 +30,14 @@ def attention_implementation(configured: str | None) -> str:
     """Return the attention implementation to load a model with.
 
     Args:
-        configured: the user's choice; None lets the device decide: FlashAttention
-            needs a GPU or an NPU, torch's own attention runs everywhere.
+        configured: the user's choice. None selects torch's own attention on
+            the CPU, and FlashAttention on other devices.
     """
     return configured or ("sdpa" if get_device_name() == "cpu" else "flash_attention_2")
 
 
 def transformers_splits_sequences() -> bool:
-    """Return whether the installed transformers runs Ulysses sequence parallelism by itself."""
+    """Return whether the installed transformers itself supports Ulysses sequence parallelism."""
     return importlib.util.find_spec(_HOOK) is not None
 
 
@@ -47,13 +47,13 @@ def use_ulysses_attention(integration: ModuleType, ulysses_forward: Callable[...
     Args:
         integration: ``transformers.integrations.flash_attention``.
         ulysses_forward: verl's sequence-parallel attention, for upstream's transformers.
-        model: the model that attends.
-        ranks: how many share a sequence.
+        model: the model.
+        ranks: the number of ranks that share a sequence.
 
     Raises:
-        ValueError: several ranks share one, and the model does not attend by FlashAttention, in which alone they
-            exchange what they hold.
-        NotImplementedError: several ranks share one, and transformers-npu cannot share what the model computes.
+        ValueError: several ranks share a sequence, and the model does not use FlashAttention; ranks exchange slices
+            only there.
+        NotImplementedError: several ranks share a sequence, and transformers-npu does not support that for the model.
     """
     attention = model.config.get_text_config()._attn_implementation
     if ranks > 1 and "flash" not in str(attention):
@@ -67,18 +67,18 @@ def use_ulysses_attention(integration: ModuleType, ulysses_forward: Callable[...
 
 
 def use_multimodal_attention(attention_class: type, forward: Callable[..., Any]) -> None:
-    """Give a vision-language model's attention class verl's forward, unless transformers' own does the same."""
+    """Patch a vision-language model's attention class with verl's forward, unless transformers' own does the same."""
     if not transformers_splits_sequences():
         attention_class.forward = forward
 
 
 def is_sliced(model_class: type) -> bool:
-    """Return whether a text model slices its input for sequence parallelism already."""
+    """Return whether a text model already slices its input for sequence parallelism."""
     if transformers_splits_sequences() and model_class.__name__ in importlib.import_module(_HOOK).SLICED_MODELS:
         return True
     return getattr(model_class.forward, "_slices_for_ulysses", False)
 
 
 def mark_sliced(model_class: type) -> None:
-    """Remember that verl made a text model slice its input."""
+    """Record that verl patched a text model to slice its input."""
     model_class.forward._slices_for_ulysses = True

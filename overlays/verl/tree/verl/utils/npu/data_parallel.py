@@ -1,4 +1,4 @@
-"""Data-parallel vLLM engines in one training world: sizes in, the environment vLLM reads out."""
+"""Data-parallel vLLM engines in one training world: from sizes to the environment variables that vLLM reads."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 from verl.utils.npu.ports import held_ports
 
-# Every start of a data-parallel group takes the next port after the master port.
+# Each start of a data-parallel group uses the next port after the master port.
 PORTS_PER_GROUP = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Where one process stands among the inference engines.
+    """The position of one process among the inference engines.
 
     Args:
-        world_size: processes of the training world.
-        rank: this process.
-        tensor_parallel: ranks of one engine.
-        data_parallel: engines that answer one batch together.
+        world_size: number of processes in the training world.
+        rank: rank of this process.
+        tensor_parallel: number of ranks of one engine.
+        data_parallel: number of engines that answer one batch together.
     """
 
     world_size: int
@@ -39,16 +39,16 @@ class Layout:
 
     @property
     def data_parallel_rank(self) -> int:
-        """The engine within its data-parallel group."""
+        """The number of this process's engine within its data-parallel group."""
         return self.rank // self.tensor_parallel % self.data_parallel
 
     @property
     def leader(self) -> int:
-        """The rank that chooses address and port for this process's data-parallel group."""
+        """The rank that chooses the address and the port of this process's data-parallel group."""
         return self.rank - self.data_parallel_rank * self.tensor_parallel
 
     def local_data_parallel_rank(self, local_world_size: int) -> int:
-        """The engine's place on its own machine, of which `local_world_size` processes are part of the world."""
+        """Return the engine's number on its own machine, which runs `local_world_size` processes of the world."""
         first_here = self.rank - self.rank % max(local_world_size, 1)
         return (self.rank - max(first_here, self.leader)) // self.tensor_parallel
 
@@ -59,13 +59,13 @@ def data_parallel_environment(
     """Return the environment variables from which vLLM learns its data-parallel group.
 
     Args:
-        layout: where this process stands.
-        address: an address of this machine the other ones reach.
-        local_world_size: processes of the world on this machine.
-        exchange: gathers one object of every rank, in the order of ranks.
+        layout: the position of this process.
+        address: an address of this machine that other machines can reach.
+        local_world_size: number of processes of the world on this machine.
+        exchange: gathers one object from every rank, in the order of ranks.
 
     Raises:
-        ValueError: when the sizes do not fit.
+        ValueError: the sizes do not divide the world.
     """
     layout.check()
     if layout.data_parallel == 1:

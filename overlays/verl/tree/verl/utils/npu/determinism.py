@@ -1,7 +1,7 @@
-"""Deterministic training: ``trainer.deterministic_seed`` in; seeds and the switches of the NPU libraries out.
+"""Deterministic training: ``trainer.deterministic_seed`` sets seeds and the switches of the NPU libraries.
 
-The driver keeps seed and switches in its environment; verl hands them to
-every worker process, which acts on them before it touches a device.
+The driver stores the seed and the switches in its environment. verl passes them
+to every worker process, which applies them before it uses a device.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ SWITCHES = {
 
 
 def request(seed: int | None, environ: MutableMapping[str, str] | None = None) -> None:
-    """Ask for deterministic training in this process and in those it starts; None leaves everything as it is.
+    """Request deterministic training for this process and its children; a seed of None changes nothing.
 
-    The switches overwrite what is set: sourcing NNAL's set_env.sh sets
-    ATB_MATMUL_SHUFFLE_K_ENABLE=1, for one.
+    The switches override existing values: NNAL's set_env.sh, for example, sets
+    ATB_MATMUL_SHUFFLE_K_ENABLE=1.
     """
     if seed is None:
         return
@@ -37,31 +37,31 @@ def request(seed: int | None, environ: MutableMapping[str, str] | None = None) -
 
 
 def requested_seed(environ: Mapping[str, str] | None = None) -> int | None:
-    """Return the seed this process was given, or None."""
+    """Return the requested seed, or None."""
     value = (os.environ if environ is None else environ).get(SEED, "")
     return int(value) if value else None
 
 
 def environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return what a worker process must find in its environment to be as deterministic as this one."""
+    """Return the environment variables that make a worker process as deterministic as this one."""
     environ = os.environ if environ is None else environ
     names = [SEED, *SWITCHES] if requested_seed(environ) is not None else []
     return {name: environ[name] for name in names if name in environ}
 
 
 def seed_process(rank: int = 0) -> bool:
-    """Seed Python, NumPy and torch and ask torch for deterministic kernels, if that was requested.
+    """Seed Python, NumPy and torch, and switch on torch's deterministic kernels, if requested.
 
     Args:
-        rank: added to the seed, so that data-parallel ranks do not drop out the same units.
+        rank: added to the seed, so that dropout differs between data-parallel ranks.
 
     Returns:
-        Whether it was requested.
+        Whether determinism was requested.
     """
     seed = requested_seed()
     if seed is None:
         return False
-    import numpy  # noqa: PLC0415  # most processes never need these here
+    import numpy  # noqa: PLC0415  # most processes do not need these imports
     import torch  # noqa: PLC0415
 
     random.seed(seed + rank)

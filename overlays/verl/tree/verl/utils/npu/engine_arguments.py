@@ -1,4 +1,4 @@
-"""Arguments of the vLLM engine: verl's own, those the rollout config asks for and the user's in, one set out."""
+"""Arguments of the vLLM engine, merged from verl's own, those of the rollout config and the user's."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from verl.workers.sharding_manager.hybrid_tp_config import HybridTPConfig
 
-# Arguments that are settings of their own: they are merged key by key, the others are taken whole.
+# Arguments that hold settings: they are merged key by key. Other arguments are replaced.
 NESTED = ("additional_config", "compilation_config")
 
 
 def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of all layers; a later layer wins, inside nested settings key by key."""
+    """Return the arguments of all layers; a later layer overrides an earlier one, key by key in nested settings."""
     arguments: dict[str, Any] = {}
     for layer in layers:
         for name, value in layer.items():
@@ -24,29 +24,29 @@ def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def graph_sizes(sizes: Any, max_num_seqs: int | None) -> list[int]:
-    """Return the batch sizes to capture as graphs, sorted; a batch never holds more than `max_num_seqs` sequences.
+    """Return the batch sizes to capture as graphs, sorted, without those above `max_num_seqs`, which never occur.
 
     Raises:
-        ValueError: when there are sizes, but none that can occur.
+        ValueError: there are sizes, but none that can occur.
     """
     wanted = sorted({int(size) for size in sizes or ()})
     usable = [size for size in wanted if size > 0 and (max_num_seqs is None or size <= max_num_seqs)]
     if wanted and not usable:
         raise ValueError(
-            f"rollout.cudagraph_capture_sizes {wanted} holds no size from 1 to rollout.max_num_seqs ({max_num_seqs})"
+            f"rollout.cudagraph_capture_sizes {wanted} has no size from 1 to rollout.max_num_seqs ({max_num_seqs})"
         )
     return usable
 
 
 def requested_arguments(config: Mapping[str, Any], additional_config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the engine arguments the rollout config asks for.
+    """Return the engine arguments that the rollout config requests.
 
     Args:
         config: ``actor_rollout_ref.rollout``.
-        additional_config: settings for the vllm-ascend plug-in.
+        additional_config: settings for the vllm-ascend plugin.
 
     Raises:
-        ValueError: when the expert-parallel size fits no engine, or no graph size is usable.
+        ValueError: no engine supports the expert-parallel size, or no graph size is usable.
     """
     arguments: dict[str, Any] = {"enable_prefix_caching": bool(config.get("enable_prefix_caching", True))}
     if config.get("max_num_seqs"):
@@ -63,10 +63,10 @@ def requested_arguments(config: Mapping[str, Any], additional_config: Mapping[st
 
 
 def expert_parallel(config: Mapping[str, Any]) -> bool:
-    """Return whether experts are spread over the engine's ranks; vLLM spreads them over all or none.
+    """Return whether experts are spread over the engine's ranks; vLLM spreads them over all ranks or none.
 
     Raises:
-        ValueError: for a size in between.
+        ValueError: the size is neither 1 nor the number of ranks.
     """
     size = int(config.get("expert_parallel_size") or 1)
     ranks = int(config.get("tensor_model_parallel_size") or 1) * data_parallel_size(config)
@@ -79,33 +79,33 @@ def expert_parallel(config: Mapping[str, Any]) -> bool:
 
 
 def data_parallel_size(config: Mapping[str, Any]) -> int:
-    """Return how many engines answer one batch together; scripts for MindSpeed-RL call it dp_model_parallel_size."""
+    """Return how many engines answer one batch together; MindSpeed-RL's name, dp_model_parallel_size, works too."""
     return int(config.get("dp_model_parallel_size") or config.get("data_parallel_size") or 1)
 
 
 def server_arguments(engine_arguments: Callable[..., Any], config: Mapping[str, Any], **arguments: Any) -> Any:
-    """Return the arguments of a server's engine: verl's, those the rollout config asks for, and the user's.
+    """Return the arguments of a server's engine, merged from verl's, the rollout config's and the user's.
 
     Args:
         engine_arguments: vLLM's class of engine arguments.
         config: ``actor_rollout_ref.rollout``.
-        arguments: verl's own.
+        arguments: verl's own arguments.
 
     Raises:
-        ValueError: for settings that only engines without a server have.
+        ValueError: a setting only works with engines that run without a server.
     """
     HybridTPConfig.from_config(config.get("hybrid_tp")).refuse_for_servers()
     if data_parallel_size(config) > 1:
         raise ValueError(
-            "rollout.data_parallel_size needs rollout.mode=sync; servers of this verl start single engines"
+            "rollout.data_parallel_size needs rollout.mode=sync, because servers of this verl start single engines"
         )
     requested = requested_arguments(config, {})
-    # The key's default is far above vLLM's own; upstream does not pass it to servers.
+    # Upstream does not pass this key to servers, and its default is far above vLLM's own.
     requested.pop("max_num_seqs", None)
     written = (config.get("engine_kwargs") or {}).get("vllm") or {}
     user = {name: _plain(value) for name, value in written.items() if value is not None}
     known = {field.name for field in dataclasses.fields(engine_arguments)} if _is_dataclass(engine_arguments) else None
-    # Keys of the shipped config that say "off" and that this vLLM no longer has.
+    # Drop keys of the shipped config that are off and that this vLLM no longer has.
     user = {name: value for name, value in user.items() if value or known is None or name in known}
     return engine_arguments(**merged(arguments, requested, user))
 
@@ -115,7 +115,7 @@ def _is_dataclass(candidate: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a config value without its config class."""
+    """Return a config value as plain dicts and lists."""
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     return list(value) if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)) else value

@@ -1,7 +1,7 @@
-"""Models that read images: transformers-npu is told what verl needs of them, or they get verl's own functions.
+"""Models that read images: transformers-npu handles batches that mix images and text, or verl patches the models.
 
-Of batches that mix images and text vision towers run on every rank; and they
-look positions up in weights that are kept on the host.
+In such batches, vision towers run on every rank, with images or without. They
+also look up positions in weights that are offloaded to the host.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 
 # transformers-npu's module for vision towers.
 _HOOK = "transformers.integrations.vision_towers"
-# What has a language model's head around a model.
+# The suffix of a model with a language model's head.
 _HEAD = "ForConditionalGeneration"
 
 
 def use_mixed_batches(model_class: type, forward: Callable[..., Any]) -> None:
-    """Let a model run its vision tower whether a rank's share of a batch has images or not.
+    """Let a model run its vision tower on every rank, with images or without.
 
     Args:
-        model_class: of transformers: a model, or one with a language model's head, that verl has a forward for.
-        forward: verl's, for a transformers that is not told.
+        model_class: a class of transformers, with or without a language model's head, for which verl has a forward.
+        forward: verl's forward, for a transformers that does not do this itself.
     """
     if _served(model_class):
         importlib.import_module(_HOOK).always_run_vision_towers()
@@ -31,19 +31,19 @@ def use_mixed_batches(model_class: type, forward: Callable[..., Any]) -> None:
 
 
 def use_position_lookup(tower_class: Any, lookup: Callable[..., Any]) -> None:
-    """Let a vision tower look positions up in weights that are kept on the host until they are used.
+    """Let a vision tower look up positions in weights that are offloaded to the host.
 
     Args:
-        tower_class: of transformers, that verl has such a function for.
-        lookup: verl's, for a transformers that does not do that.
+        tower_class: a class of transformers for which verl has such a function.
+        lookup: verl's function, for a transformers that does not do this itself.
     """
     if not _knows("SERVED_TOWERS", tower_class.__name__):
         tower_class.fast_pos_embed_interpolate = lookup
 
 
 def _served(model_class: type) -> bool:
-    """Return whether the installed transformers can be told, and knows this model or the one below this head."""
-    # What stands for a model that an old transformers does not have is no class.
+    """Return whether the installed transformers handles this model, or the model below this head, itself."""
+    # For models that an old transformers lacks, verl has a placeholder that is not a class.
     return _knows("SERVED_MODELS", getattr(model_class, "__name__", "").replace(_HEAD, "Model"))
 
 

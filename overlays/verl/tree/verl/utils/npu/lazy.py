@@ -1,4 +1,4 @@
-"""Modules that are imported when they are first used."""
+"""Modules that are imported on first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class LazyModule:
-    """Stands for a module until one of its names is asked for.
+    """Imports a module when one of its attributes is first read.
 
     Args:
         name: absolute name of the module.
@@ -20,5 +20,5 @@ class LazyModule:
         return getattr(importlib.import_module(self._name), attribute)
 
 
-# Triton decorates these when they are imported, and fails without a usable driver.
+# On import, Triton decorates these kernels; without a usable driver that fails.
 triton_kernels = LazyModule("verl.utils.kernel.kernels")

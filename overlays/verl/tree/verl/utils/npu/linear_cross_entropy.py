@@ -1,8 +1,8 @@
 """Log-probabilities and entropy of a linear output layer in plain torch, for devices without the Triton kernels.
 
-Same arguments and results as ``verl.utils.kernel.linear_cross_entropy``:
-hidden states (..., H), output weights (V, H) or this rank's rows of them,
-labels (...); one log-probability and one entropy per token, in float32.
+Arguments and results are those of ``verl.utils.kernel.linear_cross_entropy``:
+hidden states (..., H), output weights (V, H) or this rank's rows of them, and
+labels (...) in; one log-probability and one entropy per token, in float32, out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 from torch.utils.checkpoint import checkpoint
 
-# Logits of this many tokens exist at a time; the backward pass computes them again.
+# Logits exist for this many tokens at a time; the backward pass recomputes them.
 TOKENS_AT_ONCE = 2048
 
 Result = tuple[torch.Tensor, torch.Tensor]
@@ -38,7 +38,7 @@ def torch_linear_cross_entropy(
     reduction: str | None = "none",
     dist_process_group: Any = None,
 ) -> Result:
-    """Return the labels' log-probabilities and the distributions' entropies.
+    """Return the log-probabilities of the labels and the entropies of the distributions.
 
     Args:
         hidden: (..., H); flattened to tokens.
@@ -49,7 +49,7 @@ def torch_linear_cross_entropy(
         dist_process_group: ranks that share the vocabulary.
 
     Raises:
-        ValueError: temperature is no number above 0.
+        ValueError: the temperature is not a number above 0.
     """
     scale = _number(temperature)
     tokens, flat_labels = hidden.reshape(-1, hidden.shape[-1]), labels.reshape(-1)
@@ -87,7 +87,7 @@ def _chunk(hidden: torch.Tensor, weight: torch.Tensor, labels: torch.Tensor, tem
 
 
 class _SumOverGroup(torch.autograd.Function):
-    """Sum over the ranks; each rank's gradient is its own part, as with Megatron's reduce."""
+    """Sum over the ranks; the backward passes each rank's gradient on unchanged, as Megatron's reduce does."""
 
     @staticmethod
     def forward(ctx: Any, value: torch.Tensor, group: Any) -> torch.Tensor:  # noqa: ARG004  # torch's protocol

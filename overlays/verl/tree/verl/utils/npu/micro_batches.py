@@ -1,4 +1,4 @@
-"""Micro-batches that respect the token budget: sequence lengths in, how many micro-batches are needed out."""
+"""Micro-batches that respect the token budget: from sequence lengths to the number of micro-batches."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def lowest_count(
     divisor: int | None,
     at_least: int | None,
 ) -> int:
-    """Return the count of micro-batches to ask verl for at least, so that none exceeds the token budget.
+    """Return the minimum number of micro-batches to request from verl, so that none exceeds the token budget.
 
     Args:
-        lengths: tokens of every sequence of this rank.
+        lengths: number of tokens of each sequence of this rank.
         max_tokens: the budget of one micro-batch.
-        partition: how verl will split the sequences into a given number of micro-batches.
-        smallest_batch: from this rank's number of sequences, that of the rank with the fewest.
-        divisor: what verl rounds the count up to a multiple of.
-        at_least: what the caller asks for.
+        partition: splits the sequences into a given number of micro-batches, as verl will.
+        smallest_batch: maps this rank's number of sequences to the lowest number of any rank.
+        divisor: verl rounds the count up to a multiple of this; None if it does not.
+        at_least: the minimum that the caller requests; None if there is none.
     """
     at_most = highest_count(smallest_batch(len(lengths)), divisor)
     needed = micro_batches_needed(lengths, max_tokens, partition=partition, at_most=at_most)
@@ -34,17 +34,17 @@ def lowest_count(
 def micro_batches_needed(
     lengths: Sequence[int], max_tokens: int, *, partition: Partition, at_least: int = 1, at_most: int | None = None
 ) -> int:
-    """Return the smallest count, from `at_least` on, for which no micro-batch exceeds the token budget.
+    """Return the smallest count, starting at `at_least`, for which no micro-batch exceeds the token budget.
 
     Args:
-        lengths: tokens of every sequence.
+        lengths: number of tokens of each sequence.
         max_tokens: the budget of one micro-batch.
-        partition: how verl will split the sequences into a given number of micro-batches.
-        at_least: where to begin.
-        at_most: how many there may be; the number of sequences when not given.
+        partition: splits the sequences into a given number of micro-batches, as verl will.
+        at_least: the lowest count to try.
+        at_most: the highest count; None for the number of sequences.
 
     Returns:
-        The count; `at_most` when the budget cannot be kept with that many.
+        The count; `at_most` if even that many exceed the budget.
     """
     limit = min(len(lengths), len(lengths) if at_most is None else at_most)
     count = max(1, at_least, -(-sum(lengths) // max_tokens))
@@ -54,7 +54,7 @@ def micro_batches_needed(
 
 
 def highest_count(sequences: int, divisor: int | None) -> int:
-    """Return how many micro-batches `sequences` sequences allow when the count must be a multiple of `divisor`."""
+    """Return the highest number of micro-batches for `sequences` sequences that is a multiple of `divisor`."""
     return sequences // divisor * divisor if divisor else sequences
 
 

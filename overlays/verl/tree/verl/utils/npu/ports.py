@@ -1,4 +1,4 @@
-"""Free ports: how many in, the first of a free run and the sockets that hold it out."""
+"""Consecutive free ports, held until they are used."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _HIGHEST = 65535
 
 @contextlib.contextmanager
 def held_ports(count: int, *, host: str = "") -> Iterator[int]:
-    """Hold `count` consecutive free TCP ports and yield the first one (0 of none); they are free when the block ends.
+    """Hold `count` consecutive free TCP ports and yield the first one, or 0 for none; the block's end releases them.
 
-    While they are held, no other process of this machine can be given them,
-    so several groups can look for ports at the same time.
+    While they are held, no other process of this machine can get them, so
+    several groups can look for ports at the same time.
 
     Raises:
-        RuntimeError: when no such run is found.
+        RuntimeError: there are not enough consecutive free ports.
     """
     for _ in range(ATTEMPTS):
         with contextlib.ExitStack() as held:

@@ -1,4 +1,4 @@
-"""What happens once when training starts: in the driver, and in each worker process."""
+"""The start of training: once in the driver and once in each worker process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _logged: list[bool] = []
 
 
 def start_training(config: Any) -> None:
-    """Begin training in the driver: log what was patched, once, and make the run deterministic if asked to.
+    """Start training in the driver: log the patch summary once, and make the run deterministic if configured.
 
     Args:
         config: the whole training config.
@@ -25,7 +25,7 @@ def start_training(config: Any) -> None:
 
 
 def start_driver(config: Any) -> None:
-    """Make this process deterministic if asked to, and the workers it starts: all that a second driver of a run does.
+    """Make this process and its workers deterministic if configured; a run's second driver does only this.
 
     Args:
         config: the whole training config.
@@ -35,15 +35,15 @@ def start_driver(config: Any) -> None:
 
 
 def start_worker() -> None:
-    """Begin a worker process: seed it if the run is deterministic, and switch on expandable segments if asked to."""
-    from verl.utils.device import set_expandable_segments  # noqa: PLC0415  # the driver's part works without torch
+    """Start a worker process: seed it if the run is deterministic, and switch on expandable segments if requested."""
+    from verl.utils.device import set_expandable_segments  # noqa: PLC0415  # the driver's functions work without torch
 
     determinism.seed_process(int(os.environ.get("RANK", "0")))
     set_expandable_segments(True)
 
 
 def worker_environment(given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment variables a worker needs from the driver, without those the user gives it anyway."""
+    """Return the driver's environment variables that a worker needs, except those that the user sets for it."""
     passed_on = determinism.environment()
     if allocator.SWITCH in os.environ:
         passed_on[allocator.SWITCH] = os.environ[allocator.SWITCH]
@@ -51,7 +51,7 @@ def worker_environment(given: Mapping[str, str] | None = None) -> dict[str, str]
 
 
 def log_patch_summary() -> None:
-    """Log the summary embedded in the wheel, once per process; a source checkout has none."""
+    """Log the summary that the wheel contains, once per process; a source checkout has none."""
     if _logged:
         return
     _logged.append(True)
@@ -59,6 +59,6 @@ def log_patch_summary() -> None:
         import verl_npu_summary  # noqa: PLC0415  # exists only in built wheels
     except ImportError:
         return
-    # verl's root logger is at WARNING; users look for these lines in every log.
+    # verl sets the root logger to WARNING; these lines should still be in every log.
     logger.setLevel(logging.INFO)
     logger.info("\n%s", verl_npu_summary.text())

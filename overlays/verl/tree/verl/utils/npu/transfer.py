@@ -1,4 +1,4 @@
-"""Late device transfer: keep a batch on the CPU and move only what the next step needs to the NPU."""
+"""Late transfer to the NPU: a batch stays on the CPU, and only the part that the next step needs is moved."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from verl.utils.device import get_device_id, is_npu_available
 
 
 def moved_early(data: Any, device: Any) -> Any:
-    """Return a whole batch moved at once, as upstream does; on an NPU it stays where it is."""
+    """Return a whole batch on the device, as upstream does; with an NPU, the batch stays where it is."""
     return data if is_npu_available else data.to(device)
 
 
 def moved_late(data: Any, device: Any) -> Any:
-    """Return one micro-batch on the device; off the NPU it is there already."""
+    """Return one micro-batch on the device; without an NPU it is already there."""
     return data.to(device) if is_npu_available else data
 
 
 def broadcast_late(broadcast: Callable[..., Any], data: Any, *, src: int, group: Any) -> None:
-    """Broadcast a batch over the pipeline stages; on an NPU it is on the device only for that long.
+    """Broadcast a batch to the pipeline stages; with an NPU, the batch is on the device only meanwhile.
 
     Args:
         broadcast: verl's broadcast of a dict of tensors.
         data: the batch, with its tensors under ``batch``.
-        src: global rank that sends.
-        group: the stages of one pipeline.
+        src: the global rank of the sender.
+        group: the process group of one pipeline's stages.
     """
     if not is_npu_available:
         broadcast(data.batch, src=src, group=group)
@@ -37,10 +37,10 @@ def broadcast_late(broadcast: Callable[..., Any], data: Any, *, src: int, group:
 
 
 def synchronize_after_move(device: Any) -> None:
-    """Wait for the NPU after tensors were moved to the CPU: their copies may not have arrived yet.
+    """Wait for the NPU after tensors were moved to the CPU, because the copies may not have arrived yet.
 
-    tensordict up to 0.9 waits for CUDA and MPS only. A process that never
-    used an NPU (the driver) is left alone: waiting would claim a device.
+    tensordict up to 0.9 waits for CUDA and MPS only. A process that never used
+    an NPU, such as the driver, does not wait, because that would claim a device.
     """
     npu = getattr(torch, "npu", None)
     if npu is not None and torch.device(device).type == "cpu" and npu.is_initialized():

@@ -1,4 +1,4 @@
-"""Model config: an attention that runs on this device."""
+"""Model config: the default attention runs on this device."""
 
 from verl.utils.npu.attention import attention_implementation
 
@@ -6,7 +6,7 @@ from npu_overlays.markers import edited
 
 
 class HFModelConfig:
-    """What a model is loaded from."""
+    """The configuration of a Hugging Face model."""
 
     @edited(
         (
@@ -14,8 +14,8 @@ class HFModelConfig:
             'attention_implementation(self.override_config.get("attn_implementation", None))',
         ),
         uses=[attention_implementation],
-        why="Unless override_config.attn_implementation says otherwise, the CPU gets torch's own attention instead of "
-        "an error.",
+        why="On the CPU, the default attention is torch's own; upstream fails there. "
+        "override_config.attn_implementation chooses another.",
         since="0.6.0",
     )
     def __post_init__(self): ...

@@ -1,4 +1,4 @@
-"""Rollout config: the keys this overlay adds."""
+"""Rollout config: keys that this overlay adds."""
 
 from dataclasses import field
 
@@ -6,16 +6,17 @@ from npu_overlays.markers import added
 
 
 class RolloutConfig:
-    """What a rollout engine is built from."""
+    """The configuration of a rollout engine."""
 
     spread_samples: bool | None = added(
         None,
-        why="Key: whether DAPO generates the samples of one prompt on different ranks; unset, on NPU only.",
+        why="Key: whether DAPO generates the samples of one prompt on different ranks; the default is to do so on NPU "
+        "only.",
         since="0.6.0",
     )
 
     hybrid_tp: dict = added(
         field(default_factory=dict),
-        why="Key: tensor-parallel sizes of single layers for vllm-ascend, checked before the engine starts.",
+        why="Key: tensor-parallel sizes of individual layers for vllm-ascend, checked before the engine starts.",
         since="0.6.0",
     )

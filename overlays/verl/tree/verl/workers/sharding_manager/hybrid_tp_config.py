@@ -8,18 +8,18 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-# Where vllm-ascend reads its additional_config.
+# The module of vllm-ascend that reads additional_config.
 _READER = "vllm_ascend.ascend_config"
 
 
 @dataclass(frozen=True, kw_only=True)
 class HybridTPConfig:
-    """Tensor-parallel sizes of single layers that differ from the engine's.
+    """Tensor-parallel sizes of individual layers that differ from the engine's.
 
     Args:
-        enabled: whether the sizes below are passed to the engine.
-        lmhead_tensor_parallel_size: ranks the output head is split over; None follows the engine.
-        oproj_tensor_parallel_size: ranks the attention output projection is split over; None follows the engine.
+        enabled: whether the engine receives the sizes below.
+        lmhead_tensor_parallel_size: ranks that share the output head; None follows the engine.
+        oproj_tensor_parallel_size: ranks that share the attention output projection; None follows the engine.
     """
 
     enabled: bool = False
@@ -38,19 +38,19 @@ class HybridTPConfig:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The settings to pass to vllm-ascend, by its own names."""
+        """The settings for vllm-ascend, under its own names; empty if not enabled."""
         named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "enabled"}
         return {name: size for name, size in named.items() if size is not None} if self.enabled else {}
 
     def validate(
         self, *, world_size: int, tensor_parallel_size: int, readable: Callable[[str], bool] | None = None
     ) -> None:
-        """Raise ValueError with everything that stands against these settings.
+        """Raise ValueError with every problem of these settings.
 
         Args:
             world_size: processes of the training world.
             tensor_parallel_size: the engine's tensor-parallel size.
-            readable: whether the installed vllm-ascend reads a setting; looked up when not given.
+            readable: returns whether the installed vllm-ascend reads a setting; the default looks it up.
         """
         readable = readable or vllm_ascend_reads
         problems = []
@@ -73,7 +73,7 @@ class HybridTPConfig:
             raise ValueError("rollout.hybrid_tp: " + "; ".join(problems))
 
     def refuse_for_servers(self) -> None:
-        """Raise ValueError if a size is set: engines behind servers are worlds of their own, with nothing to split."""
+        """Raise ValueError if a size is set: a server's engine has its own world, in which the sizes have no effect."""
         if self.sizes:
             raise ValueError(
                 f"rollout.hybrid_tp: {', '.join(self.sizes)} would have no effect with rollout.mode=async; "
@@ -82,7 +82,7 @@ class HybridTPConfig:
 
 
 def vllm_ascend_reads(setting: str) -> bool:
-    """Return whether the installed vllm-ascend mentions a setting where it reads its configuration."""
+    """Return whether the installed vllm-ascend mentions a setting in the module that reads its configuration."""
     try:
         found = importlib.util.find_spec(_READER)
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""The platform of a machine without an accelerator: training runs on the CPU, its ranks meet by gloo."""
+"""The platform of a machine without an accelerator: training runs on the CPU, and ranks communicate by gloo."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .platform_base import PlatformBase
 
 
 class _CPUDevices(ModuleType):
-    """`torch.cpu` with what verl asks every device's module for; there is no memory of a device to tell of."""
+    """`torch.cpu` with the functions that verl expects of a device module; it reports no device memory."""
 
     def __init__(self) -> None:
         super().__init__("torch.cpu")
@@ -23,7 +23,7 @@ class _CPUDevices(ModuleType):
 
     @staticmethod
     def empty_cache() -> None:
-        """Release nothing: nothing is cached."""
+        """Do nothing: nothing is cached."""
 
     @staticmethod
     def memory_allocated(_device: Any = None) -> int:
@@ -52,10 +52,10 @@ _DEVICES = _CPUDevices()
 
 
 class PlatformCPU(PlatformBase):
-    """The CPU as the only device, of which every process uses all.
+    """The CPU as the only device, shared by all processes.
 
-    On a Ray cluster processes are counted by the resource of GPUs, as where they have one: say how many there may be
-    by ``ray_kwargs.ray_init.num_gpus``.
+    On a Ray cluster, each process takes one unit of the GPU resource. Set their number with
+    ``ray_kwargs.ray_init.num_gpus``.
     """
 
     @property
@@ -74,7 +74,7 @@ class PlatformCPU(PlatformBase):
         return True
 
     def is_platform_available(self, use_smi_check: bool = False) -> bool:  # noqa: ARG002, FBT001  # upstream's signature
-        # Every machine has one; it is chosen where there is nothing else, or by its name.
+        # Every machine has a CPU; it is chosen by name, or if there is nothing else.
         return False
 
     def current_device(self) -> Any:
@@ -84,10 +84,10 @@ class PlatformCPU(PlatformBase):
         return 1
 
     def set_device(self, device_index: int) -> None:
-        """Choose nothing: there is one."""
+        """Do nothing: there is only one device."""
 
     def synchronize(self, device_index: int | None = None) -> None:
-        """Wait for nothing: what was called is done."""
+        """Do nothing: calls on the CPU are synchronous."""
 
     def manual_seed(self, seed: int) -> None:
         torch.manual_seed(seed)
@@ -96,10 +96,10 @@ class PlatformCPU(PlatformBase):
         torch.manual_seed(seed)
 
     def set_allocator_settings(self, settings: str) -> None:
-        """Set nothing: memory is the system's."""
+        """Do nothing: the system allocates memory."""
 
     def empty_cache(self) -> None:
-        """Release nothing: nothing is cached."""
+        """Do nothing: nothing is cached."""
 
     def get_device_capability(self, device_index: int = 0) -> tuple[int | None, int | None]:  # noqa: ARG002  # upstream's
         return None, None
@@ -115,10 +115,10 @@ class PlatformCPU(PlatformBase):
         yield
 
     def profiler_start(self) -> None:
-        """Start nothing."""
+        """Do nothing: there is no device profiler."""
 
     def profiler_stop(self) -> None:
-        """Stop nothing."""
+        """Do nothing: there is no device profiler."""
 
     def ray_resource_name(self) -> str:
         return "GPU"

@@ -1,4 +1,4 @@
-"""Platforms: one for machines without an accelerator."""
+"""Platforms: a new one for machines without an accelerator."""
 
 import torch
 from verl.plugin.platform.platform_cpu import PlatformCPU
@@ -7,17 +7,17 @@ from npu_overlays.markers import added, edited
 
 
 class PlatformRegistry:
-    """The platforms that there are."""
+    """The registered platforms."""
 
     _platforms = edited(
         ("= {}", '= {"cpu": PlatformCPU}'),
         uses=[PlatformCPU],
-        why="VERL_PLATFORM=cpu trains on the CPU; upstream knows no platform for it.",
+        why="VERL_PLATFORM=cpu trains on the CPU; upstream has no platform for it.",
     )
 
 
 @added(
-    why="Says what a machine is on which no accelerator is found: one with GPUs only where torch was built for them."
+    why="Returns the platform of a machine without an accelerator: `nvidia` only if torch was built for GPUs.",
 )
 def _fallback():
     return "nvidia" if torch.backends.cuda.is_built() or torch.version.hip else "cpu"
@@ -29,7 +29,7 @@ def _fallback():
         "\"No supported accelerator detected. Registered: %s. Falling back to '%s'.\", names, _fallback(),",
     ),
     ('return "nvidia"', "return _fallback()"),
-    why="Where no accelerator is found, and torch was built for none, training runs on the CPU by itself, as up to "
-    "verl 0.8; upstream takes it for a machine with GPUs, and stops at NCCL.",
+    why="If there is no accelerator and torch was built for none, training runs on the CPU, as up to verl 0.8. "
+    "Upstream assumes GPUs and fails at NCCL.",
 )
 def _detect_platform_name() -> str: ...

@@ -1,4 +1,4 @@
-"""Workers: what happens once in each process."""
+"""Workers: the start of each process."""
 
 import os
 
@@ -11,8 +11,8 @@ class Worker:
     """One rank of a worker group."""
 
     @wrapped(
-        why="Before a worker builds its model, trainer.deterministic_seed seeds its process.",
-        accept=["seed: only where trainer.deterministic_seed asks for it, each rank differently"],
+        why="trainer.deterministic_seed seeds a worker's process before it builds its model.",
+        accept=["seed: only if trainer.deterministic_seed is set, and differently on each rank"],
     )
     def __init__(self, cuda_visible_devices=None) -> None:
         upstream(self, cuda_visible_devices)

@@ -1,4 +1,4 @@
-"""Worker groups: workers get the driver's NPU settings on every node."""
+"""Worker groups: the driver's NPU settings reach the workers on every node."""
 
 from verl.utils.npu.start import worker_environment
 
@@ -11,7 +11,7 @@ class RayWorkerGroup:
     @edited(
         ('"WG_BACKEND": "ray",', '"WG_BACKEND": "ray",\n**worker_environment(worker_env),'),
         uses=[worker_environment],
-        why="The switches of deterministic training reach the workers on every node, also on a cluster that was "
-        "started without them.",
+        why="The switches of deterministic training reach the workers on every node, even if the cluster was started "
+        "without them.",
     )
     def _create_worker(): ...

@@ -1,4 +1,4 @@
-"""Changes to Qwen3-MoE: all experts of a layer in a few grouped operators."""
+"""Changes to Qwen3-MoE: a few grouped operators compute all experts of a layer."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 class Qwen3MoeSparseMoeBlock:
     @wrapped(
-        why="On NPU all experts run in a few grouped operators, without waiting for the host, instead of one by one.",
+        why="On NPU, a few grouped operators compute all experts without waiting for the host; upstream runs the "
+        "experts one by one.",
         until="5",
     )
     def forward(self, hidden_states):

@@ -1,4 +1,4 @@
-"""Changes to Qwen3-VL-MoE: all experts of a layer in a few grouped operators."""
+"""Changes to Qwen3-VL-MoE: a few grouped operators compute all experts of a layer."""
 
 from npu_overlays.markers import upstream, wrapped
 
@@ -8,8 +8,8 @@ from ...integrations.npu_moe_weights import ExpertWeights, can_use_expert_weight
 
 class Qwen3VLMoeTextExperts:
     @wrapped(
-        why="On NPU all experts run in a few grouped operators, without waiting for the host, for the tokens they were "
-        "chosen for, instead of one by one; and in evaluation not for all tokens.",
+        why="On NPU, a few grouped operators compute all experts without waiting for the host, each for its own "
+        "tokens only. Upstream runs the experts one by one, and in evaluation each for all tokens.",
         since="4.57",
         until="5",
     )

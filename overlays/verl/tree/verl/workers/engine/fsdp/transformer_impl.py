@@ -1,4 +1,4 @@
-"""FSDP engine: language models train on the CPU too, and only those that need it are told of packed sequences."""
+"""FSDP engine: language models train on the CPU too; only models that need them receive sequence boundaries."""
 
 from verl.utils.npu.linear_attention import takes_boundaries
 
@@ -9,7 +9,8 @@ class FSDPEngine:
     @edited(
         ('"cu_seqlens" in signature(module.forward).parameters', "takes_boundaries(module)"),
         uses=[takes_boundaries],
-        why="transformers-npu finds by itself where packed sequences begin, and fused kernels are not to tell it.",
+        why="transformers-npu itself finds where packed sequences begin, so fused kernels need not pass the "
+        "boundaries.",
         since="0.9.0",
     )
     def _build_model_optimizer(self): ...
@@ -17,7 +18,7 @@ class FSDPEngine:
 
 @edited(
     ('device=["cuda", "npu"]', 'device=["cuda", "npu", "cpu"]'),
-    why="The new fine-tuning trainer starts on a CPU-only machine, as the other one does.",
+    why="The new fine-tuning trainer runs on a CPU-only machine, as the old one does.",
     since="0.6.0",
 )
 class FSDPEngineWithLMHead: ...

@@ -1,4 +1,4 @@
-"""The Megatron engine on NPU: MindSpeed keeps its patches when it is given the engine's arguments."""
+"""The Megatron engine on NPU: MindSpeed keeps its patches when it receives the engine's arguments."""
 
 from verl.utils.npu.mindspeed import renew_patches
 
@@ -11,7 +11,8 @@ class MindspeedEngineWithLMHead:
     @edited(
         ("repatch(repatch_config)", "renew_patches(repatch, repatch_config)"),
         uses=[renew_patches],
-        why="MindSpeed's repatch made upstream's code of up to nine of its patches of methods; here it keeps all.",
+        why="MindSpeed's repatch can undo up to nine of its own method patches without an error; here it keeps all of "
+        "them.",
         drop_when="every supported MindSpeed has its commit 3131ff4f, as 26.0.0_core_r0.12.1 does",
         since="0.6.0",
         until="0.8.0",
@@ -22,7 +23,8 @@ class MindspeedEngineWithLMHead:
 @edited(
     ("repatch(repatch_config)", "renew_patches(repatch, repatch_config)"),
     uses=[renew_patches],
-    why="MindSpeed's repatch made upstream's code of up to nine of its patches of methods; here it keeps all.",
+    why="MindSpeed's repatch can undo up to nine of its own method patches without an error; here it keeps all of "
+    "them.",
     drop_when="every supported MindSpeed has its commit 3131ff4f, as 26.0.0_core_r0.12.1 does",
     since="0.8.0",
 )

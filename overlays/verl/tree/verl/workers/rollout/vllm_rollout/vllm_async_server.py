@@ -1,4 +1,4 @@
-"""vLLM server: the rollout config's and the user's engine arguments; settings it cannot honour are refused."""
+"""vLLM server: engine arguments of the rollout config and the user; settings without effect are refused."""
 
 from verl.utils.npu.engine_arguments import server_arguments
 from verl.workers.sharding_manager.hybrid_tp_config import HybridTPConfig
@@ -12,8 +12,8 @@ class AsyncvLLMServer:
     @edited(
         ("engine_args = AsyncEngineArgs(", "engine_args = server_arguments(AsyncEngineArgs, config,"),
         uses=[server_arguments],
-        why="What the user writes under engine_kwargs.vllm, and prefix caching, expert parallelism and graph sizes of "
-        "the rollout config, reach the engine of rollout.mode=async too; upstream ignored them there.",
+        why="With rollout.mode=async too, the engine receives the user's engine_kwargs.vllm and the rollout config's "
+        "prefix caching, expert parallelism and graph sizes; upstream ignores them there.",
         until="0.6.0",
     )
     async def init_engine(self): ...
@@ -23,7 +23,8 @@ class vLLMHttpServerBase:  # noqa: N801  # upstream's name
     """The server that drives one engine."""
 
     @wrapped(
-        why="rollout.hybrid_tp has no effect on engines behind servers: it is refused instead of ignored.",
+        why="rollout.hybrid_tp has no effect on a server's engine, so setting it is an error; upstream's server would "
+        "ignore it.",
         since="0.6.1",
     )
     async def launch_server(self, master_address: str = None, master_port: int = None):  # noqa: RUF013  # upstream's signature

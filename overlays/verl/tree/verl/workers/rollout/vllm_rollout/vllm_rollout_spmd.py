@@ -1,4 +1,4 @@
-"""vLLM rollout: engine arguments from the rollout config, data-parallel engines, and the user's arguments last."""
+"""vLLM rollout: engine arguments of verl, the rollout config and the user, and data-parallel engines."""
 
 import os
 
@@ -16,11 +16,11 @@ class vLLMRollout:  # noqa: N801  # upstream's name
     """One process of the engine."""
 
     @added(
-        why="rollout.data_parallel_size lets several engines share a mixture-of-experts model: sizes are checked, and "
-        "address and a free port are agreed between the processes instead of guessed.",
+        why="With rollout.data_parallel_size, several engines share a mixture-of-experts model. Sizes are checked, "
+        "and the processes agree on an address and a free port.",
     )
     def _init_dp_env(self, config):
-        """Tell vLLM by environment variables which data-parallel group this process belongs to."""
+        """Set the environment variables from which vLLM learns this process's data-parallel group."""
         layout = Layout(
             world_size=torch.distributed.get_world_size(),
             rank=torch.distributed.get_rank(),
@@ -42,11 +42,11 @@ class vLLMRollout:  # noqa: N801  # upstream's name
         os.environ.update(environment)
 
     @added(
-        why="Prefix caching, expert parallelism, max_num_seqs, graph sizes and vllm-ascend settings come from the "
-        "rollout config on NPU; what the user writes under engine_kwargs.vllm wins on every device, never collides.",
+        why="On NPU, the rollout config sets prefix caching, expert parallelism, max_num_seqs, graph sizes and "
+        "vllm-ascend's settings. On every device, the user's engine_kwargs.vllm override them.",
     )
     def _start_engine(self, engine, user_arguments, **arguments):
-        """Build the engine from verl's arguments, those the rollout config asks for, and the user's."""
+        """Return the engine, built from the arguments of verl, the rollout config and the user; later ones win."""
         requested = {}
         if is_npu_available:
             hybrid = HybridTPConfig.from_config(self.config.get("hybrid_tp", None))
@@ -62,7 +62,8 @@ class vLLMRollout:  # noqa: N801  # upstream's name
     @edited(
         ("self.inference_engine = LLM(", "self.inference_engine = self._start_engine(LLM, engine_kwargs,"),
         ("**engine_kwargs,", ""),
-        why="The engine is built from all arguments at once, while expandable segments, which it refuses, are off.",
+        why="The engine is built from all arguments at once, with expandable segments switched off, because it "
+        "refuses them.",
     )
     def __init__(self): ...
 
@@ -71,7 +72,8 @@ class vLLMAsyncRollout:  # noqa: N801  # upstream's name
     """One process of an engine that a server drives."""
 
     @wrapped(
-        why="vLLM's sleep mode refuses expandable segments; with EXPANDABLE_SEGMENTS=True they are off for it.",
+        why="vLLM's sleep mode refuses expandable segments. With EXPANDABLE_SEGMENTS=True, they are switched off "
+        "before it runs.",
         until="0.6.0",
     )
     def init_worker(self, all_kwargs):
@@ -79,7 +81,8 @@ class vLLMAsyncRollout:  # noqa: N801  # upstream's name
         return upstream(self, all_kwargs)
 
     @wrapped(
-        why="vLLM's sleep mode refuses expandable segments; with EXPANDABLE_SEGMENTS=True they are off for it.",
+        why="vLLM's sleep mode refuses expandable segments. With EXPANDABLE_SEGMENTS=True, they are switched off "
+        "before it runs.",
         since="0.6.0",
     )
     def _init_worker(self, all_kwargs):

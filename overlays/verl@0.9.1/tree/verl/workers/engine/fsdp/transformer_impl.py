@@ -1,15 +1,15 @@
-"""FSDP engine: models train on the CPU too."""
+"""FSDP engine: value models train on the CPU too, and memory is pinned only with an accelerator."""
 
 from npu_overlays.markers import edited
 
 
 class FSDPEngine:
-    """A model, sharded, with its optimizer."""
+    """A model, sharded over ranks."""
 
     @edited(
         ("CPUOffloadPolicy(pin_memory=True)", 'CPUOffloadPolicy(pin_memory=device_name != "cpu")'),
-        why="Without an accelerator there is nothing to pin memory for, and torch refuses it.",
-        drop_when="upstream pins memory only where there is an accelerator",
+        why="Without an accelerator, memory is not pinned, because torch refuses that.",
+        drop_when="upstream pins memory only with an accelerator",
     )
     def _build_fsdp_module(self, module): ...
 

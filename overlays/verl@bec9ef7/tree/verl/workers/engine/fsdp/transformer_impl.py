@@ -1,4 +1,4 @@
-"""FSDP engine: value models train on the CPU too, and memory is pinned only where there is an accelerator."""
+"""FSDP engine: value models train on the CPU too, and memory is pinned only with an accelerator."""
 
 from npu_overlays.markers import edited
 
@@ -8,13 +8,13 @@ class FSDPEngine:
 
     @edited(
         ("CPUOffloadPolicy(pin_memory=True)", 'CPUOffloadPolicy(pin_memory=get_device_name() != "cpu")'),
-        why="Memory is pinned for an accelerator; torch refuses to pin it on a machine that has none.",
+        why="Without an accelerator, memory is not pinned, because torch refuses that.",
     )
     def _build_fsdp_module(self, module): ...
 
 
 @edited(
     ('device=["cuda", "npu"]', 'device=["cuda", "npu", "cpu"]'),
-    why="Critics of the new engine start on a CPU-only machine, as language models do.",
+    why="Value models train on a CPU-only machine, as language models do.",
 )
 class FSDPEngineWithValueHead: ...

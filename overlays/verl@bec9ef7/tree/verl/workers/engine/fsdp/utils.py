@@ -1,4 +1,4 @@
-"""FSDP engine: operators of the NPU are transformers-npu's, so nothing is assigned."""
+"""FSDP engine: transformers-npu contains the NPU operators, so verl patches nothing."""
 
 from verl.utils.npu.attention import transformers_splits_sequences
 
@@ -6,8 +6,8 @@ from npu_overlays.markers import upstream, wrapped
 
 
 @wrapped(
-    why="transformers-npu runs fused operators by itself, each asking for the device and the activation; upstream "
-    "assigns to 20 classes and functions, whatever they compute. Upstream's transformers is patched as before.",
+    why="transformers-npu contains the fused operators, each with a check of device and activation. Upstream patches "
+    "20 classes and functions without such checks. With upstream's transformers, verl patches as before.",
 )
 def apply_npu_fsdp_patches():
     if not transformers_splits_sequences():

@@ -1,4 +1,4 @@
-"""Trainers: what happens once when training starts."""
+"""Trainers: the start of training."""
 
 from verl.utils.npu.start import start_training
 
@@ -6,7 +6,7 @@ from npu_overlays.markers import upstream, wrapped
 
 
 @wrapped(
-    why="Rank 0 logs once what was patched, and trainer.deterministic_seed makes the whole run deterministic.",
+    why="Rank 0 logs the patch summary once, and trainer.deterministic_seed makes the whole run deterministic.",
     targets=["verl/trainer/sft_trainer.py:run_sft"],
 )
 def run_sft(config):
@@ -15,7 +15,7 @@ def run_sft(config):
 
 
 @wrapped(
-    why="The driver logs once what was patched, and trainer.deterministic_seed makes the whole run deterministic.",
+    why="The driver logs the patch summary once, and trainer.deterministic_seed makes the whole run deterministic.",
     targets=["verl/trainer/ppo/v1/trainer_base.py:PPOTrainer.init"],
 )
 def init(self):

@@ -1,9 +1,9 @@
-"""Spread the samples of one prompt over data-parallel ranks for generation, and put the answers back in order.
+"""The order in which a batch's samples are generated: the samples of one prompt go to different ranks.
 
-verl sends the n samples of a prompt to one rank, so a prompt with long
-answers keeps one rank busy while the others wait. Only the order in which
-samples are generated changes: the trainer gets its batch back in its own
-order, so groups (GRPO, DAPO) stay whole wherever it is cut.
+verl sends the n samples of a prompt to one data-parallel rank, so a prompt with
+long answers keeps one rank busy while the others wait. Only the order of
+generation changes. The answers come back in the batch's own order, so that
+groups (GRPO, DAPO) stay whole wherever the batch is split.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _MARK = "_verl_npu_spreads_samples"
 
 
 def spread_order(samples: int, group: int) -> list[int]:
-    """Return in which order to generate: first sample of every prompt, second of every prompt, and so on.
+    """Return the order of generation: the first sample of every prompt, then the second of every prompt, and so on.
 
     Args:
-        samples: samples in the batch.
-        group: adjacent samples that belong to one prompt.
+        samples: number of samples in the batch.
+        group: number of adjacent samples that belong to one prompt.
 
     Returns:
-        Positions in the batch; the batch's own order when it is not made of whole groups.
+        Positions in the batch; the batch's own order if it does not consist of whole groups.
     """
     if group < 1 or samples % group:
         return list(range(samples))
@@ -31,15 +31,15 @@ def spread_order(samples: int, group: int) -> list[int]:
 
 
 def inverse(order: list[int]) -> list[int]:
-    """Return the order that undoes `order`."""
-    undone = [0] * len(order)
+    """Return the inverse of the permutation `order`."""
+    inverted = [0] * len(order)
     for position, index in enumerate(order):
-        undone[index] = position
-    return undone
+        inverted[index] = position
+    return inverted
 
 
-def spreading(generate: Callable[..., Any], group: int) -> Callable[..., Any]:
-    """Return a generation call that spreads samples and answers in the caller's order."""
+def with_spread_samples(generate: Callable[..., Any], group: int) -> Callable[..., Any]:
+    """Return `generate` such that it spreads samples, and returns answers in the caller's order."""
     if group < 2 or getattr(generate, _MARK, False):  # noqa: PLR2004  # one sample cannot be spread
         return generate
 
@@ -56,10 +56,10 @@ def spreading(generate: Callable[..., Any], group: int) -> Callable[..., Any]:
 
 
 def spread_generation(trainer: Any) -> None:
-    """Let a trainer's workers generate spread samples, if its config asks for it or trains on NPUs.
+    """Let a trainer's workers spread samples, if ``rollout.spread_samples`` is set or, by default, on NPUs.
 
     Args:
-        trainer: has ``config`` and ``actor_rollout_wg``.
+        trainer: a trainer with ``config`` and ``actor_rollout_wg``.
     """
     rollout = trainer.config.actor_rollout_ref.rollout
     wanted = rollout.get("spread_samples", None)
@@ -67,4 +67,4 @@ def spread_generation(trainer: Any) -> None:
         wanted = trainer.config.trainer.get("device", "") == "npu"
     if wanted:
         workers = trainer.actor_rollout_wg
-        workers.generate_sequences = spreading(workers.generate_sequences, int(rollout.n))
+        workers.generate_sequences = with_spread_samples(workers.generate_sequences, int(rollout.n))
