@@ -85,7 +85,8 @@ test-all: test test-rest  ## run all tests
 coverage: $(VENV)/installed-test  ## measure how much of the tool the tests reach, without those that train a model
 	$(PYTEST) --ignore tests/overlays --ignore tests/recipes/launch -m "not upstream and not thorough" --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
 
-lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports point one way
+lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, that imports point one way, and that no merge conflict was committed
+	! git grep -nE '^(<{7}|>{7}) '
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/lint-imports
