@@ -42,6 +42,8 @@ THOROUGH = {
 }
 # The cases that ask upstream's own actor.
 ACTORS = {"cpu", "npu", "sharded"}
+# Those on two ranks take as long as most others together, and what they reach of the overlay, one rank reaches.
+ALONE = ("-k", "not sharded_actor")
 _REQUIREMENTS = ("pytest-timeout",)
 # Some commits import it where no image is read; it needs torchvision, of which there is none for this torch.
 _STAND_IN = ("qwen_vl_utils.py", "fetch_image = fetch_video = process_vision_info = None\n")

@@ -16,13 +16,11 @@ from sampled.known_failures import REASONS, Reason
 from sampled.ported_overlay import Ported
 from sampled.samples import Range, Sample
 from sampled.verdict import Ours, judge
-from verl_cases import Endings, case_endings, install_beside
+from verl_cases import ALONE, Endings, case_endings, install_beside
 from verl_stacks import stack_of
 from verl_tests import PATCHED, UPSTREAM
 
 _MADE: dict[Path, Endings] = {}
-# Those on two ranks take as long as most others together, and what they reach of the overlay, one rank reaches.
-_ALONE = ("-k", "not sharded_actor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +101,7 @@ class Bench:
         patched, reference = install_beside(
             stack_of(wanted.stack), wheels, upstream, Installations(self.folder), folder / "installed"
         )
-        options = () if self.ranks else _ALONE
+        options = () if self.ranks else ALONE
         return case_endings(stack_of(wanted.overlay).processes, patched, reference, folder, *options)
 
 
