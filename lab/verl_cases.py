@@ -152,7 +152,8 @@ def case_endings(
     """
     wanted = [process for process in processes if process not in THOROUGH]
     if ACTORS.intersection(wanted):
-        write_reference(upstream, folder / "actor.pt")
+        done = write_reference(upstream, folder / "actor.pt")
+        (folder / "actor.log").write_text(done.stdout + done.stderr, "utf-8")
     found: dict[str, str] = {}
     for process in wanted:
         step(f"running our cases: {process}")

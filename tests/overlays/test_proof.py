@@ -11,7 +11,7 @@ import pytest
 
 from environments import ROOT, Torch
 from npu_overlays.errors import OverlayError
-from proof.verl_port import fitting_stack
+from proof.verl_port import fitting_stack, retired_module
 from verl_stacks import Stack
 
 OTHER = """\
@@ -101,3 +101,24 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return Torch(tmp_path / stack.verl)
 
     monkeypatch.setattr(Stack, "environment", environment)
+
+
+@pytest.mark.parametrize(
+    ("said", "retired"),
+    [
+        ("failed: ImportError: cannot import name 'workers' from 'verl'", "verl.workers"),
+        ("failed: ModuleNotFoundError: No module named 'verl.actor'", "verl.actor"),
+        # Both have it, the overlay is to add it, or it is no module: the port may be at fault.
+        ("failed: ImportError: cannot import name 'device' from 'verl'", ""),
+        ("failed: ModuleNotFoundError: No module named 'verl.npu'", ""),
+        ("failed: ImportError: cannot import name 'get_device' from 'verl.device'", ""),
+        ("failed: AssertionError: assert 'verl.actor' in modules", ""),
+    ],
+)
+def test_only_a_case_that_imports_what_upstream_removed_is_left_out(said: str, retired: str, tmp_path: Path) -> None:
+    for path in ("older/verl/workers/__init__.py", "older/verl/actor.py", "older/verl/device.py"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    (tmp_path / "newer/verl").mkdir(parents=True)
+    (tmp_path / "newer/verl/device.py").touch()
+    assert retired_module(said, tmp_path / "older", tmp_path / "newer") == retired
