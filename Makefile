@@ -95,9 +95,10 @@ types: $(VENV)/installed-test $(VENV)/installed-lint  ## check types
 	$(TIMER) $(RUN)/mypy
 	$(TIMER) $(RUN)/mypy build_tools/try_wheels.py build_tools/try_training.py bench ci lab tests
 
-format: $(VENV)/installed  ## format the code
+format: $(VENV)/installed-test  ## format the code, and write the tables of the documents
 	$(RUN)/ruff check --fix-only .
 	$(RUN)/ruff format .
+	PYTHONPATH=lab $(RUN)/python -m document_tables
 
 site: $(VENV)/installed-site  ## build the site into site/: the documents and, with WHEELS=wheels, what is patched, how to install it, and the index
 	$(RUN)/npu-overlays site $(WHEELS) $(if $(INDEX_URL),--index-url $(INDEX_URL)) $(addprefix --drift ,$(DRIFT))
