@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from environments import ROOT, Installations, torch_environment
-from environments.installing import place
+from environments.installer import place
 from npu_overlays.progress import step
 from verl_stacks import Stack
 

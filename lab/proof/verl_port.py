@@ -18,7 +18,7 @@ from packaging.version import Version
 from rich.console import Console
 
 from environments import ROOT, Installations, Torch, unpack_beside, unpack_upstream
-from environments.installing import place
+from environments.installer import place
 from npu_overlays.contracts.lock_head import load_metadata
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.overlay.overlay_folders import find_overlay
