@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
-from environments import ROOT
+from environments import ROOT, Installations, torch_environment
+from environments.installer import place
+from npu_overlays.progress import step
+from verl_stacks import Stack
+
+Endings = Mapping[str, str]
 
 CASES = ROOT / "tests" / "overlays" / "verl" / "cases"
 # What one process runs: files of cases that have the same stand-ins for packages, and whether it has an NPU.
@@ -36,6 +42,12 @@ THOROUGH = {
 }
 # The cases that ask upstream's own actor.
 ACTORS = {"cpu", "npu", "sharded"}
+# Those on two ranks take as long as most others together, and what they reach of the overlay, one rank reaches.
+ALONE = ("-k", "not sharded_actor")
+_REQUIREMENTS = ("pytest-timeout",)
+# Some commits import it where no image is read; it needs torchvision, of which there is none for this torch.
+_STAND_IN = ("qwen_vl_utils.py", "fetch_image = fetch_video = process_vision_info = None\n")
+_OPTIONS = ("--continue-on-collection-errors", "--timeout=300")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,3 +110,78 @@ def run_cases(
 def write_reference(upstream: Installation, file: Path) -> subprocess.CompletedProcess[str]:
     """Write what upstream's actor computes on CPU, for the cases of `ACTORS`."""
     return upstream.run(CASES / "actor.py", file)
+
+
+def install_beside(
+    stack: Stack, wheels: Iterable[Path], upstream: Path, installations: Installations, folder: Path
+) -> tuple[Installation, Installation]:
+    """Install wheels of a verl beside all else that a stack holds.
+
+    Args:
+        stack: whose transformers and environment are used.
+        wheels: the patched verl and its companion.
+        upstream: a folder with the packages that they were made from.
+        installations: where wheels of overlays are built.
+        folder: what they are installed into.
+
+    Returns:
+        the patched packages, and the same not patched.
+    """
+    environment = stack.environment()
+    place(environment.python, (*wheels, *installations.wheels(stack.transformers), installations.doctor()), folder)
+    (folder / _STAND_IN[0]).write_text(_STAND_IN[1], "utf-8")
+    extra = installations.packages(torch_environment(), "of-our-cases", _REQUIREMENTS)
+    patched, reference = (
+        Installation(python=environment.python, packages=[*one, extra], torch_npu=stack.torch_npu)
+        for one in ([folder], [upstream, stack.upstream(installations, environment)])
+    )
+    return patched, reference
+
+
+def case_endings(
+    processes: Iterable[str], patched: Installation, upstream: Installation, folder: Path, *options: str
+) -> Endings:
+    """Return how each case ends, by its process and name; reports and logs go into a folder.
+
+    Args:
+        processes: names of `PROCESSES`; those of `THOROUGH` are left out.
+        patched: the patched packages.
+        upstream: the same, not patched.
+        folder: for reports and logs.
+        options: pytest's, further.
+    """
+    wanted = [process for process in processes if process not in THOROUGH]
+    if ACTORS.intersection(wanted):
+        done = write_reference(upstream, folder / "actor.pt")
+        (folder / "actor.log").write_text(done.stdout + done.stderr, "utf-8")
+    found: dict[str, str] = {}
+    for process in wanted:
+        step(f"running our cases: {process}")
+        report = folder / f"{process}.xml"
+        # Of its own: pytest deletes what others' runs left in the common one, for minutes where that is much.
+        temporary = f"--basetemp={folder / 'pytest'}"
+        done = run_cases(process, patched, upstream, folder / "actor.pt", report, temporary, *_OPTIONS, *options)
+        (folder / f"{process}.log").write_text(done.stdout + done.stderr, "utf-8")
+        found |= {f"{process}: {case}": ending for case, ending in read_endings(report).items()}
+    return found
+
+
+def read_endings(report: Path) -> Endings:
+    """Return how each case of a JUnit report ends: "passed", or "skipped" or "failed" and why, in one line."""
+    if not report.is_file():
+        return {"all": "failed: Python ended without a report"}
+    return {
+        f"{case.get('classname')}.{case.get('name')}".removeprefix("."): _ending(case)
+        for case in ElementTree.parse(report).iter("testcase")  # noqa: S314  # pytest has just written it
+    }
+
+
+def _ending(case: ElementTree.Element) -> str:
+    for child in case:
+        if child.tag in ("failure", "error", "skipped"):
+            said = child.get("message") or ""
+            # Of a whole file, which says why at its end.
+            said = (child.text or "").rstrip().rpartition("\n")[2] if said.startswith("collection ") else said
+            said = " ".join(said.removeprefix("E ").split())
+            return f"{'skipped' if child.tag == 'skipped' else 'failed'}: {said[:300]}"
+    return "passed"

@@ -205,3 +205,13 @@ STACKS = (
         ),
     ),
 )
+
+
+def stack_of(name: str) -> Stack:
+    """Return the stack with a verl; raises `Unavailable` where there is none."""
+    stack = next((one for one in STACKS if one.verl == name), None)
+    if stack is None:
+        raise Unavailable(
+            f"there is no environment for {name or 'this range'}: --python with what upstream's tests need"
+        )
+    return stack

@@ -192,9 +192,19 @@ class Installations:
         return Torch(once(self.folder, f"upstream-{overlay}", make))
 
 
-def unpack_upstream(overlay: str, folder: Path) -> None:
-    """Write the packages an overlay is made from, unpatched, into a folder."""
+def unpack_upstream(overlay: str | Path, folder: Path) -> None:
+    """Write the packages an overlay is made from, unpatched, into a folder; it is one of ours, or lies elsewhere."""
     _unpack(overlay, folder, _packaged)
+
+
+def unpack_beside(overlay: str | Path, folder: Path, *named: str) -> None:
+    """Write all else that the source of an overlay holds into a folder; of an archive, the folders that are named.
+
+    Raises:
+        Unavailable: upstream cannot be had.
+        ConfigError: the archive does not hold what is named.
+    """
+    _unpack(overlay, folder, lambda path: "" if _packaged(path) else path, named=named)
 
 
 def _packaged(path: str) -> str:
@@ -203,10 +213,18 @@ def _packaged(path: str) -> str:
     return inside if inside.partition("/")[0] in _PACKAGES and "/" in inside else ""
 
 
-def _unpack(overlay: str, target: Path, place: Callable[[str], str], *, commit: str = "") -> None:
+def _unpack(
+    overlay: str | Path,
+    target: Path,
+    place: Callable[[str], str],
+    *,
+    commit: str = "",
+    named: tuple[str, ...] = (),
+) -> None:
     """Write files of the pinned upstream commit, as they are, to where `place` puts their paths; empty for nowhere.
 
-    `commit` is another one of the same repository; raises `Unavailable` where git cannot reach it.
+    `commit` is another one of the same repository, `named` are folders that are read of an archive beside the shipped
+    ones; raises `Unavailable` where git cannot reach it.
     """
     from npu_overlays.errors import SourceError  # noqa: PLC0415
     from npu_overlays.overlay.configuration import load_overlay  # noqa: PLC0415
@@ -214,6 +232,7 @@ def _unpack(overlay: str, target: Path, place: Callable[[str], str], *, commit: 
     from npu_overlays.pipeline.upstream import acquire  # noqa: PLC0415
 
     wanted = load_overlay(ROOT / "overlays" / overlay)
+    wanted = replace(wanted, pin=replace(wanted.pin, packages=(*wanted.pin.packages, *named)))
     if commit:
         wanted = replace(wanted, pin=replace(wanted.pin, commit=commit, tag="", archives=()))
     choice = choice_from(os.environ)

@@ -24,11 +24,11 @@ from npu_overlays.commands.console import Console
 from npu_overlays.errors import OverlayError
 from npu_overlays.overlay.source_choice import Choice, choice_from
 from npu_overlays.progress import about, step, told_to
-from sampled.cases import Bench
-from sampled.porting import port
-from sampled.sampling import RANGES, Range, Sample, samples
+from sampled.our_cases import Bench
+from sampled.ported_overlay import port
+from sampled.samples import RANGES, Range, Sample, samples
 from sampled.table import HEADINGS, WIDTHS, Tried, as_json, cells
-from sampled.trying import Laboratory
+from verl_tests import Laboratory
 
 KINDS = ("upstream", "ours")
 _EPILOG = """\
@@ -82,7 +82,7 @@ def _tried(options: argparse.Namespace, work: Path) -> Iterator[Tried]:
             one = _ported(sample, root, choice, place)
             if not one.ported.problems and "upstream" in options.tests:
                 step("running upstream's tests twice")
-                verdict = laboratory.tried(sample.range.stack, place, one.ported.changed)
+                verdict = laboratory.tried(sample.range.stack, place)
                 one = replace(one, verdict=verdict)
             # What our cases need is known of stacks alone.
             if not one.ported.problems and "ours" in options.tests and not options.python:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sampled.judging import Ours
-from sampled.porting import Ported
-from sampled.sampling import Sample
-from sampled.trying import Verdict
+from sampled.ported_overlay import Ported
+from sampled.samples import Sample
+from sampled.verdict import Ours
+from verl_tests import Verdict
 
 HEADINGS = (
     "",

@@ -65,21 +65,31 @@ def run(options: Options, console: Console) -> int:
     overlays = load_all(checked_root(options.root))
     _refuse_unknown(options.projects, {overlay.pin.project for overlay in overlays})
     refuse_among(options.root, options.out)
-    releases = []
-    for overlay in newest(overlays, options.projects):
-        for release in follow(overlay, Choice(), options.out, options.words):
-            releases.append(release)
-            if not options.json:
-                console.notice(
-                    f"{release.folder.name}: {release.outcome}, {plural(release.left, 'part')} left to decide"
-                )
+    releases: list[FollowedRelease] = []
+    try:
+        for overlay in newest(overlays, options.projects):
+            for release in follow(overlay, Choice(), options.out, options.words):
+                releases.append(release)
+                if not options.json:
+                    console.notice(
+                        f"{release.folder.name}: {release.outcome}, {plural(release.left, 'part')} left to decide"
+                    )
+    except BaseException:
+        # An error or an interrupt leaves the ports that are finished: they are reported, too.
+        if releases:
+            _report(options, console, releases)
+        raise
+    _report(options, console, releases)
+    return 0
+
+
+def _report(options: Options, console: Console, releases: list[FollowedRelease]) -> None:
     if options.json:
         console.json([release.as_json() for release in releases])
     elif releases:
         console.table(_HEADINGS, map(_cells, releases))
     else:
         console.line("no index has a release newer than the newest pins")
-    return 0
 
 
 def _cells(release: FollowedRelease) -> tuple[str, ...]:

@@ -15,12 +15,13 @@ from end_to_end.sample import CORE, LIB_OVERLAY
 from environments import ROOT
 from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.sources.pin import Pin
-from sampled.between import Between
-from sampled.judging import judge
-from sampled.porting import PATCHED, UPSTREAM, Ported
-from sampled.reasons import Reason
+from sampled.known_failures import Reason
+from sampled.our_cases import Between
+from sampled.ported_overlay import Ported
+from sampled.verdict import judge
 from support.environment import Done
 from support.upstreams import make_repository
+from verl_tests import PATCHED, UPSTREAM
 
 # pytest-timeout is not installed here.
 CONFTEST = b"def pytest_addoption(parser): parser.addoption('--timeout')\n"

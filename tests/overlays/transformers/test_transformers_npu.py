@@ -22,7 +22,7 @@ from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_schemas import recorded, stack_versions
 from parity.report import parities
-from proof import operators_by_statement
+from proof.transformers_port import operators_by_statement
 from support.parity import read_page
 
 pytestmark = pytest.mark.slow

@@ -13,12 +13,8 @@ import pytest
 from environments import Installations, Unavailable, torch_environment
 from upstream_tests import Side, Suite, compare, passed
 from verl_stacks import STACKS, Stack
+from verl_tests import OPTIONS, REQUIREMENTS, VARIABLES
 
-# Packages that verl's tests need and verl does not.
-REQUIREMENTS = ("pytest-asyncio", "pytest-timeout")
-# As in verl's own CI.
-OPTIONS = ("-o", "python_files=*_on_cpu.py", "-o", "asyncio_mode=auto", "tests")
-VARIABLES = {"TORCH_COMPILE_DISABLE": "1"}
 # What an overlay mends on CPU, and nothing else: verl@bec9ef7 unpads there with flash_attn, which is for CUDA alone.
 WITHOUT_FLASH_ATTN = "failure ModuleNotFoundError: -> passed"
 MENDED = {

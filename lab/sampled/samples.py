@@ -1,4 +1,4 @@
-"""Sampling: ranges of upstream's commits → commits out of them, each with the overlay that is ported there."""
+"""Samples: ranges of upstream's commits → commits out of them, each with the overlay that is ported there."""
 
 from __future__ import annotations
 

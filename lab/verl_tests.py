@@ -1,22 +1,24 @@
-"""Trying: both trees of a port → how many of upstream's own tests pass, and which end otherwise when patched."""
+"""verl's own tests for CPU: upstream's packages and the patched ones → how many pass, and which end otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import filecmp
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from environments import Installations, torch_environment
-from sampled.cases import stack_of
-from sampled.porting import BESIDE, PATCHED, UPSTREAM
 from upstream_tests import Side, Suite, compare, passed
+from verl_stacks import stack_of
 
 # What verl's tests need beside what verl needs.
 REQUIREMENTS = ("pytest-asyncio", "pytest-timeout")
 # As verl's own CI runs them.
 OPTIONS = ("-o", "python_files=*_on_cpu.py", "-o", "asyncio_mode=auto", "tests")
 VARIABLES = {"TORCH_COMPILE_DISABLE": "1"}
+# Folders of the trees: the packages, the same patched, and all else of upstream's repository.
+UPSTREAM, PATCHED, BESIDE = "upstream", "patched", "beside"
 # They wait for a clock or for a sandbox, and reach nothing that overlays change; or they start another Python, for
 # half of the time of all others, to print a configuration that others compare with what it was.
 LONG = ("tests/experimental/reward*", "tests/utils/reward_score")
@@ -71,16 +73,17 @@ class Laboratory:
         for stack in stacks:
             self._environment(stack)
 
-    def tried(self, stack: str, trees: Path, changed: Sequence[str]) -> Verdict:
+    def tried(self, stack: str, trees: Path) -> Verdict:
         """Return what upstream's tests say of a patched tree.
 
         Args:
             stack: the verl of the stack in whose environment they are run.
-            trees: what `porting.port` wrote.
-            changed: the modules that differ.
+            trees: a folder with `UPSTREAM`, `PATCHED` and `BESIDE`.
         """
         python, extra = self._environment(stack)
-        (trees / BESIDE / _IMPORTS).write_text(_IMPORTING.format(list(changed)), "utf-8")
+        imports = trees / BESIDE / _IMPORTS
+        imports.parent.mkdir(parents=True, exist_ok=True)
+        imports.write_text(_IMPORTING.format(sorted(changed_modules(trees))), "utf-8")
         ignored = [f"--ignore-glob={path}" for path in (*LONG, *(() if self.clusters else CLUSTERS))]
         suite = Suite(
             checkout=trees / BESIDE,
@@ -97,6 +100,15 @@ class Laboratory:
 
     def _environment(self, stack: str) -> tuple[Path, list[Path]]:
         return (self.python, []) if self.python else _made(stack, self.folder)
+
+
+def changed_modules(trees: Path) -> Iterator[str]:
+    """Yield the names of the modules that both trees have and that differ."""
+    for patched in (trees / PATCHED).rglob("*.py"):
+        path = patched.relative_to(trees / PATCHED)
+        upstream = trees / UPSTREAM / path
+        if upstream.is_file() and not filecmp.cmp(patched, upstream, shallow=False):
+            yield path.with_suffix("").as_posix().removesuffix("/__init__").replace("/", ".")
 
 
 @cache

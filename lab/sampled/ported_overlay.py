@@ -1,9 +1,9 @@
-"""Porting: an overlay and a commit → the overlay there with every proposal accepted, and both trees in a folder."""
+"""Ported overlay: an overlay and a commit → the overlay there, every proposal accepted, and both trees in a folder."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,12 +17,12 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.pipeline.loader import Loader
 from npu_overlays.pipeline.preparation import prepare
+from verl_tests import BESIDE, PATCHED, UPSTREAM, changed_modules
 
 # What is absorbed has to be accepted by its name.
 _EVERYTHING = ("all", "absorbed")
 _LEFT_OUT = "Left to a person."
 _MARKS = ("body changed", "reads changed", "user changed")
-UPSTREAM, PATCHED, BESIDE = "upstream", "patched", "beside"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +77,9 @@ def port(root: Path, name: str, commit: str, choice: Choice, folder: Path) -> Po
     if not first.is_finished:
         carry_out(first, Decisions(accept=_EVERYTHING, drop={part.name: _LEFT_OUT for part in left}))
         last = evaluate(begun.overlay.folder, choice, begun, first)
-    changed = _written(last.new, choice, folder) if last.is_finished else ()
-    return _ported(begun.overlay.folder.name, first, last, left, changed)
+    if last.is_finished:
+        _write(last.new, choice, folder)
+    return _ported(begun.overlay.folder.name, first, last, left, sorted(changed_modules(folder)))
 
 
 def _ported(name: str, first: Port, last: Port, left: Iterable[PortedPart], changed: Iterable[str]) -> Ported:
@@ -105,17 +106,13 @@ def _done(part: PortedPart) -> str:
     return f"{part.verdict.proposal} {part.verdict.to or part.verdict.lead}".strip()
 
 
-def _written(overlay: Overlay, choice: Choice, folder: Path) -> Iterator[str]:
-    """Write both trees and yield the modules that both have and that differ."""
+def _write(overlay: Overlay, choice: Choice, folder: Path) -> None:
+    """Write both trees, and all else of the repository: its tests, and what they read."""
     tree = prepare(Loader([overlay], choice).load(overlay)).tree
     place = overlay.pin.place
     _put(folder / UPSTREAM, tree.upstream.entries, place, tree.before)
     _put(folder / PATCHED, tree.paths(), place, tree.after)
-    # All else of the repository: its tests, and what they read.
     _put(folder / BESIDE, tree.upstream.entries, lambda path: "" if place(path) else path, tree.before)
-    for path, content in sorted(tree.changed.items()):
-        if content is not None and path in tree.upstream and place(path).endswith(".py"):
-            yield place(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def _put(folder: Path, paths: Iterable[str], place: Callable[[str], str], read: Callable[[str], bytes | None]) -> None:

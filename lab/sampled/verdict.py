@@ -1,4 +1,4 @@
-"""Judging: how our cases end over an overlay and over its port → what is wrong, and what is known to be no defect."""
+"""Verdict: how our cases end over an overlay and over its port → what is wrong, and what is known to be no defect."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from sampled.porting import Ported
-from sampled.reasons import Reason
+from sampled.known_failures import Reason
+from sampled.ported_overlay import Ported
+from verl_cases import Endings
 
-Endings = Mapping[str, str]
 _NEVER = "fail over the overlay that was ported, too, in this environment"
 
 

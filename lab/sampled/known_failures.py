@@ -1,4 +1,4 @@
-"""Reasons: which operations one of our own cases proves, and where upstream moved what the case itself calls."""
+"""Known failures: which operations one of our own cases proves, and where upstream moved what the case itself calls."""
 
 from __future__ import annotations
 
