@@ -18,6 +18,7 @@ from npu_overlays.model.syntax import names_import
 from npu_overlays.overlay.content import Content
 
 _TEXTS = ("kind", "signature", "called", "decorators", "returns", "value")
+_ACCESS = re.compile(r"@(?:\w+\.)*(?:cached_property|property|staticmethod|classmethod)\b")
 _DIGEST = re.compile("<[0-9a-f]{8}>")
 _CALLED = {"returns": "result", "called": "constructor"}
 
@@ -40,11 +41,12 @@ class ChangedRead:
     now: Read | None  # None where it is gone
     differences: tuple[str, ...]  # in words, ``value (`a` → `b`)``; that it is gone, where it is
     places: tuple[ReaderPlace, ...]  # what reads it
+    is_of_itself: bool = False  # whether these wrap the symbol
 
     @property
     def breaks(self) -> bool:
-        """Whether what reads it cannot be right: it is gone, or it returns another number of values."""
-        if self.now is None:
+        """Whether what reads it may be wrong: it is gone, called otherwise, or returns another number of values."""
+        if self.now is None or (not self.is_of_itself and _is_called_otherwise(self.before, self.now)):
             return True
         before, now = (set(one.returns.split(" or ")) - {"None", ""} for one in (self.before, self.now))
         return bool(before) and (not now <= before or not now)
@@ -58,6 +60,24 @@ class ChangedRead:
         for one in self.places:
             shown.setdefault((one.where, one.written), []).append(one.reader.partition(" ")[2].rpartition("/")[2])
         return "; ".join(f"{where}, `{text}` ({', '.join(those)})" for (where, text), those in shown.items())
+
+
+def _is_called_otherwise(before: Read, now: Read) -> bool:
+    """Return whether a symbol is of another kind, or its parameters are others than the old and further optional ones.
+
+    The signature of a class names its bases, which its callers do not give.
+    """
+    if before.kind != now.kind or _ACCESS.findall(before.decorators) != _ACCESS.findall(now.decorators):
+        return True
+    pairs = [(before.called, now.called)]
+    if now.kind != "class":
+        pairs.append((before.signature, now.signature))
+    for old, new in pairs:
+        known = old.removesuffix(")")
+        rest = [one for one in new.removeprefix(known).strip("(), ").split(", ") if one]
+        if old and new and not (new.startswith(known) and all("=" in one or one.startswith("*") for one in rest)):
+            return True
+    return False
 
 
 def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Content) -> tuple[ChangedRead, ...]:
@@ -88,7 +108,9 @@ def _changed(before: Read, now: Read | None, places: list[ReaderPlace]) -> Itera
     for of_itself, those in sides.items():
         differences = tuple(_differences(before, now, of_itself=of_itself))
         if those and differences:
-            yield ChangedRead(before=before, now=now, differences=differences, places=tuple(those))
+            yield ChangedRead(
+                before=before, now=now, differences=differences, places=tuple(those), is_of_itself=of_itself
+            )
 
 
 def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator[str]:
