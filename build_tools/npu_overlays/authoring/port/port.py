@@ -20,6 +20,7 @@ from npu_overlays.authoring.port.parts import (
     PortedPart,
     parts,
     with_commits,
+    with_free_targets,
     with_reads,
     with_users,
 )
@@ -215,7 +216,8 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     held = tuple(one for one in held if f"{one.path}:{one.symbol}" not in kept)
     classifier = Classifier(content, held, base)
     changed = changed_reads(lock.reads, model.symbols, content)
-    found: Iterator[PortedPart] = with_users(with_reads(parts(content, classifier, now, landed), changed, anew))
+    judged = with_free_targets(parts(content, classifier, now, landed))
+    found: Iterator[PortedPart] = with_users(with_reads(judged, changed, anew))
     if past:
         found = with_commits(found, classifier, CommitRange(history=past, first=first, last=last), port.parts)
     ended = endings(lock, content, port.version, now)
