@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -11,7 +10,6 @@ from typing import Any, TypeAlias
 
 from npu_overlays.authoring.port.classifier import Classifier
 from npu_overlays.authoring.port.history import BlobCache, UpstreamHistory
-from npu_overlays.authoring.port.retarget import Retarget
 from npu_overlays.authoring.port.text_verdicts import SubstitutionVerdicts, file_verdict, patch_verdicts
 from npu_overlays.authoring.port.upstream_commits import LandedCommits, UpstreamCommit
 from npu_overlays.authoring.port.verdicts import Verdict
@@ -198,30 +196,6 @@ def with_users(found: Iterable[PortedPart]) -> Iterator[PortedPart]:
         if users:
             verdict = replace(verdict, kind="user changed", evidence=f"{', '.join(users)} uses it")
         yield replace(part, verdict=verdict)
-
-
-def with_free_targets(found: Iterable[PortedPart]) -> Iterator[PortedPart]:
-    """Yield parts without the proposals for a target that another operation has, or moves to as well."""
-    listed = list(found)
-    wanted = Counter(part.verdict.to for part in listed if _moves(part))
-    staying = {part.name: part for part in listed if not _moves(part) and part.verdict.proposal != "drop"}
-    for part in listed:
-        verdict, operation = part.verdict, part.statement
-        if not _moves(part) or not verdict.wanted or not isinstance(operation, Operation):
-            yield part
-            continue
-        there = staying.get(verdict.to)
-        # A killed port may have stated it there without taking out the old statement.
-        is_done = there and Retarget(operation=operation, wanted=verdict.wanted).is_stated_by(there.statement)
-        if wanted[verdict.to] > 1 or (there and not is_done):
-            unknown = f"which operation belongs on {verdict.to}: another one is for it, too"
-            yield replace(part, verdict=replace(verdict, proposal="", unknown=unknown))
-        else:
-            yield part
-
-
-def _moves(part: PortedPart) -> bool:
-    return part.verdict.proposal == "retarget" and part.verdict.to not in ("", part.name)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,10 +20,10 @@ from npu_overlays.authoring.port.parts import (
     PortedPart,
     parts,
     with_commits,
-    with_free_targets,
     with_reads,
     with_users,
 )
+from npu_overlays.authoring.port.retarget import with_free_targets
 from npu_overlays.authoring.port.start import StartedPort
 from npu_overlays.authoring.port.upstream_commits import LandedCommits
 from npu_overlays.authoring.snapshots import DefinedNames, snapshot_of
