@@ -85,7 +85,8 @@ test-all: test test-rest  ## run all tests
 coverage: $(VENV)/installed-test  ## measure how much of the tool the tests reach, without those that train a model
 	$(PYTEST) --ignore tests/overlays --ignore tests/recipes/launch -m "not upstream and not thorough" --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE_GATE)
 
-lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, and that imports point one way
+lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, that imports point one way, and that no merge conflict was committed
+	! git grep -nE '^(<{7}|>{7}) '
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/lint-imports
@@ -94,9 +95,10 @@ types: $(VENV)/installed-test $(VENV)/installed-lint  ## check types
 	$(TIMER) $(RUN)/mypy
 	$(TIMER) $(RUN)/mypy build_tools/try_wheels.py build_tools/try_training.py bench ci lab tests
 
-format: $(VENV)/installed  ## format the code
+format: $(VENV)/installed-test  ## format the code, and write the tables of the documents
 	$(RUN)/ruff check --fix-only .
 	$(RUN)/ruff format .
+	PYTHONPATH=lab $(RUN)/python -m document_tables
 
 site: $(VENV)/installed-site  ## build the site into site/: the documents and, with WHEELS=wheels, what is patched, how to install it, and the index
 	$(RUN)/npu-overlays site $(WHEELS) $(if $(INDEX_URL),--index-url $(INDEX_URL)) $(addprefix --drift ,$(DRIFT))

@@ -6,16 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _ENGLISH = """\
-# Beside other ways to a patched wheel
+# How long a build takes, beside other tools
 
 English | [简体中文](rivals.zh-CN.md)
 
 <!-- `make rivals` writes this page and its picture. -->
 
-How long each way takes from {distribution} {version} to an installed wheel of `{overlay}`. The figures are medians:
-the ways ran {repeats} times in turn, on one machine ({cores} cores, Python {python}), without the network and with
-everything fetched before. The patch is the output of `npu-overlays diff`, {lines:,} lines. Every way except the last
-applies it; the last column compares the installed files with ours.
+You release wheels and want to know what building them costs. This is how long each way takes from
+{distribution} {version} to an installed wheel of `{overlay}`. The figures are medians: the ways ran {repeats} times in
+turn, on one machine ({cores} cores, Python {python}), without the network and with everything fetched before. The patch
+is the output of `npu-overlays diff`, {lines:,} lines. Every way except `upstream unpatched` applies it; the last
+column compares the installed files with ours.
 
 ![Seconds to an installed wheel, by way](rivals.svg)
 
@@ -37,15 +38,17 @@ The cost of patched wheels on a node, compared with upstream's:
 {nodes}
 """
 _CHINESE = """\
-# 与获得修改版 wheel 的其他途径相比
+# 构建用时：与其他工具相比
 
 [English](rivals.md) | 简体中文
 
 <!-- 本页及其图由 `make rivals` 写出。 -->
 
-各种途径从 {distribution} {version} 到装好 `{overlay}` 的 wheel 需要多久。数字是中位数：
+要发布 wheel，构建它们需要多少时间？
+
+下面是各种途径从 {distribution} {version} 到装好 `{overlay}` 的 wheel 需要多久。数字是中位数：
 各途径在同一台机器上轮流运行 {repeats} 次（{cores} 核，Python {python}），不用网络，所需内容均已事先取好。补丁即
-`npu-overlays diff` 的输出，共 {lines:,} 行。除最后一种外，每种途径都应用这个补丁；
+`npu-overlays diff` 的输出，共 {lines:,} 行。除“upstream unpatched”外，每种途径都应用这个补丁；
 最后一列把装好的文件与我们的比较。
 
 ![各途径到装好 wheel 所用的秒数](rivals.svg)

@@ -62,7 +62,7 @@ def measure(overlay: str, installations: Installations, folder: Path, names: Seq
 
 def _run(python: Path, folder: Path, version: str, names: Sequence[str], *, emulated: bool) -> None:
     command = [str(python), "-W", "ignore", str(_SCRIPT), str(folder), *names, *(["--emulated"] if emulated else [])]
-    subprocess.run(command, env=_variables(version), capture_output=True, check=True)
+    subprocess.run(command, env=_variables(version), capture_output=True, text=True, check=True)
 
 
 def _variables(version: str) -> dict[str, str]:
@@ -113,6 +113,9 @@ English | [简体中文](families.zh-CN.md)
 
 <!-- `make families` writes this page. -->
 
+You want to know which fused operators of the NPU your model uses. The first tables list them for every family of
+transformers, with the wheel of `{overlay}`, and the end of the page lists families without a fused operator.
+
 `make families` builds a tiny random model of every text and vision-language family of transformers, from upstream's
 own configuration with small sizes. It runs the model forward and backward, with upstream's code and with the wheel of
 `{overlay}`, on the CPU and on the emulated NPU of torch_npu {version}. The inputs are
@@ -133,10 +136,6 @@ Each norm has an epsilon of its own. On the CPU every output and gradient equals
 
 ## Fused
 
-| family | operators | launches | fp32 | bf16 |
-|---|---|---|---|---|
-{table}
-
 - **launches**: operators of the whole model of two layers, forward and backward: upstream's code → the wheel's.
 - **fp32**: the largest relative error of any output or gradient on the emulated NPU, compared with upstream's code on
   the CPU. At most {full:.0e} is allowed. If a gradient is smaller than a hundredth of the largest, its error is
@@ -146,6 +145,10 @@ Each norm has an epsilon of its own. On the CPU every output and gradient equals
   depends on luck: over 24 inputs, that of `t5gemma2`'s gradients is 0.64 to 1.54, and 0.99 in the geometric mean. So at
   most {half:.0f} is allowed for a family, and {median_allowed} for the median. The median is {median:.2f}. All experts
   are chosen, because near a tie rounding would choose different experts on each device.
+
+| family | operators | launches | fp32 | bf16 |
+|---|---|---|---|---|
+{table}
 
 ## Rotary embeddings that upstream's code computes
 
@@ -159,8 +162,7 @@ Each norm has an epsilon of its own. On the CPU every output and gradient equals
 
 The embeddings of pairs of neighbours (GLM, Cohere, Helium, ERNIE 4.5) need a torch_npu whose operator has
 `rotary_mode`, so not 2.5.1rc1. Where each sequence has a table of its own, the sequences are joined into one, since in
-this mode the operator takes one table for all. It does so with `jit_compile=False` alone, which is the default on Atlas
-A2 and A3.
+this mode the operator takes one table for all. This mode needs `jit_compile=False`, the default on Atlas A2 and A3.
 
 ## Without a fused operator
 
@@ -168,6 +170,8 @@ On the emulated NPU, too, every output and gradient of these families equals ups
 {plain}.
 
 ## Not built
+
+The tiny model of each of these families ended with an error:
 
 {errors}
 """,
@@ -177,6 +181,9 @@ On the emulated NPU, too, every output and gradient of these families equals ups
 [English](families.md) | 简体中文
 
 <!-- 本页由 `make families` 写出。 -->
+
+您的模型用到 NPU 的哪些融合算子？前面的表按 transformers 的模型族列出 `{overlay}` 的 wheel 所融合的算子，
+页末列出没有融合算子的模型族。
 
 `make families` 为 transformers 的每个文本和视觉语言模型族建立一个参数随机的微型模型，配置取自上游，只缩小尺寸。
 它分别用上游代码和 `{overlay}` 的 wheel，在 CPU 和 torch_npu {version} 的模拟 NPU 上运行前向与反向。输入为：
@@ -197,10 +204,6 @@ On the emulated NPU, too, every output and gradient of these families equals ups
 
 ## 融合
 
-| 模型族 | 算子 | 启动次数 | fp32 | bf16 |
-|---|---|---|---|---|
-{table}
-
 - **启动次数**：两层的整个模型前向与反向的算子数：上游代码 → wheel。
 - **fp32**：模拟 NPU 上任一输出或梯度与 CPU 上的上游代码相比的最大相对误差，不得超过 {full:.0e}。
   小于最大梯度百分之一的梯度，误差除以该百分之一：较大的数相互抵消后，剩下的只是舍入。
@@ -208,6 +211,10 @@ On the emulated NPU, too, every output and gradient of these families equals ups
   单次输入的比值有偶然性：对 24 个输入，`t5gemma2` 的梯度的比值是 0.64 至 1.54，几何平均为 0.99。
   因此每个模型族不得超过 {half:.0f}，中位数不得超过 {median_allowed}。实际的中位数为 {median:.2f}。
   这里选中所有专家，因为接近平局时，舍入会使两种设备选择不同的专家。
+
+| 模型族 | 算子 | 启动次数 | fp32 | bf16 |
+|---|---|---|---|---|
+{table}
 
 ## 由上游代码计算的旋转位置编码
 
@@ -229,6 +236,8 @@ On the emulated NPU, too, every output and gradient of these families equals ups
 {plain}。
 
 ## 未建立
+
+这些模型族的微型模型各以一个错误结束：
 
 {errors}
 """,
@@ -282,7 +291,7 @@ def main() -> int:
             kept = options.keep or Path(folder)
             families = measure(options.overlay, Installations(kept / "installed"), kept)
         except (Unavailable, OverlayError, subprocess.CalledProcessError) as error:
-            sys.stderr.write(f"{options.overlay}: cannot be measured: {error}\n")
+            sys.stderr.write(f"{options.overlay}: cannot be measured: {error}\n{getattr(error, 'stderr', '')}")
             return 2
     problems = list(mistakes(families))
     for problem in problems:

@@ -14,6 +14,9 @@ English | [简体中文](parity.zh-CN.md)
 
 <!-- `make parity` writes this page. -->
 
+You train with these wheels and want to know how far their models are from upstream's: on a CPU they are equal, bit for
+bit, and on the emulated NPU the difference is rounding.
+
 For each pin of transformers, `make parity` builds the wheel and installs it beside torch {torch}. It then runs a tiny
 random model of every family that the overlay changes, forward and backward, on the CPU and on an emulated NPU. On the
 CPU it also runs upstream's unpatched code of the same pin.
@@ -84,9 +87,11 @@ _CHINESE = """\
 
 <!-- 本页由 `make parity` 写出。 -->
 
+用这些 wheel 训练时，模型与上游相差多少？在 CPU 上逐位相同，在模拟 NPU 上只差舍入。
+
 `make parity` 为 transformers 的每个 pin 构建 wheel，与 torch {torch} 装在一起，然后为 overlay
 改动的每个模型族取一个参数随机的微型模型，在 CPU 和模拟 NPU 上运行前向与反向。在 CPU 上还运行同一 pin
-未修改的上游代码。
+未改动的上游代码。
 
 - **语言模型，fp32**：单条序列，三条带填充的序列，长度为奇数的打包序列，以及用 GELU 代替 SiLU。
 - **语言模型，bf16、fp16，以及参数为 fp32 的 bf16 autocast**：两条序列。

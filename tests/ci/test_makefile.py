@@ -184,9 +184,9 @@ def test_a_release_is_of_every_overlay_or_of_what_is_asked_for(
 def test_installs_once(elsewhere: Path) -> None:
     (elsewhere / ".venv" / "bin").mkdir(parents=True)
     (elsewhere / ".venv" / "bin" / "python").symlink_to(sys.executable)
-    (elsewhere / ".venv" / "installed").touch()
+    (elsewhere / ".venv" / "installed-test").touch()
     assert "pip" not in make("--dry-run", "format", cwd=elsewhere).stdout
-    later = (elsewhere / ".venv" / "installed").stat().st_mtime + 10
+    later = (elsewhere / ".venv" / "installed-test").stat().st_mtime + 10
     os.utime(elsewhere / "pyproject.toml", (later, later))
     assert "pip" in make("--dry-run", "format", cwd=elsewhere).stdout
 

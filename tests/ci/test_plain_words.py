@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
-from argparse import ArgumentParser, _SubParsersAction
+from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from itertools import chain
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from document_tables.parsers import commands_of
 from npu_doctor import arguments as doctor
 from npu_overlays.commands.parser import parser
 from npu_recipes.commands.parser import parser as recipes_parser
@@ -74,9 +75,7 @@ def found_turns(text: str, turns: Mapping[str, str] = TURNS) -> list[str]:
 def helps(root: ArgumentParser) -> Iterator[str]:
     """Yield the help of a command line and of its commands."""
     yield root.format_help()
-    for action in root._actions:  # argparse offers no other way to its commands
-        if isinstance(action, _SubParsersAction):
-            yield from (command.format_help() for command in action.choices.values())
+    yield from (command.format_help() for command in commands_of(root).values())
 
 
 def prose(file: Path) -> Iterator[str]:

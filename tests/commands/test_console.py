@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 import threading
 import time
 
@@ -89,6 +91,24 @@ def test_many_quick_steps_are_not_silent_together() -> None:
     watch.stop()
     assert len(said.lines) == 1
     assert said.lines[0].startswith("step ")
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what is printed on it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_that_cannot_redraw_a_line_gets_one_for_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with Console(json_output=False) as console:
+        console.step("long")
+        end = time.monotonic() + 60
+        while not terminal.getvalue() and time.monotonic() < end:
+            time.sleep(0.05)
+    assert terminal.getvalue() == "long\n"
 
 
 def test_a_list_in_the_last_column_goes_on_below_and_names_stay_whole(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,11 +6,12 @@ from argparse import ArgumentParser
 
 import pytest
 
+from document_tables.parsers import commands_of
 from npu_doctor import arguments as doctor
 from npu_overlays.commands.parser import parser
 from npu_recipes.commands.parser import parser as recipes_parser
 from npu_summary import cli as summary
-from support.examples import arguments, commands_of, examples
+from support.examples import arguments, examples
 
 PROGRAMS = {"npu-overlays": parser(), "npu-recipes": recipes_parser()}
 COMMANDS = [(program, name) for program, root in PROGRAMS.items() for name in commands_of(root)]

@@ -10,7 +10,7 @@ import pytest
 from language.overlays import write
 from language.pairs import PATH, operations, worded
 from npu_overlays.contracts.contract_check import check_contracts, warnings
-from npu_overlays.contracts.contracts import Contract, contract, differences
+from npu_overlays.contracts.contracts import Contract, contract, differences, exchanged
 from npu_overlays.errors import MergeError
 from npu_overlays.model.module import Module
 
@@ -363,3 +363,9 @@ def test_another_operation_on_the_same_symbol_is_a_missing_contract() -> None:
 def test_a_contract_on_what_is_not_there_is_refused() -> None:
     with pytest.raises(MergeError, match="has no `f`"):
         contract(Module(PATH, b"def h(): return 1\n"), operations(OVERLAY)[0])
+
+
+def test_a_long_decorator_that_is_another_one_now_is_shown_in_full() -> None:
+    before, after = f"@deprecate({'x' * 60})", f"@deprecate({'y' * 60})"
+    assert exchanged(before, after) == f"`{before}` → `{after}`"
+    assert exchanged(f"@cache {before}", f"@cache {after}") == f"`{before}` → `{after}`"

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from document_tables.parsers import commands_of
 from npu_overlays.commands.parser import parser
 from npu_overlays.overlay.stacks import stacks_folder
 from publish.website.conftest import write_project
 from support.environment import Done
-from support.examples import commands_of, examples
+from support.examples import examples
 from support.overlays import edit
 
 from .sample import CORE, LIB_FILES, Sample

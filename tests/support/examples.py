@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from argparse import ArgumentParser, _SubParsersAction
 
 # What ends a command in a shell.
 _ENDS = {"|", ">", "&&"}
-
-
-def commands_of(root: ArgumentParser) -> dict[str, ArgumentParser]:
-    """Return the parser of each command by its name."""
-    for action in root._actions:  # argparse offers no other way to its commands
-        if isinstance(action, _SubParsersAction):
-            return dict(action.choices)
-    raise AssertionError("there are no commands")
 
 
 def examples(text: str, heading: str = "examples") -> list[str]:

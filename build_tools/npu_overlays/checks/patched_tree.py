@@ -27,6 +27,7 @@ from npu_overlays.model.shipped_modules import EXTENSIONS
 from npu_overlays.overlay.compiled import PURE, wheel_tag
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.parser.vocabulary import MARKERS_MODULE, TOOL, imports_tool
+from npu_overlays.progress import step
 from npu_overlays.sources.tree import SourceTree
 
 _Check: TypeAlias = Callable[[CheckContext, ProblemReport], None]
@@ -54,6 +55,7 @@ def apply_overlay(
 
 def check(content: Content, applied: Applied) -> None:
     """Check a patched tree; raises `MergeError` with every mistake of the whole tree that upstream's does not have."""
+    step("checking the patched source")
     context, report = check_context(content, applied), ProblemReport()
     problems = collision_problems(context)
     for check_rule in _CHECKS.values():

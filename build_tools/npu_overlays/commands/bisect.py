@@ -30,11 +30,11 @@ imports.
 Exit codes have the meaning that `git bisect run` gives them: 0 passes, 125
 cannot tell, 126 and 127 stop the search, any other code and death by a signal
 fail. The command has to fail with the whole overlay and to pass on upstream
-itself. Parts that could not run are not tried; what an operation needs is
-applied and named with it. Each run begins in a clean folder. The result is run
-once more, and refused if the command ends differently the second time. If it
-fails in another way than the whole overlay, by exit code or last output, both
-are shown.
+itself. `bisect` leaves out parts that cannot run, and applies and names each
+operation together with what it needs. Each run begins in a clean folder. The
+result runs once more; if the command then ends differently, `bisect` refuses
+it. If the exit code or the last output is not that of the whole overlay, it
+prints both.
 
 examples:
   npu-overlays bisect verl@d62da49 -- python -m pytest -q tests/test_protocol_on_cpu.py

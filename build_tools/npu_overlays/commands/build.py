@@ -65,7 +65,7 @@ class Options(Selection):
         metavar="N",
         help="how many to build at once; each takes a core and 300 MB; `auto`: one per core (default: 1)",
     )
-    keep_going: bool = flag("--keep-going", "build the others if some cannot be built; the exit code still tells")
+    keep_going: bool = flag("--keep-going", "build the others if some cannot be built; the exit code is then not 0")
     replace: bool = flag("--replace", REPLACE)
     json: bool = json_option()
 
@@ -97,7 +97,7 @@ def report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool = 
         if one.instead_of:
             console.notice(_older(one.record, one.instead_of))
     if names := " ".join(one.argument for one in built if one.development):
-        console.notice(f'not as the last revision; to give out the next: npu-overlays revise {names} --why "…"')
+        console.notice(f'differs from its last revision; to record the next: npu-overlays revise {names} --why "…"')
     for one in built:
         if one.rebuilt:
             console.notices(_notes(one))

@@ -37,17 +37,18 @@ All overlays are tried, and the mistakes of all are reported together. Run it
 after every change, before a commit.
 
 It names what has met its own `drop_when`: a version, a commit, or a symbol that
-upstream has by now or has no more. Whether upstream has a commit is known only
-if its history is at hand, as after `port` or `drift`.
+upstream now has or no longer has. To look for a commit it needs upstream's
+history, which `port` and `drift` fetch.
 
 It also names what touches rewards, losses, advantages, seeds or checkpoints,
 swallows errors, draws random numbers, prints, or imports a debugger, unless its
 author accepts that and gives a reason.
 
-The overlays of a stack have to offer what they ask of each other: modules and
-names that are imported, keywords in calls, attributes that are assigned. What
-an overlay adds or removes wrongly is a mistake; what upstream's own code asks
-of another upstream in vain is only named.
+It compares the overlays of a stack with each other: imported modules and names,
+keywords in calls, assigned attributes. If an overlay uses something that the
+other wheel lacks, or removes something that the other needs, the check fails.
+If upstream's own code uses something that another upstream lacks, it only names
+that.
 
 examples:
   npu-overlays check verl@d62da49

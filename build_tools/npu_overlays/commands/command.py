@@ -21,7 +21,7 @@ from npu_overlays.paths import at_home
 from npu_overlays.sources.pin import clone_variable
 from npu_overlays.sources.tree import Mode
 
-REPLACE = "take the place of files of the same version with other bytes, which nobody has installed"
+REPLACE = "replace a file of the same version that has other bytes; only for one that nobody has installed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,11 @@ class Command:
 
     name: str  # as it is typed
     module: Any
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one line."""
+        return str(self.module.SUMMARY)
 
     @property
     def untried(self) -> int | None:
@@ -126,7 +131,7 @@ def json_option() -> Any:
 
 def overlay_option(**settings: Any) -> Any:
     """Return a field for the name of an overlay, or of several."""
-    text = "verl@796871d, with a tag verl@v0.6.1, or a folder"
+    text = "the name of an overlay (verl@796871d, or by its tag verl@v0.6.1), or its folder"
     return option(metavar="OVERLAY", help=text, offered=overlays, **settings)
 
 

@@ -153,7 +153,7 @@ class Console:
         self._watch: Spinner | Lines | None = None
 
     def __enter__(self) -> Console:
-        if self._err.is_terminal:
+        if self._err.is_terminal and not self._err.is_dumb_terminal:  # a dumb one cannot redraw a line
             self._watch = Spinner(self._err)
         elif not self._json:  # there standard error holds JSON or nothing
             self._watch = Lines(lambda message: self._tell(Text(message)))

@@ -29,10 +29,9 @@ from npu_summary.plurals import plural
 SUMMARY = "report on how many upstream commits an overlay still applies, and what breaks it"
 DESCRIPTION = """\
 Walk a range of upstream's commits, without checking any of them out, and report
-for each operation the share of them on which it still applies, the first commit
-that breaks it, and how much of that `npu-overlays port` can answer. For
-comparison, the same changes are tried as line patches, by git apply and by GNU
-patch.
+for each operation on what share of them it still applies, the first commit that
+breaks it, and whether `npu-overlays port` has a proposal there. For comparison,
+the same changes are tried as line patches, by git apply and by GNU patch.
 
 A..B is written as for git: tags, branches or commits; ..B begins at the pin.
 The history is fetched once and kept (see `npu-overlays cache`).
@@ -52,7 +51,9 @@ _CHANGES = ("applies", "with rules", "action", "target", "at the end", "first br
 class Options(OneOverlay):
     """The overlay, and the commits."""
 
-    range: str = option("--range", required=True, metavar="A..B", help="the commits to walk; ..B begins at the pin")
+    range: str = option(
+        "--range", required=True, metavar="A..B", help="required: the commits to walk; ..B begins at the pin"
+    )
     step: int = option("--step", type=int, default=1, metavar="N", help="try every Nth commit only")
     html: Path | None = path_option("--html", "FILE", "also write a page with the curves")
     patches: bool = option("--no-patches", action="store_false", help="do not try the same changes as line patches")

@@ -24,8 +24,9 @@ Write the changes of an overlay as patches of upstream, one for each operation,
 in order, with the reasons as messages. Applied to the pinned commit they give
 exactly the tree that a wheel is made from.
 
-Operations that you name are exported alone, each on upstream itself. Name them
-by `path:Symbol`, symbol, path (everything done there) or the name of a patch.
+If you name operations, only these are exported, each as a patch of upstream's
+unchanged code. Name them by `path:Symbol`, symbol, path (everything done there)
+or the name of a patch.
 
   git-am     mails; `git am --keep-cr DIR/*.patch` makes commits of them
   patch-dir  diffs below the reason, as an overlay's patches/ holds them;

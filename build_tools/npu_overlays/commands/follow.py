@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 SUMMARY = "port the newest pins to every newer release of the package index, each in a folder for review"
 DESCRIPTION = """\
 Look in the package index for releases that are newer than the newest pin of a
-project, and port that to each, oldest first. Your overlays stay as they are:
+project, and make a port for each, oldest first. It starts from that pin, then
+from the last port that left nothing to decide. Your overlays stay as they are:
 each port lies in a folder of its own, DIR/PROJECT@VERSION, with a copy of the
 overlays in which it was made (overlays/), its wheels where nothing was left to
 decide, and a report for people (report.md) and machines (report.json).
 
-The command of --prove runs once the wheels of a port are built, finds
-them by NPU_OVERLAYS_WHEELS, the overlays by NPU_OVERLAYS_ROOT and the name of
-the new one by NPU_OVERLAYS_NAME, and exits with 0 where all is well. What it
-prints is in proof.log. An interrupt leaves the ports that are finished.
+Once the wheels of a port are built, the command of --prove runs. It finds the
+wheels by NPU_OVERLAYS_WHEELS, the overlays by NPU_OVERLAYS_ROOT and the name of
+the new overlay by NPU_OVERLAYS_NAME, and has to exit with 0 if all is well. Its
+output goes into proof.log. If you interrupt `follow`, finished ports stay.
 
 examples:
   npu-overlays follow

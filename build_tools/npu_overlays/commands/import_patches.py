@@ -47,8 +47,8 @@ operations the same program in each module.
 What cannot be imported is refused by name, all at once: hunks that do not fit,
 or only with fuzz, or are cut off; links; modes of upstream's files; files that
 are not shipped, unless --only-shipped omits them. A missing last line end is
-added, CRLF is converted, a patch that git did not write is written anew, and a
-hunk that fits in several places gets more context.
+added, CRLF is converted, a patch that git did not write is rewritten in git's
+form, and a hunk that fits in several places gets more context.
 
 --summary compares a hand-written patch_summary.yaml with what the patches do,
 by syntax: entries without a change, changes without an entry, and entries with

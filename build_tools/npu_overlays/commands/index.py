@@ -30,9 +30,9 @@ read again; either everything is written or nothing. Statements of wheels and
 constraints of stacks are copied too; constraints that pin an older build than
 the index does are copied only with --replace.
 
-Yank a version that should not be chosen any more: installers skip it unless it
-is asked for exactly. Do not yank a companion, or uv also refuses the wheel that
-requires it.
+Yank a version that installers should no longer choose: they skip it unless a
+user names it exactly. Do not yank a companion, or uv also refuses the wheel
+that requires it.
 
 examples:
   npu-overlays index wheels/                  into index/

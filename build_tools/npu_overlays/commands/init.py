@@ -39,14 +39,14 @@ It pins the newest release on your package index (the one that pip's settings
 name), or the one given by --release, by the sha256 of its archive; or, with
 --commit, a commit of a repository, by its id or by a tag, which is then kept
 beside the id. Of a release's files it takes the wheel for any platform, else
-the one for this machine, else the sdist; if pip would take another one, it says
-so and lists what that has besides, and --archive pins it. The folder is called
-after the pin, such as attrs@25.3.0, and lies in the folder of overlays if there
-is one, else here. Existing files are not overwritten.
+the one for this machine, else the sdist. If pip would take another file, `init`
+lists what that file has in addition; --archive pins it. The folder has the name
+of the pin, such as attrs@25.3.0, and lies in the folder of overlays if there is
+one, else here. Existing files are not overwritten.
 
---layer builds on the work of others: on a layer, which says what is shipped, or
-on an overlay, whose pin and layers are adopted. Everything in the new folder is
-yours alone; --label distinguishes its wheels from theirs.
+--layer builds on the work of others. If it names a layer, you choose the pin;
+if it names an overlay, `init` takes over its pin and its layers. Everything in
+the new folder is yours, and --label distinguishes its wheels from theirs.
 
 examples:
   npu-overlays init attrs --suffix acme

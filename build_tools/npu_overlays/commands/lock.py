@@ -22,11 +22,11 @@ Write overlay.lock: what each operation depends on in the pinned upstream, and
 what a wheel adopts from upstream's metadata. Builds compare upstream with it.
 
 Run it after you write an operation or change the pin, and review the change of
-the lock like code: it shows what your operations depend on, what can conflict
+the lock like code. It shows what your operations depend on, what can conflict
 with them, and, on another pin, what upstream changed under the operations of
-its layers. It prints that too; builds and checks print only what the lock
-lacks. Of notices with the same cause you see one, with the number of the
-others; --verbose prints each.
+its layers. `lock` prints this each time; builds and checks print only what is
+not in the lock yet. Of notices with the same cause it prints one, with the
+number of the others; --verbose prints each.
 
 examples:
   npu-overlays lock verl@d62da49

@@ -29,7 +29,7 @@ the three most common tasks:
   npu-overlays check verl@0.9.1                 after an edit: does it still fit upstream?
 """
 # In the order of the help; each is a module of this package.
-_GROUPS = {
+GROUPS = {
     "build and publish": ("build", "verify-wheel", "index", "site", "sdist", "revise", "reproduce"),
     "look": ("list", "show", "summary", "diff"),
     "change an overlay": ("checkout", "refresh", "lock", "check", "bisect", "export"),
@@ -37,30 +37,28 @@ _GROUPS = {
     "follow upstream": ("port", "follow", "drift"),
     "operate": ("matrix", "cache"),
 }
-_EPILOG = """\
-each command has examples: npu-overlays build --help
-
-exit codes:
-  0  done
-  1  an unexpected failure (please report it with --verbose)
-  2  the command line, or a variable that replaces an option, is wrong
-  3  an overlay's pyproject.toml, overlay.lock or a stack is wrong, or there is no such overlay
-  4  the pinned upstream cannot be fetched, or differs from the pin
-  5  the overlay does not fit the upstream source
-  6  a file cannot be written, or is not a wheel of ours
-  130  interrupted (143 by SIGTERM, 129 by SIGHUP)
-
-environment:
-  NPU_OVERLAYS_ANEW        if set, merge again what was merged before, like build --force
-  NPU_OVERLAYS_CACHE       where upstream sources are kept
-  NPU_OVERLAYS_PATIENCE    seconds to wait for a connection (20)
-  NPU_OVERLAYS_SOURCE      auto, git or archive, like --source
-  <PROJECT>_PATH           a local clone of that project, such as VERL_PATH, like --upstream
-  NO_COLOR                 no colours
-  SOURCE_DATE_EPOCH        the date of a development build, in seconds since 1970
-"""
+EXIT_CODES = {
+    "0": "done",
+    "1": "an unexpected failure; please report it with --verbose",
+    "2": "the command line, or a variable that replaces an option, is wrong",
+    "3": "an overlay's pyproject.toml or overlay.lock, or a stack, is wrong, or there is no such overlay",
+    "4": "the pinned upstream cannot be fetched, or differs from the pin",
+    "5": "the overlay does not fit the upstream source",
+    "6": "a file cannot be written, or is not a wheel of ours",
+    "130": "interrupted (143 by SIGTERM, 129 by SIGHUP)",
+}
+VARIABLES = {
+    "NPU_OVERLAYS_ANEW": "any value: merge again and ignore the cache, like build --force",
+    "NPU_OVERLAYS_CACHE": "the folder of the cache",
+    "NPU_OVERLAYS_PATIENCE": "seconds to wait for a connection that gets no answer (20)",
+    "NPU_OVERLAYS_SOURCE": "auto (git, then the release archive), git or archive, like --source",
+    "<PROJECT>_PATH": "your clone of that project, such as VERL_PATH, like --upstream",
+    "PIP_INDEX_URL, …": "pip's own: the index that release archives come from",
+    "SOURCE_DATE_EPOCH": "the date of a development build, in seconds since 1970",
+    "NO_COLOR": "any value: no colours",
+}
 _WIDTH, _INDENT = 80, 18  # columns of the help, and those before what a command does
-_COMMANDS = [*chain.from_iterable(_GROUPS.values())]
+_COMMANDS = [*chain.from_iterable(GROUPS.values())]
 
 
 class _Parser(SuggestingParser):
@@ -129,7 +127,7 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         prog="npu-overlays",
         usage="npu-overlays [-h] [--version] COMMAND ...",
         description=_DESCRIPTION,
-        epilog=f"{_listed(commands)}{_EPILOG}",
+        epilog=_epilog(commands),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
@@ -151,11 +149,20 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     return root
 
 
+def _epilog(commands: Iterable[Command]) -> str:
+    """Return what follows the options in the help of all commands."""
+    parts = [f"{_listed(commands)}each command has examples: npu-overlays build --help\n", "exit codes:"]
+    parts += [f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items()]
+    parts.append("\nenvironment:")
+    parts += [f"  {name:<23}  {meaning}" for name, meaning in VARIABLES.items()]
+    return "\n".join(parts)
+
+
 def _listed(commands: Iterable[Command]) -> str:
     """Return the commands with what each does, in their groups."""
-    summaries = {command.name: command.module.SUMMARY for command in commands}
+    summaries = {command.name: command.summary for command in commands}
     text = ""
-    for group, names in _GROUPS.items():
+    for group, names in GROUPS.items():
         text += f"{group}:\n"
         for name in names:
             lines = textwrap.wrap(summaries.get(name, ""), _WIDTH - _INDENT)

@@ -21,18 +21,19 @@ from npu_overlays.pipeline.build_version import is_revision, revision_digest
 from npu_overlays.pipeline.loader import Loaded, Loader
 from npu_overlays.pipeline.preparation import each, joined
 
-SUMMARY = "give out the next revision of overlays, with the reason"
+SUMMARY = "record the next revision of overlays, with its reason"
 TIDY = False
 DESCRIPTION = """\
-Give out the next revision of overlays: raise `revision` in their
+Record the next revision of overlays: raise `revision` in their
 pyproject.toml, and record in their revisions.toml the reason and a digest of
 all inputs. A build of exactly these inputs is the revision, such as
 0.9.1+npu.2.adb6e6f2. Any other build is a development build, and its version
 says so: 0.9.1+npu.2.20261122103000123.dev3f2a1c9.adb6e6f2 is newer than
 revision 2 and older than revision 3.
 
-The name of a layer means every pin that is made of it. A wheel names the
-revision of its partner: a partner that equals its last revision is revised too.
+If you name a layer, every pin on it is revised. Some wheels name the revision
+of another overlay: if that one is revised, they are revised too, unless they
+have changes of their own.
 
 examples:
   npu-overlays revise verl@0.9.1 --why "Packs mixed batches."
@@ -51,7 +52,7 @@ class Options:
     )
     all: bool = flag("--all", "every overlay that differs from its last revision")
     why: str = option(
-        "--why", type=str.strip, required=True, metavar="TEXT", help="what is new, in a sentence for users"
+        "--why", type=str.strip, required=True, metavar="TEXT", help="required: what is new, in a sentence for users"
     )
     json: bool = json_option()
 

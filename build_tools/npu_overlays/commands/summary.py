@@ -27,13 +27,13 @@ examples:
 class Options:
     """The wheel, and how to print its summary."""
 
-    wheel: Path = option(type=Path, metavar="WHEEL")
+    wheel: Path = option(type=Path, metavar="WHEEL", help="a patched wheel")
     style: Literal["text", "yaml", "json"] = option(
         "--format", alternative="optional", choices=["text", "yaml", "json"], default="text", help="default: text"
     )
     why: bool = flag("--why", "add the reason of every change")
     all: bool = flag("--all", "list every import in the text, which counts them otherwise")
-    diff: bool = flag("--diff", "print the diff the wheel carries", alternative="optional")
+    diff: bool = flag("--diff", "print the diff that the wheel carries", alternative="optional")
     html: Path | None = option(
         "--html",
         alternative="optional",

@@ -86,9 +86,13 @@ def exchanged(before: str, after: str) -> str:
 
     Of long lists of parameters or decorators, it names the differences.
     """
+    runs = _differing(before, after) if len(before) + len(after) > _LONG else []
+    return ", ".join(runs) or _change(before, after)
+
+
+def _change(before: str, after: str) -> str:
     if before and after:
-        runs = _differing(before, after) if len(before) + len(after) > _LONG else []
-        return ", ".join(runs) or f"`{before}` → `{after}`"
+        return f"`{before}` → `{after}`"
     return f"`{before}` is gone" if before else f"`{after}` is new"
 
 
@@ -104,7 +108,7 @@ def _differing(before: str, after: str) -> list[str]:
     found: list[str] = []
     for tag, start, end, there, behind in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if tag != "equal" and one and other:
-            found.append(exchanged(", ".join(one[start:end]), ", ".join(other[there:behind])))
+            found.append(_change(", ".join(one[start:end]), ", ".join(other[there:behind])))
     return found
 
 

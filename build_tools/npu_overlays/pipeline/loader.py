@@ -16,6 +16,7 @@ from npu_overlays.overlay.revisions import Revision, read_revisions
 from npu_overlays.overlay.source_choice import Choice, sdist_version
 from npu_overlays.overlay.stack_requirements import extras_of_overlay
 from npu_overlays.overlay.stacks import Stacks, load_stacks
+from npu_overlays.progress import step
 from npu_overlays.sources.tree import Mode
 from npu_summary.versions import local_parts
 
@@ -104,6 +105,7 @@ class Loader:
             ConfigError: its lock, a partner's, its revisions or the stacks are missing or wrong.
             UsageError: it is an sdist, and another kind of source is requested than its wheel is made from.
         """
+        step(f"reading {overlay.name}")
         mine, partners = self._lock(overlay), self.partners(overlay)
         build = local_parts(sdist_version(overlay)).get("build", "")
         return Loaded(

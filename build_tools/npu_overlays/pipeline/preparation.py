@@ -173,6 +173,7 @@ def prepare(loaded: Loaded) -> Prepared:
     step(f"merging {plural(len(content.operations), 'operation')} into {overlay.pin.project} {lock.metadata.version}")
     applied, notices = apply_checked(content, lock, tree, absent)
     check_shape(overlay, tree)
+    step("comparing the source before and after")
     files = reconcile(applied.tree, compare_trees(applied.tree), declarations(applied), overlay=overlay.name)
     version = wheel_version(loaded, tree.source, content.digest)
     record = summary_record(

@@ -21,16 +21,20 @@ the three most common tasks:
   npu-recipes run grpo-qwen3-8b --dry-run          the exact command, and this machine's state
   npu-recipes compare gpu.log npu.log              metric by metric, with limits
 """
-_EPILOG = """\
-each command has examples: npu-recipes compare --help
-
-exit codes:
-  0  done; for a comparison: within the limits
-  1  a comparison: beyond the limits
-  2  the command line or a file cannot be used
-  3  an unexpected failure (please report it with --verbose)
-  130  interrupted
-"""
+EXIT_CODES = {
+    "0": "done; for a comparison: within the limits",
+    "1": "a comparison: beyond the limits",
+    "2": "the command line or a file cannot be used",
+    "3": "an unexpected failure; please report it with --verbose",
+    "130": "interrupted",
+}
+_EPILOG = "\n".join(
+    [
+        "each command has examples: npu-recipes compare --help\n",
+        "exit codes:",
+        *(f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items()),
+    ]
+)
 # Names and modules, in the order of the help.
 _COMMANDS = {
     "list": "recipes",

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from document_tables.parsers import commands_of
 from npu_recipes.cli import main
 from npu_recipes.commands.parser import parser
-from support.examples import arguments, commands_of, examples
+from support.examples import arguments, examples
 
 from ..dumps.samples import Forward, write
 from ..preparation.test_data_sets import QUESTION, place

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from document_tables.parsers import commands_of
 from environments import Torch, Unavailable, torch_environment
 from npu_recipes.cli import main
 from npu_recipes.commands.parser import parser
 from npu_recipes.dumps.dump_file import Manifest, opened
-from support.examples import arguments, commands_of, examples
+from support.examples import arguments, examples
 
 pytestmark = pytest.mark.thorough
 

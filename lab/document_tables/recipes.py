@@ -1,19 +1,19 @@
-"""Tables of the documents, made of the recipes and the stacks; run as a script it writes them into the documents."""
+"""Recipes and stacks → the rows of their tables."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from document_tables.markdown import table
 from npu_recipes.catalogue import Part, Recipe, load, load_pins, names
 from npu_recipes.launch.environment import DETERMINISTIC
 from npu_recipes.launch.memory import estimate
 
 ROOT = Path(__file__).parents[2]
-_MARK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # The columns, by the document's language.
 _HEADS: dict[str, dict[str, tuple[str, ...]]] = {
     "recipes": {
@@ -37,26 +37,9 @@ _HEADS: dict[str, dict[str, tuple[str, ...]]] = {
 _COMPONENTS = ("cann", "torch", "torch_npu", "vllm", "sglang")
 
 
-def filled(document: Path) -> str:
-    """Return the text of a document with its tables as the data says."""
-    language = "zh" if document.name.endswith(".zh-CN.md") else "en"
-
-    def table(found: re.Match[str]) -> str:
-        name = found[2]
-        return found[1] + _table(_HEADS[name][language], _ROWS[name](language)) + found[3]
-
-    return _MARK.sub(table, document.read_text("utf-8"))
-
-
-def documents() -> list[Path]:
-    """Return the documents that have tables."""
-    return [file for file in sorted((ROOT / "docs").glob("*.md")) if "<!-- table: " in file.read_text("utf-8")]
-
-
-def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    lines = [tuple(heads), *map(tuple, rows)]
-    lines.insert(1, tuple("---" for _ in lines[0]))
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+def tables(language: str) -> dict[str, str]:
+    """Return the tables by name, in a language: `en` or `zh`."""
+    return {name: table(_HEADS[name][language], rows(language)) for name, rows in _ROWS.items()}
 
 
 def _recipes(language: str) -> list[tuple[str, ...]]:
@@ -95,7 +78,9 @@ def _matrix(_: str) -> list[tuple[str, ...]]:
                 load_pins()[pin].version for pin in one.pins
             )
     columns = ("sft", "grpo vllm", "grpo sglang", "dapo vllm")
-    assert {column for _, column in versions} == set(columns), "a recipe that the matrix has no column for"
+    if others := {column for _, column in versions} - set(columns):
+        msg = f"the matrix has no column for {others}"
+        raise ValueError(msg)
     ordered = sorted(sizes, key=lambda model: sizes[model])
     return [(model, *(versions.get((model, column), "-") for column in columns)) for model in ordered]
 
@@ -135,7 +120,3 @@ _ROWS: dict[str, Callable[[str], list[tuple[str, ...]]]] = {
     "stacks": _stacks,
     "deterministic": _deterministic,
 }
-
-if __name__ == "__main__":
-    for document in documents():
-        document.write_text(filled(document), "utf-8")

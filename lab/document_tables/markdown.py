@@ -1,0 +1,12 @@
+"""Markdown: rows → a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown, with its last line end."""
+    lines = [tuple(heads), *map(tuple, rows)]
+    lines.insert(1, tuple("---" for _ in lines[0]))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
