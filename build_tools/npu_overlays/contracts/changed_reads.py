@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from npu_overlays.contracts.contracts import exchanged
 from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
@@ -72,12 +73,18 @@ def _is_called_otherwise(before: Read, now: Read) -> bool:
     pairs = [(before.called, now.called)]
     if now.kind != "class":
         pairs.append((before.signature, now.signature))
-    for old, new in pairs:
-        known = old.removesuffix(")")
-        rest = [one for one in new.removeprefix(known).strip("(), ").split(", ") if one]
-        if old and new and not (new.startswith(known) and all("=" in one or one.startswith("*") for one in rest)):
-            return True
-    return False
+    return any(old and new and not _takes_as_much(old, new) for old, new in pairs)
+
+
+def _takes_as_much(old: str, new: str) -> bool:
+    """Return whether parameters are old ones in the same order, with further optional ones behind them alone."""
+    listed = [[one for one in text.strip("()").split(", ") if one] for text in (old, new)]
+    stars = [{one for one in some if one.strip("*") and one.startswith("*")} for some in listed]
+    named = [[one for one in some if not one.startswith("*")] for some in listed]
+    by_place = [len([*takewhile(lambda one: not one.startswith("*"), some)]) for some in listed]
+    further = named[1][len(named[0]) :]
+    is_same = named[1][: len(named[0])] == named[0] and stars[0] <= stars[1] and by_place[0] <= by_place[1]
+    return is_same and all("=" in one for one in further)
 
 
 def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Content) -> tuple[ChangedRead, ...]:

@@ -567,7 +567,8 @@ def test_an_operation_that_reads_a_function_of_another_number_of_values_is_open(
 
 
 @pytest.mark.parametrize(
-    ("parameters", "code"), [("(word)", 5), ("(name, *, short=False)", 0), ("(short, name)", 5), ("(name: str)", 0)]
+    ("parameters", "code"),
+    [("(word)", 5), ("(name, *, short=False)", 0), ("(short, name)", 5), ("(name, short=False, **more)", 0)],
 )
 def test_an_operation_that_calls_a_function_with_other_parameters_is_open(
     moving: Moving, parameters: str, code: int
