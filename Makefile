@@ -69,7 +69,7 @@ wheels: $(VENV)/installed  ## build the default stack, npu-doctor and npu-recipe
 
 train: $(VENV)/installed  ## train with the wheels of the default stack on any CPU: GRPO of a tiny model, in four minutes; RECIPE="smoke-sft" for another
 	@ls wheels/verl_npu-*.whl wheels/npu_recipes-*.whl > /dev/null || { echo "Build the wheels first: make wheels" >&2; exit 2; }
-	$(RUN)/python build_tools/try_training.py --environment $(TRAINING) --fresh -- $(RECIPE)
+	$(RUN)/python build_tools/try_recipe.py --environment $(TRAINING) --fresh -- $(RECIPE)
 
 test: $(VENV)/installed-test  ## run the tests that need no repository, only a package index
 	$(PYTEST) -m "not upstream and not thorough"
@@ -93,7 +93,7 @@ lint: $(VENV)/installed $(VENV)/installed-lint  ## check style, that imports poi
 
 types: $(VENV)/installed-test $(VENV)/installed-lint  ## check types
 	$(TIMER) $(RUN)/mypy
-	$(TIMER) $(RUN)/mypy build_tools/try_wheels.py build_tools/try_training.py bench ci lab tests
+	$(TIMER) $(RUN)/mypy build_tools/try_wheels.py build_tools/try_recipe.py bench ci lab tests
 
 format: $(VENV)/installed-test  ## format the code, and write the tables of the documents
 	$(RUN)/ruff check --fix-only .
@@ -181,7 +181,7 @@ preview: $(VENV)/installed  ## build every overlay, and an index of only these, 
 	$(RUN)/npu-overlays index preview/wheels --out preview/index
 
 drift: $(VENV)/installed  ## write drift/report.md: how far the newest pins are from upstream's head; DRIFT_STEP=1 looks at every commit
-	PYTHONPATH=build_tools $(TIMER) $(RUN)/python ci/drifting.py drift $(DRIFT_STEP)
+	PYTHONPATH=build_tools $(TIMER) $(RUN)/python ci/drift_report.py drift $(DRIFT_STEP)
 
 drifted:  ## fetch CI's latest report into drift/, if there is one; needs gh
 	rm -rf drift

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from figures import Figure
-from timing import Contender, command, interleaved, peak, seconds
+from measurements import Contender, command, interleaved, peak, seconds
 
 OVERLAYS = Path(__file__).resolve().parent.parent / "overlays"
 PAIRS = 100

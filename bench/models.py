@@ -57,7 +57,7 @@ class Cost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steps:
+class StepTimes:
     """What training steps on CPU, or imports, take.
 
     Args:
@@ -104,13 +104,13 @@ def _operators(python: Path, torch_npu: str) -> dict[str, dict[str, float]]:
     return found
 
 
-def steps(pythons: Environments, family: str, rounds: int, told: Callable[[str], None]) -> Steps:
+def steps(pythons: Environments, family: str, rounds: int, told: Callable[[str], None]) -> StepTimes:
     """Return what training steps on CPU take, patched and not, in several sets of processes."""
     sets = []
     for number in range(SETS):
         told(f"training {family} on CPU, set {number + 1} of {SETS}")
         sets.append(_set(pythons, family, rounds))
-    return Steps(
+    return StepTimes(
         seconds=(median(one[0] for one in sets), median(one[1] for one in sets)),
         ratios=tuple(ours / theirs for ours, theirs, _ in sets),
         noise=tuple(again / theirs for _, theirs, again in sets),
@@ -132,7 +132,7 @@ def _set(pythons: Environments, family: str, rounds: int) -> tuple[float, float,
     return ours, theirs, again
 
 
-def imports(pythons: Environments, rounds: int, told: Callable[[str], None]) -> Steps:
+def imports(pythons: Environments, rounds: int, told: Callable[[str], None]) -> StepTimes:
     """Return what importing a model takes in a process of its own, patched and not, in turn."""
     told("importing transformers")
     times: tuple[list[float], ...] = ([], [], [])
@@ -143,7 +143,7 @@ def imports(pythons: Environments, rounds: int, told: Callable[[str], None]) -> 
             if number >= 0:
                 times[place].append(taken)
     ours, theirs, again = times
-    return Steps(
+    return StepTimes(
         seconds=(median(ours), median(theirs)),
         ratios=tuple(one / other for one, other in zip(ours, theirs, strict=True)),
         noise=tuple(one / other for one, other in zip(again, theirs, strict=True)),

@@ -16,14 +16,14 @@ from functools import cache, partial
 from pathlib import Path
 from statistics import median
 
-import building
-import checking
-import indexing
+import build_cost
+import index_cost
 import matrices
-import merging
+import merge_cost
 import models
+import summary_cost
 from figures import Figure, as_json
-from timing import Contender, function, interleaved, peak, seconds
+from measurements import Contender, function, interleaved, peak, seconds
 
 from environments import reason
 from npu_overlays.commands.console import Console
@@ -83,7 +83,7 @@ def parts(work: Path, repeats: int, told: Told) -> dict[str, Part]:
         "build-all": lambda: all_figures(work, repeats, told),
         "summary": lambda: summary_figures(work, max(repeats, 20), told),
         "merge": lambda: merge_figures(repeats, told),
-        "index": lambda: indexing.measure(work, repeats, told),
+        "index": lambda: index_cost.measure(work, repeats, told),
         "matrix": lambda: matrices.measure(work, repeats, told),
         "models": lambda: model_figures(pythons(), max(repeats, 30), told),
         "audit": lambda: audit_figures(pythons(), repeats, told),
@@ -92,78 +92,78 @@ def parts(work: Path, repeats: int, told: Told) -> dict[str, Part]:
 
 def build_figures(work: Path, repeats: int, told: Told) -> Iterator[Figure]:
     """Yield what building costs."""
-    overlay, git = building.choose(OVERLAYS, told)
-    tree = building.upstream_tree(overlay, work, git=git)
-    samples = building.measure(overlay, tree, work, repeats, told)
-    ours = seconds(samples[building.PATCHED])
+    overlay, git = build_cost.choose(OVERLAYS, told)
+    tree = build_cost.upstream_tree(overlay, work, git=git)
+    samples = build_cost.measure(overlay, tree, work, repeats, told)
+    ours = seconds(samples[build_cost.PATCHED])
     for what, other, goal in (
-        ("build, against upstream's own", building.UPSTREAM, 1.0),
-        ("build on one core, against deflating the same bytes", building.DEFLATE, 1.3),
+        ("build, against upstream's own", build_cost.UPSTREAM, 1.0),
+        ("build on one core, against deflating the same bytes", build_cost.DEFLATE, 1.3),
     ):
         theirs = seconds(samples[other])
         detail = f"{overlay.name}: {ours:.2f} s / {theirs:.2f} s"
         yield Figure(what=what, value=ours / theirs, unit="×", goal=goal, detail=detail)
-    merged = seconds(samples[building.MERGED])
+    merged = seconds(samples[build_cost.MERGED])
     what, detail = "build that merges anew, against deflating the same bytes", f"{overlay.name}: {merged:.2f} s"
-    yield Figure(what=what, value=merged / seconds(samples[building.DEFLATE]), unit="×", goal=1.8, detail=detail)
-    again = seconds(samples[building.UNCHANGED])
+    yield Figure(what=what, value=merged / seconds(samples[build_cost.DEFLATE]), unit="×", goal=1.8, detail=detail)
+    again = seconds(samples[build_cost.UNCHANGED])
     detail = f"{again:.2f} s / {ours:.2f} s"
     yield Figure(what="unchanged rebuild, against a build", value=again / ours, unit="×", goal=0.25, detail=detail)
-    most = peak(samples[building.MERGED]) / 1e6
+    most = peak(samples[build_cost.MERGED]) / 1e6
     yield Figure(what="peak memory of a build", value=most, unit="MB", goal=300, detail="the process and its children")
 
 
 def all_figures(work: Path, repeats: int, told: Told) -> Iterator[Figure]:
     """Yield what building all overlays costs, two at once."""
-    overlays = building.at_hand(OVERLAYS, told)
-    took = {name: seconds(taken) for name, taken in building.measure_all(overlays, work, repeats, told).items()}
-    number, theirs = len(overlays), took[building.ALL_DEFLATED]
-    for how, name, goal in (("", building.ALL, 0.8), (", merged anew", building.ALL_MERGED, 1.8)):
+    overlays = build_cost.at_hand(OVERLAYS, told)
+    took = {name: seconds(taken) for name, taken in build_cost.measure_all(overlays, work, repeats, told).items()}
+    number, theirs = len(overlays), took[build_cost.ALL_DEFLATED]
+    for how, name, goal in (("", build_cost.ALL, 0.8), (", merged anew", build_cost.ALL_MERGED, 1.8)):
         what = f"builds of {number} overlays on two cores{how}, against deflating the same bytes on one"
         detail = f"{took[name]:.2f} s / {theirs:.2f} s"
         yield Figure(what=what, value=took[name] / theirs, unit="×", goal=goal, detail=detail)
-    again, written = took[building.ALL_UNCHANGED], took[building.ALL_WRITTEN]
+    again, written = took[build_cost.ALL_UNCHANGED], took[build_cost.ALL_WRITTEN]
     what = f"unchanged rebuilds of {number} overlays, against builds"
-    detail = f"{again:.2f} s / {took[building.ALL]:.2f} s; copying the wheels: {written:.2f} s"
-    yield Figure(what=what, value=again / took[building.ALL], unit="×", goal=0.25, detail=detail)
+    detail = f"{again:.2f} s / {took[build_cost.ALL]:.2f} s; copying the wheels: {written:.2f} s"
+    yield Figure(what=what, value=again / took[build_cost.ALL], unit="×", goal=0.25, detail=detail)
 
 
 def summary_figures(work: Path, repeats: int, told: Told) -> Iterator[Figure]:
     """Yield what asking and checking installed wheels costs, against starting Python and hashing what is installed."""
-    overlays = checking.pair(OVERLAYS)
-    took = {name: seconds(taken) for name, taken in checking.measure(overlays, work, repeats, told).items()}
+    overlays = summary_cost.pair(OVERLAYS)
+    took = {name: seconds(taken) for name, taken in summary_cost.measure(overlays, work, repeats, told).items()}
     names = " and ".join(one.distribution for one in overlays)
     for name, other, goal in (
-        (checking.SUMMARY, checking.BARE, 4.0),
-        (checking.VERIFY, checking.HASHING, 1.3),
-        (checking.VERIFY_ALONE, checking.HASHING, 1.5),
-        (checking.DOCTOR, checking.HASHING, 2.5),
+        (summary_cost.SUMMARY, summary_cost.BARE, 4.0),
+        (summary_cost.VERIFY, summary_cost.HASHING, 1.3),
+        (summary_cost.VERIFY_ALONE, summary_cost.HASHING, 1.5),
+        (summary_cost.DOCTOR, summary_cost.HASHING, 2.5),
     ):
         detail = f"{took[name] * 1000:.0f} ms / {took[other] * 1000:.0f} ms, of {names}"
         yield Figure(
             what=f"{name}, against {other}", value=took[name] / took[other], unit="×", goal=goal, detail=detail
         )
     detail = "every file hashed, bytecode looked at"
-    yield Figure(what=f"--verify of {names}", value=took[checking.VERIFY], unit="s", goal=1.0, detail=detail)
+    yield Figure(what=f"--verify of {names}", value=took[summary_cost.VERIFY], unit="s", goal=1.0, detail=detail)
 
 
 def audit_figures(pythons: models.Environments, repeats: int, told: Told) -> Iterator[Figure]:
     """Yield what an audit costs, against importing the same modules."""
-    modules, samples = checking.measure_audit(pythons.patched, repeats, told)
-    ours, theirs = seconds(samples[checking.AUDIT]), seconds(samples[checking.IMPORTING])
+    modules, samples = summary_cost.measure_audit(pythons.patched, repeats, told)
+    ours, theirs = seconds(samples[summary_cost.AUDIT]), seconds(samples[summary_cost.IMPORTING])
     detail = f"{ours:.2f} s / {theirs:.2f} s, {modules} modules and what they import"
-    what = f"{checking.AUDIT}, against {checking.IMPORTING}"
+    what = f"{summary_cost.AUDIT}, against {summary_cost.IMPORTING}"
     yield Figure(what=what, value=ours / theirs, unit="×", goal=1.5, detail=detail)
 
 
 def merge_figures(repeats: int, told: Told) -> Iterator[Figure]:
     """Yield the cost of one operation among few and many; linear where it stays the same."""
     collect_seldom()  # as the command does
-    for label, generate in (("many modules", merging.spread), ("one module", merging.packed)):
+    for label, generate in (("many modules", merge_cost.spread), ("one module", merge_cost.packed)):
         contenders = {
             f"{size} operations, {label}": Contender(run=function(modules.merge), before=modules.write)
             for size in MERGE_SIZES
-            for modules in [merging.Modules(generate, size)]
+            for modules in [merge_cost.GeneratedModules(generate, size)]
         }
         samples = interleaved(contenders, repeats, told=told).values()
         cost = {size: seconds(taken) / size * 1000 for size, taken in zip(MERGE_SIZES, samples, strict=True)}
@@ -196,7 +196,7 @@ def model_figures(pythons: models.Environments, rounds: int, told: Told) -> Iter
     yield Figure(what="host waits per layer with experts", value=ours, unit="waits", goal=0, detail=detail)
 
 
-def _on_cpu(what: str, steps: models.Steps, sets: str) -> Figure:
+def _on_cpu(what: str, steps: models.StepTimes, sets: str) -> Figure:
     ours, theirs = steps.seconds
     beside = f"{len(steps.ratios)} {sets} {_span(steps.ratios)}, upstream beside itself {_span(steps.noise)}"
     detail = f"{ours * 1000:.1f} ms / {theirs * 1000:.1f} ms; {beside}"

@@ -61,7 +61,7 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class JobOutcome:
     """The outcome of a job, and the seconds it took."""
 
     name: str
@@ -132,11 +132,11 @@ def fits(name: str, word: str) -> bool:
     return fnmatchcase(name, word) or word == name.rpartition("-py")[0] or word == name.rpartition("-")[2]
 
 
-def run(job: Job) -> Outcome:
+def run(job: Job) -> JobOutcome:
     """Run a job in a fresh clone of what is committed."""
     python = find_python(job.python)
     if python is None:
-        return Outcome(name=job.name, what=f"no Python {job.python} here", seconds=0)
+        return JobOutcome(name=job.name, what=f"no Python {job.python} here", seconds=0)
     LOGS.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     kept = {name: value for name, value in os.environ.items() if name not in _OURS}
@@ -155,8 +155,8 @@ def run(job: Job) -> Outcome:
             )
             if done.returncode:
                 what = f"failed: {step.splitlines()[0]}"
-                return Outcome(name=job.name, what=what, seconds=time.monotonic() - began)
-    return Outcome(name=job.name, what="passed", seconds=time.monotonic() - began)
+                return JobOutcome(name=job.name, what=what, seconds=time.monotonic() - began)
+    return JobOutcome(name=job.name, what="passed", seconds=time.monotonic() - began)
 
 
 def log_of(job: Job) -> Path:
@@ -164,13 +164,13 @@ def log_of(job: Job) -> Path:
     return LOGS / f"{job.name}.log"
 
 
-def told(outcome: Outcome) -> Outcome:
+def told(outcome: JobOutcome) -> JobOutcome:
     """Print the outcome of a job as soon as it is known."""
     print(f"{outcome.name}: {outcome.what}", file=sys.stderr, flush=True)
     return outcome
 
 
-def report(outcomes: list[Outcome]) -> int:
+def report(outcomes: list[JobOutcome]) -> int:
     """Print the table; returns the exit code."""
     rows = [
         (one.name, one.what, f"{one.seconds / 60:.1f}", str(LOGS / f"{one.name}.log") if one.seconds else "")

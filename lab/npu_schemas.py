@@ -54,7 +54,7 @@ class Operator:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class OperatorFacts:
     """What a wheel says of the operators in `OPERATORS`.
 
     Args:
@@ -66,7 +66,7 @@ class Facts:
     splits_reduction: bool
 
 
-def read_wheel(wheel: Path) -> Facts:
+def read_wheel(wheel: Path) -> OperatorFacts:
     """Return what a wheel of torch_npu says of the operators."""
     with zipfile.ZipFile(wheel) as archive:
         library = next(name for name in archive.namelist() if name.endswith("/libtorch_npu.so"))
@@ -77,22 +77,22 @@ def read_wheel(wheel: Path) -> Facts:
         for name in OPERATORS
         if name in schemas
     }
-    return Facts(operators=operators, splits_reduction=any(_SPLITS_REDUCTION in text for text in texts))
+    return OperatorFacts(operators=operators, splits_reduction=any(_SPLITS_REDUCTION in text for text in texts))
 
 
-def recorded() -> dict[str, Facts]:
+def recorded() -> dict[str, OperatorFacts]:
     """Return what is recorded, by version of torch_npu."""
     data: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
     return {version: _recorded_of(version, data) for version in data["versions"].split()}
 
 
-def _recorded_of(version: str, data: Mapping[str, Any]) -> Facts:
+def _recorded_of(version: str, data: Mapping[str, Any]) -> OperatorFacts:
     operators = {}
     for entry in data["operators"]:
         if version in entry["versions"].split():
             name = entry["schema"].partition("(")[0]
             operators[name] = Operator(schema=entry["schema"], backward=entry["backward"])
-    return Facts(operators=operators, splits_reduction=version in data["splits_reduction"].split())
+    return OperatorFacts(operators=operators, splits_reduction=version in data["splits_reduction"].split())
 
 
 def stack_versions(overlay: str) -> list[str]:
@@ -127,7 +127,7 @@ def version_of(wheel: Path) -> str:
     return wheel.name.split("-")[1]
 
 
-def render(facts: Mapping[str, Facts]) -> str:
+def render(facts: Mapping[str, OperatorFacts]) -> str:
     """Return the file's text: each schema once, with the versions that have it."""
     versions: dict[tuple[str, bool], list[str]] = {}
     for version, known in facts.items():

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from environments import ROOT, Installations, Torch, Unavailable, torch_environment
-from environments.installing import install
+from environments.installer import install
 from npu_overlays.contracts.lockfile import load_lock
 from npu_overlays.contracts.overlay_code import called_operators
 from npu_overlays.contracts.runtime_coverage import FIRED_FILE, RuntimeCoverage, render_coverage, shown_by

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from environments import Installations, Torch, Unavailable, cache_folder, torch_environment, unpack_upstream
-from environments.installing import install, place
+from environments.installer import install, place
 from environments.once import once
 from npu_schemas import stack_versions
 

@@ -10,8 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from measurements import Measurement, seconds
 from rich.console import Console
-from timing import Sample, seconds
 
 from environments import ROOT
 from npu_overlays.errors import OverlayError
@@ -19,8 +19,8 @@ from npu_overlays.files import write_atomically
 from npu_overlays.overlay.overlay_folders import find_overlay
 from rivals import nodes, ways
 from rivals.chart import draw
-from rivals.page import Node, Row, Setting, pages
-from rivals.preparing import Prepared, prepare
+from rivals.page import NodeCost, PageFacts, WayCost, pages
+from rivals.preparation import ContenderInputs, prepare
 
 DOCS = ROOT / "docs"
 _STARTS = 20
@@ -52,7 +52,7 @@ def measured(work: Path, name: str, repeats: int, told: ways.Told) -> None:
     distribution = prepared.overlay.pin.archives[0].distribution
     differing = ways.differing(found, work, distribution)
     rows = [
-        Row(
+        WayCost(
             name=way.name,
             making=seconds(took[way.name].making),
             installing=seconds(took[way.name].installing),
@@ -68,12 +68,12 @@ def measured(work: Path, name: str, repeats: int, told: ways.Told) -> None:
         write_atomically(DOCS / page, text.encode())
 
 
-def _node(what: str, taken: dict[str, list[Sample]]) -> Node:
-    return Node(what=what, patched=seconds(taken[nodes.OURS]), upstream=seconds(taken[nodes.UPSTREAM]))
+def _node(what: str, taken: dict[str, list[Measurement]]) -> NodeCost:
+    return NodeCost(what=what, patched=seconds(taken[nodes.OURS]), upstream=seconds(taken[nodes.UPSTREAM]))
 
 
-def _setting(prepared: Prepared, repeats: int) -> Setting:
-    return Setting(
+def _setting(prepared: ContenderInputs, repeats: int) -> PageFacts:
+    return PageFacts(
         overlay=prepared.overlay.name,
         distribution=prepared.overlay.pin.archives[0].distribution,
         version=prepared.version,

@@ -7,12 +7,12 @@ from io import StringIO
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rivals.page import Row
+from rivals.page import WayCost
 
 _MAKING, _INSTALLING = "#1f6feb", "#b6c8e4"
 
 
-def draw(rows: list[Row]) -> str:
+def draw(rows: list[WayCost]) -> str:
     """Return a bar for each way, as SVG whose text stays text and which is the same for the same rows."""
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "rivals", "font.size": 10}):
         figure = Figure(figsize=(8, 0.5 * len(rows) + 1.2), layout="constrained")

@@ -7,16 +7,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from timing import Contender, Sample, command, interleaved
+from measurements import Contender, Measurement, command, interleaved
 
-from environments.installing import install
+from environments.installer import install
 
 OURS, UPSTREAM = "patched", "upstream"
 
 
 def measure(
     wheels: dict[str, Path], distribution: str, work: Path, repeats: int, told: Callable[[str], None]
-) -> dict[str, dict[str, list[Sample]]]:
+) -> dict[str, dict[str, list[Measurement]]]:
     """Return the samples of each start, patched and not.
 
     Args:

@@ -73,7 +73,7 @@ Fromager 和 `pip wheel` 都使用 `patch -p1`，行的位置有移动时也会�
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class WayCost:
     """One way: its name, median seconds to the wheel and of its installation, and how many files came out otherwise."""
 
     name: str
@@ -83,7 +83,7 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class NodeCost:
     """What a node pays: for what, and the median seconds of both."""
 
     what: str
@@ -92,7 +92,7 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class PageFacts:
     """What was compared, where: the words of the page, by their names in it."""
 
     overlay: str
@@ -105,7 +105,7 @@ class Setting:
     python: str
 
 
-def pages(setting: Setting, rows: list[Row], nodes: Iterable[Node]) -> dict[str, str]:
+def pages(setting: PageFacts, rows: list[WayCost], nodes: Iterable[NodeCost]) -> dict[str, str]:
     """Return both pages by their names; the first row is what the others are compared with."""
     ours = rows[0]
     words = {
@@ -116,12 +116,12 @@ def pages(setting: Setting, rows: list[Row], nodes: Iterable[Node]) -> dict[str,
     return {"rivals.md": _ENGLISH.format(**words), "rivals.zh-CN.md": _CHINESE.format(**words)}
 
 
-def _row(row: Row, ours: Row) -> str:
+def _row(row: WayCost, ours: WayCost) -> str:
     whole, of_ours = row.making + row.installing, ours.making + ours.installing
     differing = "" if row.differing is None else str(row.differing)
     times = f"{row.making:.1f} s | {row.making / ours.making:.1f} | {whole:.1f} s | {whole / of_ours:.1f}"
     return f"| {row.name} | {times} | {differing} |"
 
 
-def _node(node: Node) -> str:
+def _node(node: NodeCost) -> str:
     return f"| {node.what} | {node.patched:.3f} s | {node.upstream:.3f} s | {node.patched / node.upstream:.2f} |"

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from timing import Contender, Sample, command, interleaved
+from measurements import Contender, Measurement, command, interleaved
 
 from environments import ROOT
-from rivals.preparing import Prepared
+from rivals.preparation import ContenderInputs
 
 OURS, AGAIN = "npu-overlays", "npu-overlays, merged before"
 FROMAGER, PATCHED, UPSTREAM = "Fromager", "patch, pip wheel", "upstream unpatched, pip wheel"
@@ -36,7 +36,7 @@ class Way:
     """
 
     name: str
-    make: Callable[[], Sample]
+    make: Callable[[], Measurement]
     before: Callable[[], None]
     wheels: Path
     patched: bool = True
@@ -46,11 +46,11 @@ class Way:
 class Took:
     """Samples of one way: until there is a wheel, and of its installation."""
 
-    making: list[Sample]
-    installing: list[Sample]
+    making: list[Measurement]
+    installing: list[Measurement]
 
 
-def ways(prepared: Prepared, work: Path) -> list[Way]:
+def ways(prepared: ContenderInputs, work: Path) -> list[Way]:
     """Return all ways, each in a folder of its own below `work`."""
     return [
         _ours(OURS, prepared, work / "ours", "--force"),
@@ -85,7 +85,7 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def _installing(way: Way, site: Path) -> Contender:
-    def run() -> Sample:
+    def run() -> Measurement:
         wheels = sorted(way.wheels.glob("*.whl"))
         install = ("install", "--quiet", "--no-deps", "--no-index", "--target", site)
         return command(sys.executable, *_PIP, *install, *wheels)()
@@ -93,7 +93,7 @@ def _installing(way: Way, site: Path) -> Contender:
     return Contender(run=run, before=partial(shutil.rmtree, site, ignore_errors=True))
 
 
-def _ours(name: str, prepared: Prepared, work: Path, *options: str) -> Way:
+def _ours(name: str, prepared: ContenderInputs, work: Path, *options: str) -> Way:
     out = work / "wheels"
     build = (sys.executable, "-m", "npu_overlays", "build", prepared.overlay.name, "--source", "archive")
     return Way(
@@ -104,12 +104,12 @@ def _ours(name: str, prepared: Prepared, work: Path, *options: str) -> Way:
     )
 
 
-def _by_pip(name: str, prepared: Prepared, work: Path, *, patch: bool) -> Way:
+def _by_pip(name: str, prepared: ContenderInputs, work: Path, *, patch: bool) -> Way:
     """Return the way of a script: unpack, patch, and let pip build in an environment that has what it takes."""
     tree, out = work / "tree", work / "wheels"
     build = command(prepared.builder, *_PIP, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", out, tree)
 
-    def make() -> Sample:
+    def make() -> Measurement:
         tree.mkdir(parents=True)
         steps = [command("tar", "-xf", prepared.sdist, "--strip-components=1", "-C", tree)()]
         if patch:
@@ -119,7 +119,7 @@ def _by_pip(name: str, prepared: Prepared, work: Path, *, patch: bool) -> Way:
     return Way(name=name, make=make, before=partial(shutil.rmtree, work, ignore_errors=True), wheels=out, patched=patch)
 
 
-def _fromager(prepared: Prepared, work: Path) -> Way:
+def _fromager(prepared: ContenderInputs, work: Path) -> Way:
     name, version = prepared.overlay.pin.archives[0].distribution, prepared.version
     downloaded, wheels = work / "sdists/downloads", work / "wheels/downloads"
     order = work / "build-order.json"
@@ -140,7 +140,7 @@ def _fromager(prepared: Prepared, work: Path) -> Way:
         shutil.copy(prepared.patch, patches / "001-overlay.patch")
         order.write_text(json.dumps([{**entry, "source_url_type": "sdist", "constraint": ""}]), "utf-8")
 
-    def make() -> Sample:
+    def make() -> Measurement:
         # It starts uv, which lies beside it.
         path = f"PATH={prepared.fromager.parent}{os.pathsep}{os.environ['PATH']}"
         start = ("env", path, prepared.fromager, "-m", "fromager")
@@ -153,5 +153,5 @@ def _fromager(prepared: Prepared, work: Path) -> Way:
     return Way(name=FROMAGER, make=make, before=before, wheels=work / "made")
 
 
-def _sum(samples: list[Sample]) -> Sample:
-    return Sample(seconds=sum(one.seconds for one in samples), peak=max(one.peak for one in samples))
+def _sum(samples: list[Measurement]) -> Measurement:
+    return Measurement(seconds=sum(one.seconds for one in samples), peak=max(one.peak for one in samples))

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from npu_doctor.commands import Answer, Started
+from npu_doctor.commands import CommandAnswer, Started
 from npu_doctor.system import System
 
 INSTALL = "/usr/local/Ascend"
@@ -94,7 +94,7 @@ class Ascend:
         return self.system.start(["npu-smi", "info"], timeout=_SMI_SECONDS)
 
     @cached_property
-    def smi(self) -> Answer:
+    def smi(self) -> CommandAnswer:
         """What ``npu-smi info`` says."""
         return self.started.answer()
 

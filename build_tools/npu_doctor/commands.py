@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class CommandAnswer:
     """What a command said."""
 
     code: int | None  # its exit status, negative for a signal, None when it did not run or did not end
@@ -31,10 +31,10 @@ class Started:
     end: float = 0  # when that is over
     problem: str = ""  # why it could not be started
 
-    def answer(self) -> Answer:
+    def answer(self) -> CommandAnswer:
         """Wait for it and return what it said, also where it had to be killed."""
         if self.process is None:
-            return Answer(code=None, problem=self.problem)
+            return CommandAnswer(code=None, problem=self.problem)
         with self.process as process:
             try:
                 out, err = process.communicate(timeout=max(0, self.end - time.monotonic()))
@@ -42,8 +42,8 @@ class Started:
                 os.killpg(process.pid, signal.SIGKILL)
                 out, err = process.communicate()
                 problem = f"{self.name}: no answer within {self.timeout:g} s"
-                return Answer(code=None, out=decode(out), err=decode(err), problem=problem)
-            return Answer(code=process.returncode, out=decode(out), err=decode(err))
+                return CommandAnswer(code=None, out=decode(out), err=decode(err), problem=problem)
+            return CommandAnswer(code=process.returncode, out=decode(out), err=decode(err))
 
 
 def start(command: Sequence[str], *, env: Mapping[str, str], timeout: float) -> Started:

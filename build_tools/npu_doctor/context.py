@@ -14,7 +14,7 @@ from npu_doctor.commands import Started
 from npu_doctor.knowledge import Knowledge
 from npu_doctor.model import Level, Origin, Row
 from npu_doctor.packages import Packages
-from npu_doctor.probe import Imported
+from npu_doctor.probe import ImportOutcome
 from npu_doctor.stacks import CPU_INDEX, Stack, constraints_name
 from npu_doctor.system import System
 
@@ -60,7 +60,7 @@ class Context:
         return probe.start(self.system, self._modules)
 
     @cached_property
-    def imported(self) -> dict[str, Imported]:
+    def imported(self) -> dict[str, ImportOutcome]:
         """How importing torch, torch_npu and acl went, in a child process; empty when not tried."""
         return probe.outcome(self._probe, self._modules)
 

@@ -30,7 +30,7 @@ class _Metadata(metadata.Distribution):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distribution:
+class InstalledDistribution:
     """One installed distribution."""
 
     name: str  # its name, normalised
@@ -55,8 +55,8 @@ class Distribution:
         return self.found.record
 
 
-def distributions_on(path: Iterable[str]) -> Iterator[Distribution]:
+def distributions_on(path: Iterable[str]) -> Iterator[InstalledDistribution]:
     """Yield the distributions on a path, those first on it first."""
     for one in scan(path):
         name, info = canonicalize_name(one.name), f"{one.store.root}/{one.info}"
-        yield Distribution(name=name, version=one.version, root=one.store.root, info=info, found=one)
+        yield InstalledDistribution(name=name, version=one.version, root=one.store.root, info=info, found=one)

@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from npu_doctor import names
-from npu_doctor.names import Element, Function, Module
+from npu_doctor.names import Element, Function, ModuleNames
 from npu_doctor.packages import Packages
 
 _DEEPEST = 5  # functions that call functions
@@ -52,19 +52,22 @@ _OPERATIONS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Subscript: operator.getitem,
     ast.Slice: slice,
 }
-_BUILTINS = {one.__name__: one for one in (str, int, float, tuple, list, set, frozenset, len)}
+_BUILTINS: dict[str, Any] = {one.__name__: one for one in (str, int, float, bool, tuple, list, set, frozenset)}
+_BUILTINS |= {"len": len, "max": max, "min": min, "sorted": sorted}
 _KNOWN: Mapping[str, Any] = {
     **_BUILTINS,
     "map": lambda function, values: list(map(function, values)),
+    "zip": lambda *several: list(zip(*several, strict=False)),
     **{f"operator.{name}": getattr(operator, name) for name in ("lt", "le", "eq", "ne", "ge", "gt")},
     **{f"re.{name}": getattr(re, name) for name in ("match", "fullmatch", "search", "findall", "split", "sub")},
     "packaging.specifiers.SpecifierSet": SpecifierSet,
 }
+_TRUTHS = (bool, re.Match, type(None))  # what is tested: a text or a number may differ without that
 _HELD = (str, tuple, list, dict, Version, SpecifierSet, SimpleNamespace, re.Match)
 _METHODS = {
     *("split", "rsplit", "partition", "rpartition", "strip", "lstrip", "rstrip", "removeprefix", "removesuffix"),
     *("replace", "lower", "startswith", "endswith", "isdigit", "join", "get", "items", "keys", "values"),
-    *("contains", "group", "groups"),
+    *("contains", "count", "group", "groups"),
 }
 
 
@@ -79,7 +82,8 @@ class Twin:
     @property
     def turns(self) -> bool:
         """Whether the two are opposite truths."""
-        return isinstance(self.ours, bool) and isinstance(self.release, bool) and self.ours is not self.release
+        both = isinstance(self.ours, _TRUTHS) and isinstance(self.release, _TRUTHS)
+        return both and bool(self.ours) is not bool(self.release)
 
     @property
     def raises(self) -> bool:
@@ -107,7 +111,7 @@ def _result(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
 class Frame:
     """A module, or a call of one of its functions."""
 
-    module: Module
+    module: ModuleNames
     calls: tuple[Function, ...] = ()  # the functions that were called on the way; none for the module itself
     given: Mapping[str, Twin] = field(default_factory=dict)  # what parameters hold
 
@@ -129,7 +133,7 @@ class Evaluation:
     _budget: Iterator[int] = field(default_factory=lambda: iter(range(_LARGEST)))
     _frames: dict[object, Frame] = field(default_factory=dict)
 
-    def frame(self, module: Module, function: Function | None = None) -> Frame:
+    def frame(self, module: ModuleNames, function: Function | None = None) -> Frame:
         """Return the frame of a module, or of a function that is not known to be called."""
         calls = (function,) if function else ()
         return self._frames.setdefault((module, function), Frame(module=module, calls=calls))
@@ -275,7 +279,7 @@ class Evaluation:
         calls = (*frame.calls, function)
         return [Frame(module=home, calls=calls, given=dict(zip(given, one, strict=True))) for one in choices]
 
-    def _function(self, node: ast.Call, frame: Frame) -> tuple[Module, Function] | None:
+    def _function(self, node: ast.Call, frame: Frame) -> tuple[ModuleNames, Function] | None:
         """Return a function that is called, and its module, where its text is there."""
         home, name = names.resolve(names.dotted(node.func), frame.module, self.packages)
         return (home, home.functions[name]) if home and name in home.functions else None

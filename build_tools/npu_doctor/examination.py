@@ -34,7 +34,7 @@ def examine(context: Context) -> Diagnosis:
         Its report. A check that fails is a row of its own, never a traceback: the machines that need a doctor are ill.
     """
     rows: list[Row] = []
-    choice = Choice(wheels={})
+    choice = StackChoice(wheels={})
     if context.stack is None:
         choice = _answer("choice", lambda: choose(context), choice, rows)
         context = replace(context, stack=next(iter(choice.stacks), None))
@@ -101,14 +101,14 @@ def _facts(context: Context) -> dict[str, str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class StackChoice:
     """The stacks that wheels were built for."""
 
     wheels: Mapping[str, str]  # by patched distribution its overlay, of the projects that stacks have overlays of
     stacks: Sequence[Stack] = ()  # those that hold all these overlays, the one to take first
 
 
-def choose(context: Context) -> Choice:
+def choose(context: Context) -> StackChoice:
     """Return the stacks that the installed wheels say they were built for.
 
     The default stack comes first, then those that fit before those that are kept as they were published; of several
@@ -124,10 +124,10 @@ def choose(context: Context) -> Choice:
             wheels[one["distribution"]["name"]] = next((name for name in named if name in overlays), named[0])
     fitting = [stack for stack in context.knowledge.stacks if wheels and set(wheels.values()) <= set(stack.overlays)]
     fitting.sort(key=lambda stack: (not stack.default, stack.record, -score(context, stack)))
-    return Choice(wheels=wheels, stacks=fitting)
+    return StackChoice(wheels=wheels, stacks=fitting)
 
 
-def mismatch(choice: Choice, knowledge: Knowledge) -> Iterator[Row]:
+def mismatch(choice: StackChoice, knowledge: Knowledge) -> Iterator[Row]:
     """Yield that no stack holds all the wheels, and which stacks there are of each."""
     if not choice.wheels or choice.stacks:
         return

@@ -16,7 +16,7 @@ from itertools import chain, pairwise
 
 from npu_doctor import files, names, versions
 from npu_doctor.evaluation import Evaluation, Frame, Twin, applied
-from npu_doctor.names import Module
+from npu_doctor.names import ModuleNames
 from npu_doctor.packages import Packages
 
 _READING = (ast.Assign, ast.Call, ast.Compare, ast.Match)
@@ -86,7 +86,7 @@ class _Search:
 
     evaluation: Evaluation
 
-    def note_constants(self, module: Module) -> None:
+    def note_constants(self, module: ModuleNames) -> None:
         """Note a module's constants that hold the release: other files may compare with them."""
         for name, values in module.values.items():
             if "version" in name.lower():
@@ -104,7 +104,7 @@ class _Search:
         release = self.evaluation.release
         return versions.same(text, release) or bool(versions.clauses_at(text, release))
 
-    def gates(self, module: Module) -> Iterator[Gate]:
+    def gates(self, module: ModuleNames) -> Iterator[Gate]:
         """Yield the gates of one module, one a line of either kind."""
         texts = [one for one in module.texts if one == self.evaluation.project or self._names_release(one)]
         holders = module.holders([*texts, *self.evaluation.constants])
@@ -158,7 +158,7 @@ def _unpacked(targets: Sequence[ast.expr], held: object) -> object:
     return held
 
 
-def _refuses(node: ast.AST, module: Module) -> bool:
+def _refuses(node: ast.AST, module: ModuleNames) -> bool:
     """Return whether an error depends on an expression: asserted, called for its own sake, or tested for `raise`."""
     for inside, outside in pairwise([node, *module.around(node)]):
         if isinstance(outside, ast.If) and inside is outside.test:

@@ -24,7 +24,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mistake:
+class DataMistake:
     """What is wrong with a file of data."""
 
     where: str  # file and key
@@ -39,7 +39,7 @@ class DataError(ValueError):
         mistakes: all of them.
     """
 
-    def __init__(self, mistakes: Iterable[Mistake]) -> None:
+    def __init__(self, mistakes: Iterable[DataMistake]) -> None:
         self.mistakes = tuple(mistakes)
         super().__init__("\n".join(f"{one.where}: {one.what}; {one.fix}" for one in self.mistakes))
 
@@ -49,13 +49,15 @@ def read_object(file: Path) -> dict[str, Any]:
     try:
         value = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError([Mistake(where=str(file), what=f"cannot be read as JSON: {error}", fix="mend it")]) from error
+        raise DataError(
+            [DataMistake(where=str(file), what=f"cannot be read as JSON: {error}", fix="mend it")]
+        ) from error
     if not isinstance(value, dict):
-        raise DataError([Mistake(where=str(file), what="not an object", fix="put its keys between { and }")])
+        raise DataError([DataMistake(where=str(file), what="not an object", fix="put its keys between { and }")])
     return value
 
 
-def decode(kind: type[T], value: Mapping[str, Any], prefix: str, mistakes: list[Mistake]) -> T | None:
+def decode(kind: type[T], value: Mapping[str, Any], prefix: str, mistakes: list[DataMistake]) -> T | None:
     """Return the data class that a JSON object describes.
 
     Args:
@@ -67,13 +69,13 @@ def decode(kind: type[T], value: Mapping[str, Any], prefix: str, mistakes: list[
     Returns:
         None where anything is.
     """
-    found: list[Mistake] = []
+    found: list[DataMistake] = []
     hints, needed = _shape(kind)  # type: ignore[arg-type]  # mypy takes no type variable for hashable
     for name in value.keys() - hints.keys():
         nearest = difflib.get_close_matches(name, hints, n=1)
         fix = f"meant is perhaps `{nearest[0]}`" if nearest else f"known are: {', '.join(hints)}"
-        found.append(Mistake(where=f"{prefix}{name}", what="is not known", fix=fix))
-    found += [Mistake(where=f"{prefix}{name}", what="is missing", fix="say it") for name in needed - value.keys()]
+        found.append(DataMistake(where=f"{prefix}{name}", what="is not known", fix=fix))
+    found += [DataMistake(where=f"{prefix}{name}", what="is missing", fix="say it") for name in needed - value.keys()]
     given = {name: _decoded(hints[name], value[name], f"{prefix}{name}", found) for name in hints.keys() & value.keys()}
     mistakes += sorted(found, key=lambda one: one.where)
     return None if found else kind(**given)
@@ -83,8 +85,8 @@ def decode_all(
     kind: type[T],
     paths: Iterable[Path],
     read: Callable[[Path], dict[str, Any]],
-    check: Callable[[T, str], Iterable[Mistake]],
-    mistakes: list[Mistake],
+    check: Callable[[T, str], Iterable[DataMistake]],
+    mistakes: list[DataMistake],
 ) -> list[T]:
     """Return the data classes that files describe; `mistakes` takes what `read`, `decode` and `check` find wrong."""
     found: list[T] = []
@@ -108,14 +110,14 @@ def _shape(kind: type) -> tuple[dict[str, Any], frozenset[str]]:
     return get_type_hints(kind), frozenset(needed)
 
 
-def _decoded(hint: Any, value: Any, where: str, mistakes: list[Mistake]) -> object:
+def _decoded(hint: Any, value: Any, where: str, mistakes: list[DataMistake]) -> object:
     if hint is Any:
         return value
     kind, written, inner = _form(hint)
     # Python counts truths as numbers, JSON does not.
     if type(value) not in written:
         name = _KINDS.get(kind, _KINDS[Mapping])
-        mistakes.append(Mistake(where=where, what=f"must be {name}", fix=f"write {name} there"))
+        mistakes.append(DataMistake(where=where, what=f"must be {name}", fix=f"write {name} there"))
         return None
     if kind is tuple:
         return tuple(_decoded(inner, one, f"{where}[{n}]", mistakes) for n, one in enumerate(value))

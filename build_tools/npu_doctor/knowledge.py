@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from npu_doctor.jsonfiles import DataError, Mistake, decode_all, read_object
+from npu_doctor.jsonfiles import DataError, DataMistake, decode_all, read_object
 from npu_doctor.stacks import Catalogue, Stack, read_stacks, unknown_installs
 
 SCHEMA = 1
@@ -47,8 +47,8 @@ class Knowledge(Catalogue):
     """
 
     symptoms: Mapping[int, Symptom]
-    tables: tuple[Table, ...]
-    ranges: tuple[Range, ...]
+    tables: tuple[VersionTable, ...]
+    ranges: tuple[VersionRange, ...]
 
     def stack(self, name: str) -> Stack:
         """Return a stack by name; raises `DataError`, which names the nearest and all others."""
@@ -57,7 +57,9 @@ class Knowledge(Catalogue):
             return stacks[name]
         nearest = difflib.get_close_matches(name, stacks, n=1)
         meant = f"did you mean {nearest[0]}? " if nearest else ""
-        raise DataError([Mistake(where="--stack", what=f"no stack `{name}`", fix=f"{meant}there are: {self.names()}")])
+        raise DataError(
+            [DataMistake(where="--stack", what=f"no stack `{name}`", fix=f"{meant}there are: {self.names()}")]
+        )
 
     def names(self) -> str:
         """Return the names of all stacks, for people."""
@@ -70,11 +72,11 @@ class _File:
 
     schema: int
     symptoms: tuple[Symptom, ...] = ()
-    tables: tuple[Table, ...] = ()
-    ranges: tuple[Range, ...] = ()
+    tables: tuple[VersionTable, ...] = ()
+    ranges: tuple[VersionRange, ...] = ()
     stacks: tuple[Stack, ...] = ()
 
-    def mistakes(self, prefix: str) -> Iterator[Mistake]:
+    def mistakes(self, prefix: str) -> Iterator[DataMistake]:
         """Yield mistakes that the types of the fields do not exclude."""
         for number, table in enumerate(self.tables):
             yield from misfits(table, f"{prefix}tables[{number}].")
@@ -92,7 +94,7 @@ def load(more: Iterable[str] = ()) -> Knowledge:
         DataError: files cannot be read or do not have the shape; it lists every mistake.
     """
     own = [FOLDER / _TABLES / name for name in ("compatibility.json", "symptoms.json")]
-    mistakes: list[Mistake] = []
+    mistakes: list[DataMistake] = []
     files = decode_all(_File, [*map(Path, more), *own], _object, _File.mistakes, mistakes)
     if mistakes:
         raise DataError(mistakes)
@@ -124,13 +126,13 @@ def _object(file: Path) -> dict[str, Any]:
     value = read_object(file)
     if value.get("schema") != SCHEMA:
         raise DataError(
-            [Mistake(where=str(file), what=f"not an object with `schema` {SCHEMA}", fix=f'say "schema": {SCHEMA}')]
+            [DataMistake(where=str(file), what=f"not an object with `schema` {SCHEMA}", fix=f'say "schema": {SCHEMA}')]
         )
     return value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class VersionTable:
     """A published table of versions that belong together."""
 
     name: str  # its name
@@ -146,7 +148,7 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Range:
+class VersionRange:
     """A published statement that widens or narrows a table."""
 
     when: Mapping[str, tuple[str, ...]]  # versions or ranges by component that must hold
@@ -155,15 +157,15 @@ class Range:
     source: str  # where it was published
 
 
-def misfits(table: Table, prefix: str) -> Iterator[Mistake]:
+def misfits(table: VersionTable, prefix: str) -> Iterator[DataMistake]:
     """Yield where a table does not fit itself."""
     columns = ", ".join(table.columns)
     if table.key not in table.columns:
-        yield Mistake(where=f"{prefix}key", what=f"`{table.key}` is no column", fix=f"one of: {columns}")
+        yield DataMistake(where=f"{prefix}key", what=f"`{table.key}` is no column", fix=f"one of: {columns}")
     if table.outside not in _OUTSIDE:
         what = f"`{table.outside}` is no level of it"
-        yield Mistake(where=f"{prefix}outside", what=what, fix=f"one of: {', '.join(_OUTSIDE)}")
+        yield DataMistake(where=f"{prefix}outside", what=what, fix=f"one of: {', '.join(_OUTSIDE)}")
     for number, row in enumerate(table.rows):
         if len(row) != len(table.columns):
             fix = f"write one for each column: {columns}"
-            yield Mistake(where=f"{prefix}rows[{number}]", what=f"has {len(row)} cells", fix=fix)
+            yield DataMistake(where=f"{prefix}rows[{number}]", what=f"has {len(row)} cells", fix=fix)

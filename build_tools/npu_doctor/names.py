@@ -28,7 +28,7 @@ class Element(ast.expr):
 
 
 @dataclass(frozen=True, eq=False)
-class Module:
+class ModuleNames:
     """The names of one file."""
 
     path: str  # the file
@@ -108,13 +108,15 @@ class Module:
 
 
 @cache
-def module(path: str) -> Module | None:
+def module(path: str) -> ModuleNames | None:
     """Return a file's names; None where it is no Python."""
     tree = syntax.tree(path)
-    return Module(path, tree) if tree else None
+    return ModuleNames(path, tree) if tree else None
 
 
-def resolve(parts: Sequence[str], home: Module, packages: Packages, hops: int = _HOPS) -> tuple[Module | None, str]:
+def resolve(
+    parts: Sequence[str], home: ModuleNames, packages: Packages, hops: int = _HOPS
+) -> tuple[ModuleNames | None, str]:
     """Return what a dotted name stands for in a module: the module that defines it and its name there.
 
     Where no file that was found defines it: None, and the whole name as it is imported. An attribute of an unknown
@@ -134,7 +136,7 @@ def resolve(parts: Sequence[str], home: Module, packages: Packages, hops: int = 
     return None, ".".join(found)
 
 
-def _imported(up: int, parts: Sequence[str], path: str, packages: Packages) -> Module | None:
+def _imported(up: int, parts: Sequence[str], path: str, packages: Packages) -> ModuleNames | None:
     """Return the module that an import names: below the folder so many above a file, or on the path for 0."""
     if not up:
         located = None if parts[0] in _UNREAD else packages.locate(".".join(parts))

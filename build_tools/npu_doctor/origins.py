@@ -12,7 +12,7 @@ from pathlib import PurePath
 from packaging.utils import canonicalize_name
 
 from npu_doctor import files
-from npu_doctor.distributions import Distribution
+from npu_doctor.distributions import InstalledDistribution
 from npu_doctor.model import Origin
 from npu_doctor.packages import Located, Packages
 from npu_summary import changes, provenance
@@ -51,7 +51,7 @@ def find(packages: Packages, package: str, distribution: str, *, hashed: bool) -
     )
 
 
-def _made_of(owner: Distribution) -> str:
+def _made_of(owner: InstalledDistribution) -> str:
     """Return what a patched distribution says it was made of; empty for any other, and for one that is damaged."""
     content = files.content(f"{owner.root}/{owner.name.replace('-', '_')}_summary/changes.json")
     try:
@@ -74,7 +74,7 @@ def digest(located: Located) -> str:
     return whole.hexdigest()
 
 
-def _owner(packages: Packages, package: str, distribution: str, located: Located) -> Distribution | None:
+def _owner(packages: Packages, package: str, distribution: str, located: Located) -> InstalledDistribution | None:
     """Return the distribution that a file belongs to; None for a copy that no installed one has put there.
 
     It is one whose record names the file, else that of the usual name if it lies beside the file or is editable there.
@@ -87,13 +87,13 @@ def _owner(packages: Packages, package: str, distribution: str, located: Located
     return next((one for one in named if one in owners), None) or next(iter(owners or named), None)
 
 
-def _is_of(one: Distribution, located: Located) -> bool:
+def _is_of(one: InstalledDistribution, located: Located) -> bool:
     """Return whether a file lies in the folder that a distribution is installed from as editable."""
     folder = one.found.editable
     return bool(folder) and files.real(located.file).startswith(f"{files.real(folder)}/")
 
 
-def _kind(owner: Distribution | None, located: Located) -> str:
+def _kind(owner: InstalledDistribution | None, located: Located) -> str:
     if owner is None:
         return "path"
     if owner.found.editable or clone_of(located.file):
@@ -105,7 +105,7 @@ def _kind(owner: Distribution | None, located: Located) -> str:
     return "wheel" if files.absolute(owner.root) == files.absolute(located.entry) else "path"
 
 
-def _commit(owner: Distribution | None, located: Located) -> tuple[str, str]:
+def _commit(owner: InstalledDistribution | None, located: Located) -> tuple[str, str]:
     """Return commit and branch: of the clone the file lies in, of the PEP 610 record, or of the version."""
     repository = clone_of(located.file)
     if repository:

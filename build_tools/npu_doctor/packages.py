@@ -12,7 +12,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from packaging.utils import canonicalize_name
 
 from npu_doctor import files
-from npu_doctor.distributions import Distribution, distributions_on
+from npu_doctor.distributions import InstalledDistribution, distributions_on
 
 _FINDER = re.compile(r"^__editable___.*_finder\.py$")
 _SUFFIXES = (*EXTENSION_SUFFIXES, ".py")
@@ -39,17 +39,17 @@ class Packages:
     _located: dict[str, Located | None] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def all(self) -> tuple[Distribution, ...]:
+    def all(self) -> tuple[InstalledDistribution, ...]:
         """Every distribution, those first on the path first."""
         seen = dict.fromkeys(files.absolute(entry or ".") for entry in self.path)
         return tuple(distributions_on(seen))
 
     @cached_property
-    def by_name(self) -> dict[str, Distribution]:
+    def by_name(self) -> dict[str, InstalledDistribution]:
         """The distributions `importlib.metadata` would find."""
         return {one.name: one for one in reversed(self.all)}
 
-    def get(self, name: str) -> Distribution | None:
+    def get(self, name: str) -> InstalledDistribution | None:
         """Return a distribution by its name in any spelling."""
         return self.by_name.get(canonicalize_name(name))
 
@@ -64,7 +64,7 @@ class Packages:
             self._located[module] = self._locate(module)
         return self._located[module]
 
-    def python_files(self, distribution: Distribution) -> list[str]:
+    def python_files(self, distribution: InstalledDistribution) -> list[str]:
         """Return the Python files of a distribution: of its record, or of an editable install's packages."""
         recorded: list[str] = []
         for path in distribution.record:

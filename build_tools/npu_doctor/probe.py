@@ -84,7 +84,7 @@ if first == (2, 2) and second[1] == 2:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imported:
+class ImportOutcome:
     """How one import went."""
 
     module: str  # its name
@@ -105,7 +105,7 @@ def start(system: System, modules: list[str]) -> Started | None:
     return system.start([system.executable, *kept, "-c", code], timeout=_SECONDS, env=env)
 
 
-def outcome(started: Started | None, modules: list[str]) -> dict[str, Imported]:
+def outcome(started: Started | None, modules: list[str]) -> dict[str, ImportOutcome]:
     """Return the outcome of each module that was reached.
 
     A crash of the interpreter is the outcome of the module it hit.
@@ -120,7 +120,7 @@ def outcome(started: Started | None, modules: list[str]) -> dict[str, Imported]:
         # The loader complains about LD_PRELOAD for every program; that has its own row.
         lines = [line for line in answer.err.splitlines() if line.strip() and not line.startswith("ERROR: ld.so")]
         died = f"the interpreter died (exit status {answer.code}): {next(iter(lines), 'it said nothing')}"
-        found[first] = Imported(module=first, ok=False, error=answer.problem or died)
+        found[first] = ImportOutcome(module=first, ok=False, error=answer.problem or died)
     return found
 
 
@@ -137,13 +137,13 @@ def _messages(output: str) -> list[dict[str, Any]]:
     return said
 
 
-def _outcome(said: dict[str, Any]) -> Imported:
+def _outcome(said: dict[str, Any]) -> ImportOutcome:
     name, state = said["module"], said.get("state")
     if state == "failed":
         error = f"{said.get('kind')}: {said.get('text')} ({said.get('where')})"
-        return Imported(module=name, ok=False, error=error)
+        return ImportOutcome(module=name, ok=False, error=error)
     facts = {key: str(value) for key, value in said.items() if key not in {"module", "state"}}
-    return Imported(module=name, ok=state == "imported", facts=facts)
+    return ImportOutcome(module=name, ok=state == "imported", facts=facts)
 
 
 def start_trial(system: System, file: str) -> Started | None:

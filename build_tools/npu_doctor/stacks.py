@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from npu_doctor.jsonfiles import DataError, Mistake, decode_all, read_object
+from npu_doctor.jsonfiles import DataError, DataMistake, decode_all, read_object
 
 # PyTorch's own index: the only place that has what torch_npu's x86 wheels require.
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
@@ -92,7 +92,7 @@ def read_stacks(folder: Path) -> tuple[Stack, ...]:
     def named(file: Path) -> dict[str, Any]:
         return {**read_object(file), "name": file.stem}
 
-    mistakes: list[Mistake] = []
+    mistakes: list[DataMistake] = []
     stacks = decode_all(Stack, sorted(folder.glob("*.json")), named, unknown_installs, mistakes)
     mistakes += _disagreements(folder, stacks)
     if mistakes:
@@ -100,21 +100,23 @@ def read_stacks(folder: Path) -> tuple[Stack, ...]:
     return tuple(sorted(stacks, key=lambda one: (not one.default, one.name)))
 
 
-def unknown_installs(stack: Stack, prefix: str) -> Iterator[Mistake]:
+def unknown_installs(stack: Stack, prefix: str) -> Iterator[DataMistake]:
     """Yield each component of a stack that says no known way to install it."""
     for number, one in enumerate(stack.components):
         if one.install not in INSTALLS:
             where, what = f"{prefix}components[{number}].install", f"`{one.install}` is no way to install something"
-            yield Mistake(where=where, what=what, fix=f"one of: {', '.join(INSTALLS)}")
+            yield DataMistake(where=where, what=what, fix=f"one of: {', '.join(INSTALLS)}")
 
 
-def _disagreements(folder: Path, stacks: list[Stack]) -> Iterator[Mistake]:
+def _disagreements(folder: Path, stacks: list[Stack]) -> Iterator[DataMistake]:
     """Yield where stacks do not fit each other."""
     names = [one.name for one in stacks]
     defaults = [one.name for one in stacks if one.default]
     if len(defaults) > 1:
-        yield Mistake(where=str(folder), what=f"several stacks are the default: {', '.join(defaults)}", fix="keep one")
+        yield DataMistake(
+            where=str(folder), what=f"several stacks are the default: {', '.join(defaults)}", fix="keep one"
+        )
     for one in stacks:
         if one.variant_of and one.variant_of not in names:
             where, what = f"{folder / one.name}.json: variant_of", f"there is no stack `{one.variant_of}`"
-            yield Mistake(where=where, what=what, fix=f"one of: {', '.join(names)}")
+            yield DataMistake(where=where, what=what, fix=f"one of: {', '.join(names)}")

@@ -35,9 +35,7 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str: 
 
 
 def _placed(made: Path, out: Path, overlay: str) -> str:
-    problems = [*other_bytes((made,), out, overlay)]
-    if problems:
-        raise OutputError(problems)
+    OutputError.raise_for(other_bytes((made,), out, overlay))
     move_into(out, [made])
     return made.name
 

@@ -7,7 +7,8 @@ errors has its own exit code, documented in ``npu-overlays --help``.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -64,9 +65,24 @@ class OverlayError(Exception):
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
+    @classmethod
+    def raise_for(cls, problems: Iterable[Problem]) -> None:
+        """Raise this error with several problems; nothing happens where there are none."""
+        if found := tuple(problems):
+            raise cls(found)
+
     def __reduce__(self) -> tuple[type[OverlayError], tuple[tuple[Problem, ...]]]:
         """Pickle the error with its problems; by default only its text would arrive."""
         return type(self), (self.problems,)
+
+
+@contextmanager
+def collected(problems: list[Problem], kind: type[OverlayError] = OverlayError) -> Iterator[None]:
+    """Add the problems of an error of a kind that the block raises to others, instead of ending with it."""
+    try:
+        yield
+    except kind as error:
+        problems += error.problems
 
 
 class UsageError(OverlayError):

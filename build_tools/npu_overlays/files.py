@@ -88,15 +88,12 @@ def sweep(place: Path) -> None:
         for entry in entries:
             if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False):
                 with suppress(OSError):
-                    _remove_abandoned(Path(entry.path))
-
-
-def _remove_abandoned(folder: Path) -> None:
-    held = _hold(folder)  # raises where its owner holds it
-    try:
-        shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        os.close(held)
+                    folder = Path(entry.path)
+                    held = _hold(folder)  # raises where its owner holds it
+                    try:
+                        shutil.rmtree(folder, ignore_errors=True)
+                    finally:
+                        os.close(held)
 
 
 def _made(place: Path) -> tuple[Path, int | None]:

@@ -86,16 +86,12 @@ def undisguised(state: str = "") -> Iterator[None]:
     try:
         yield
     except (Exception, Interrupted) as error:
-        if interrupted := _behind(error):
-            raise Interrupted(interrupted.number, interrupted.state or state) from None
+        behind: BaseException | None = error
+        while behind is not None and not isinstance(behind, Interrupted):
+            behind = behind.__cause__ or behind.__context__
+        if behind:
+            raise Interrupted(behind.number, behind.state or state) from None
         raise
-
-
-def _behind(error: BaseException) -> Interrupted | None:
-    behind: BaseException | None = error
-    while behind is not None and not isinstance(behind, Interrupted):
-        behind = behind.__cause__ or behind.__context__
-    return behind
 
 
 @contextmanager

@@ -86,7 +86,27 @@ def _read(out: bytes) -> "tuple[list[str], list[Answer]]":
     return path, found
 
 
+class _Imported:
+    """A finder of what `.pth` files and `sitecustomize` imported before: an import gives that, not what lies first."""
+
+    __module__ = ""  # it names no editable install
+
+    submodule_search_locations: "list[str] | None"
+    origin: "str | None"
+
+    @classmethod
+    def find_spec(cls, name: str, *_: object) -> "_Imported | None":
+        module = sys.modules.get(name)
+        if module is None:
+            return None
+        found = cls()
+        found.origin = getattr(module, "__file__", None)
+        folders = getattr(module, "__path__", None)
+        found.submodule_search_locations = None if folders is None else list(folders)
+        return found
+
+
 if __name__ == "__main__":
-    answers = look(sys.argv[1:], sys.meta_path)
+    answers = look(sys.argv[1:], [_Imported, *sys.meta_path])
     said = [entry for entry in sys.path if isinstance(entry, str)], list(answers.values())
     os.write(1, b"\n" + _MARK + marshal.dumps(said).hex().encode() + b"\n")

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 
-class Made(ABCMeta):
+class StubMeta(ABCMeta):
     """Makes classes that have what they are asked for, take what they are given, and leave what they decorate."""
 
     def __getattr__(cls, name: str) -> type:
@@ -39,7 +39,7 @@ def made(name: str, module: str) -> type:
         "__call__": lambda self, *given, **named: given[0] if given else self,  # noqa: ARG005  # likewise
         "__class_getitem__": classmethod(lambda cls, _: cls),
     }
-    return Made(name, (), body)
+    return StubMeta(name, (), body)
 
 
 class Stub(ModuleType):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -43,18 +44,14 @@ def tables(language: str) -> dict[str, str]:
 
 
 def _recipes(language: str) -> list[tuple[str, ...]]:
-    return [
-        (
-            f"`{one.name}`",
-            f"{one.algorithm.upper()}, {_model(one, language)}",
-            one.layout.engine,
-            one.layout.rollout or "-",
-            one.layout.hardware,
-            f"{one.layout.nodes} x {one.layout.devices}",
-            "; ".join(" ".join((load_pins()[pin].version, *_of_stacks(part))) for pin, part in one.pins.items()),
-        )
-        for one in map(load, names())
-    ]
+    rows: list[tuple[str, ...]] = []
+    for one in map(load, names()):
+        algorithm = f"{one.algorithm.upper()}, {_model(one, language)}"
+        layout = (one.layout.engine, one.layout.rollout or "-", one.layout.hardware)
+        pins = [" ".join((load_pins()[pin].version, *_of_stacks(part))) for pin, part in one.pins.items()]
+        devices = f"{one.layout.nodes} x {one.layout.devices}"
+        rows.append((f"`{one.name}`", algorithm, *layout, devices, "; ".join(pins)))
+    return rows
 
 
 def _model(recipe: Recipe, language: str) -> str:
@@ -82,12 +79,14 @@ def _matrix(_: str) -> list[tuple[str, ...]]:
         msg = f"the matrix has no column for {others}"
         raise ValueError(msg)
     ordered = sorted(sizes, key=lambda model: sizes[model])
-    return [(model, *(versions.get((model, column), "-") for column in columns)) for model in ordered]
+    rows: list[tuple[str, ...]] = []
+    for model in ordered:
+        rows.append((model, *(versions.get((model, column), "-") for column in columns)))
+    return rows
 
 
 def _memory(_: str) -> list[tuple[str, ...]]:
-    found = [_memory_of(one) for one in map(load, names()) if not one.smoke]
-    return [row for rows in found for row in rows]
+    return list(chain.from_iterable(_memory_of(one) for one in map(load, names()) if not one.smoke))
 
 
 def _memory_of(recipe: Recipe) -> list[tuple[str, ...]]:
@@ -99,7 +98,10 @@ def _memory_of(recipe: Recipe) -> list[tuple[str, ...]]:
 
 
 def _stacks(_: str) -> list[tuple[str, ...]]:
-    wanted = {stack: pin for one in map(load, names()) for pin, part in one.pins.items() for stack in part.stacks}
+    wanted: dict[str, str] = {}
+    for one in map(load, names()):
+        for pin, part in one.pins.items():
+            wanted.update(dict.fromkeys(part.stacks, pin))
     order = list(load_pins())
     rows = []
     for stack, pin in sorted(wanted.items(), key=lambda item: (order.index(item[1]), item[0])):

@@ -14,7 +14,7 @@ from emulation import attention, kernels
 from emulation.checks import MAX_INNER, MAX_LIST, group_ends, inner_axis, require
 from emulation.log import note_operator
 from emulation.memory import to_cpu, to_npu
-from npu_schemas import Facts
+from npu_schemas import OperatorFacts
 
 _SPLIT_ROWS, _SPLIT_REDUCTION = 0, 2
 # query, key, value, head_num, input_layout
@@ -22,7 +22,7 @@ _REQUIRED = 5
 _libraries: list[torch.library.Library] = []
 
 
-def register_operators(facts: Facts) -> None:
+def register_operators(facts: OperatorFacts) -> None:
     """Define the operators of one torch_npu version, with kernels for those that are emulated."""
     library = torch.library.Library("npu", "DEF")  # kept alive below
     _libraries.append(library)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from environments.installing import install
+from environments.installer import install
 from environments.once import once
 from npu_doctor.stacks import CPU_INDEX
 

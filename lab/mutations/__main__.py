@@ -26,7 +26,7 @@ _CASES = "tests/overlays/transformers/cases"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bench:
+class MutatedFile:
     """Where a target's file is, and how its tests are run.
 
     Args:
@@ -84,21 +84,21 @@ def _verdicts(target: Target, scratch: Path) -> Iterator[bool]:
         yield right
 
 
-def _outcome(bench: Bench, text: str, mutation: Mutation) -> str:
+def _outcome(bench: MutatedFile, text: str, mutation: Mutation) -> str:
     if text.count(mutation.find) != 1:
         return f"fits {text.count(mutation.find)} times"
     code = bench.run_with(text.replace(mutation.find, mutation.replace))
     return "survives" if code == 0 else "caught" if code == _CAUGHT else f"pytest left with {code}"
 
 
-def _copied(target: Target, scratch: Path) -> Bench:
+def _copied(target: Target, scratch: Path) -> MutatedFile:
     folder = scratch / "repository"
     if not folder.exists():
         folder.mkdir()
         for name in _COPIED:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             copy(ROOT / name, folder / name)
-    return Bench(
+    return MutatedFile(
         file=folder / target.file,
         folder=folder,
         command=(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *target.tests),
@@ -106,11 +106,11 @@ def _copied(target: Target, scratch: Path) -> Bench:
     )
 
 
-def _installed(target: Target, scratch: Path) -> Bench:
+def _installed(target: Target, scratch: Path) -> MutatedFile:
     torch = Installations(scratch / "npu").install(torch_environment(), target.overlay)
     cases = ROOT / _CASES
     tests = (str(cases / test) if test.endswith(".py") else test for test in target.tests)
-    return Bench(
+    return MutatedFile(
         file=torch.packages / target.file,
         folder=ROOT,
         command=(str(torch.python), "-m", "pytest", "-q", "-x", "-c", str(cases / "pytest.ini"), *tests),

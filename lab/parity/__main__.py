@@ -18,8 +18,8 @@ from environments import ROOT, TORCH, Unavailable
 from npu_overlays.errors import OverlayError
 from npu_overlays.files import write_atomically
 from npu_overlays.overlay.overlay_folders import find_overlay, readable
-from parity.figures import Pin
-from parity.measuring import Told, measure
+from parity.figures import PinFigures
+from parity.measurement import Told, measure
 from parity.page import pages
 from parity.report import Incomplete
 
@@ -56,7 +56,7 @@ def every_pin() -> list[str]:
     return [overlay.name for overlay in readable(OVERLAYS, "transformers")]
 
 
-def measured(names: list[str], work: Path, told: Told) -> tuple[list[Pin], dict[str, int]]:
+def measured(names: list[str], work: Path, told: Told) -> tuple[list[PinFigures], dict[str, int]]:
     """Measure pins one after the other; returns their figures by version, and what went wrong with its exit code."""
     found, problems = [], {}
     for name in names:

@@ -67,7 +67,7 @@ class Operators:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pin:
+class PinFigures:
     """One pin.
 
     Args:

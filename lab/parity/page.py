@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 
-from parity.figures import Half, Pin
+from parity.figures import Half, PinFigures
 
 _ENGLISH = """\
 # How far the models are from upstream's
@@ -151,7 +151,7 @@ _MODEL = {"parity.md": "model", "parity.zh-CN.md": "模型"}
 _NONE = ""
 
 
-def pages(pins: Iterable[Pin], *, torch: str) -> Mapping[str, str]:
+def pages(pins: Iterable[PinFigures], *, torch: str) -> Mapping[str, str]:
     """Return both pages by their names.
 
     Args:
@@ -165,7 +165,7 @@ def pages(pins: Iterable[Pin], *, torch: str) -> Mapping[str, str]:
     }
 
 
-def _cases(pins: Iterable[Pin], same: str) -> str:
+def _cases(pins: Iterable[PinFigures], same: str) -> str:
     counted = ((pin, len(pin.parity), sum(one.cases for one in pin.parity.values())) for pin in pins)
     return "\n".join(
         _row((pin.version, f"`{pin.overlay}`", pin.torch_npu, f"{models}", f"{cases}", same))
@@ -173,9 +173,9 @@ def _cases(pins: Iterable[Pin], same: str) -> str:
     )
 
 
-def _tables(pins: Sequence[Pin], page: str) -> dict[str, str]:
+def _tables(pins: Sequence[PinFigures], page: str) -> dict[str, str]:
     waiting = [model for model in _models(pins) if any(map(_waits_differ, _having(pins, model), repeat(model)))]
-    cells: dict[str, Callable[[Pin, str], str]] = {
+    cells: dict[str, Callable[[PinFigures, str], str]] = {
         "full": lambda pin, model: f"{pin.parity[model].full:.1e}",
         "bfloat16": lambda pin, model: _half(pin.parity[model].halves.get("bfloat16")),
         "float16": lambda pin, model: _half(pin.parity[model].halves.get("float16")),
@@ -189,20 +189,20 @@ def _tables(pins: Sequence[Pin], page: str) -> dict[str, str]:
     }
 
 
-def _models(pins: Iterable[Pin]) -> list[str]:
+def _models(pins: Iterable[PinFigures]) -> list[str]:
     """Return every model, in the order in which they came to be."""
     return list(dict.fromkeys(model for pin in pins for model in pin.parity))
 
 
-def _waits_differ(pin: Pin, model: str) -> bool:
+def _waits_differ(pin: PinFigures, model: str) -> bool:
     return len(set(pin.operators[model].waits)) > 1
 
 
-def _having(pins: Iterable[Pin], model: str) -> list[Pin]:
+def _having(pins: Iterable[PinFigures], model: str) -> list[PinFigures]:
     return [pin for pin in pins if model in pin.parity]
 
 
-def _table(pins: Sequence[Pin], models: Iterable[str], head: str, cell: Callable[[Pin, str], str]) -> str:
+def _table(pins: Sequence[PinFigures], models: Iterable[str], head: str, cell: Callable[[PinFigures, str], str]) -> str:
     """Return a row for each model of which something was measured, and a column for each pin."""
     cells = {model: [cell(pin, model) if model in pin.parity else _NONE for pin in pins] for model in models}
     rows = [_row((f"`{model}`", *found)) for model, found in cells.items() if any(found)]
@@ -213,7 +213,7 @@ def _half(found: Half | None) -> str:
     return f"{found.error:.1e} ({found.ratio:.2f})" if found else _NONE
 
 
-def _operators(pin: Pin, model: str) -> str:
+def _operators(pin: PinFigures, model: str) -> str:
     found = pin.operators[model]
     return f"{found.upstream:g} → {found.ours:g} ({found.fused:g})"
 

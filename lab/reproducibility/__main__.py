@@ -16,10 +16,10 @@ from rich.console import Console
 from environments.pythons import SUPPORTED, find_python
 from npu_overlays.files import write_atomically
 from npu_overlays.overlay.overlay_folders import find_overlay
-from reproducibility.building import Setting, Tool
+from reproducibility.builds import Setting, Tool
+from reproducibility.comparison import OF_HATCHLING, outcomes
 from reproducibility.conditions import OLDEST, possible
 from reproducibility.page import Outcome, pages
-from reproducibility.trying import OF_HATCHLING, outcomes
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from environments.pythons import SUPPORTED
-from reproducibility.building import Setting, Tool
+from reproducibility.builds import Setting, Tool
 
 OLDEST = "oldest hatchling"
 
@@ -14,7 +14,7 @@ Wheels = dict[str, bytes]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Condition:
+class BuildCondition:
     """One row of the table.
 
     Args:
@@ -60,60 +60,60 @@ def _warm(setting: Setting) -> Wheels:
 
 CONDITIONS = (
     *(
-        Condition(name=f"Python {one} builds", chinese=f"由 Python {one} 构建", build=Setting.build, tool=one)
+        BuildCondition(name=f"Python {one} builds", chinese=f"由 Python {one} 构建", build=Setting.build, tool=one)
         for one in SUPPORTED
     ),
-    Condition(
+    BuildCondition(
         name="the oldest hatchling that is allowed", chinese="允许的最旧 hatchling", build=Setting.build, tool=OLDEST
     ),
-    Condition(
+    BuildCondition(
         name="another folder, with blanks and letters beyond ASCII in its path",
         chinese="另一个目录，路径含空格和非 ASCII 字符",
         build=_elsewhere,
     ),
-    Condition(
+    BuildCondition(
         name="files written in another order, at other dates, with other permissions",
         chinese="文件以另外的顺序、日期和权限写入",
         build=lambda setting: setting.rewritten().build(),
     ),
-    *(Condition(name=f"umask {umask}", chinese=f"umask {umask}", build=_under(umask)) for umask in ("000", "077")),
+    *(BuildCondition(name=f"umask {umask}", chinese=f"umask {umask}", build=_under(umask)) for umask in ("000", "077")),
     *(
-        Condition(name=f"time zone {zone}", chinese=f"时区 {zone}", build=_with(TZ=zone))
+        BuildCondition(name=f"time zone {zone}", chinese=f"时区 {zone}", build=_with(TZ=zone))
         for zone in ("Asia/Kathmandu", "Pacific/Kiritimati")
     ),
-    Condition(
+    BuildCondition(
         name="locale C, without UTF-8",
         chinese="locale 为 C，不使用 UTF-8",
         build=_with(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"),
     ),
-    Condition(
+    BuildCondition(
         name="locale tr_TR.UTF-8",
         chinese="locale 为 tr_TR.UTF-8",
         build=_with(LANG="tr_TR.UTF-8", LC_ALL="tr_TR.UTF-8"),
     ),
     *(
-        Condition(name=f"hash seed {seed}", chinese=f"哈希种子 {seed}", build=_with(PYTHONHASHSEED=seed))
+        BuildCondition(name=f"hash seed {seed}", chinese=f"哈希种子 {seed}", build=_with(PYTHONHASHSEED=seed))
         for seed in ("1", "2")
     ),
     *(
-        Condition(name=f"`SOURCE_DATE_EPOCH={date}`", chinese=f"`SOURCE_DATE_EPOCH={date}`", build=_dated(date))
+        BuildCondition(name=f"`SOURCE_DATE_EPOCH={date}`", chinese=f"`SOURCE_DATE_EPOCH={date}`", build=_dated(date))
         for date in ("0", "1", "315532800", "4354819200")
     ),
-    Condition(name="an empty cache", chinese="空缓存", build=_cold),
-    Condition(name="the cache of the build before", chinese="上一次构建留下的缓存", build=_warm),
-    Condition(
+    BuildCondition(name="an empty cache", chinese="空缓存", build=_cold),
+    BuildCondition(name="the cache of the build before", chinese="上一次构建留下的缓存", build=_warm),
+    BuildCondition(
         name="two builds at once in processes of their own, `--jobs 2`",
         chinese="两个构建同时进行，各用一个进程：`--jobs 2`",
         build=Setting.build_at_once,
     ),
-    Condition(name="`python -m build --wheel`", chinese="`python -m build --wheel`", build=Setting.build_by_build),
-    Condition(name="`pip wheel`", chinese="`pip wheel`", build=Setting.build_by_pip),
-    Condition(
+    BuildCondition(name="`python -m build --wheel`", chinese="`python -m build --wheel`", build=Setting.build_by_build),
+    BuildCondition(name="`pip wheel`", chinese="`pip wheel`", build=Setting.build_by_pip),
+    BuildCondition(
         name="`python -m build`, through the overlay's own sdist",
         chinese="`python -m build`，经过 overlay 自己的 sdist",
         build=Setting.build_through_sdist,
     ),
-    Condition(
+    BuildCondition(
         name="hatchling alone, from what `npu-overlays sdist` writes",
         chinese="仅用 hatchling，从 `npu-overlays sdist` 的产物构建",
         build=Setting.build_from_forks,
@@ -121,6 +121,6 @@ CONDITIONS = (
 )
 
 
-def possible(tools: Mapping[str, Tool]) -> list[Condition]:
+def possible(tools: Mapping[str, Tool]) -> list[BuildCondition]:
     """Return the conditions for which there is an installation."""
     return [one for one in CONDITIONS if not one.tool or one.tool in tools]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from reproducibility.conditions import Condition
+from reproducibility.conditions import BuildCondition
 
 _ENGLISH = """\
 # Same inputs, same bytes
@@ -79,7 +79,7 @@ class Outcome:
         note: a version that belongs to it; empty where there is none.
     """
 
-    condition: Condition
+    condition: BuildCondition
     differing: tuple[str, ...]
     note: str = ""
 

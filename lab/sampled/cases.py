@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from environments import Installations, Unavailable, torch_environment, unpack_upstream
-from environments.installing import place
+from environments.installer import place
 from npu_overlays.authoring.port.history import UpstreamHistory
 from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_overlays.progress import step

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from npu_overlays.authoring.matcher import is_alike_elsewhere
+from npu_overlays.model.definitions import Definition
 from npu_overlays.model.module import Module
 
 _LONG = "def scale(values, factor):\n    total = sum(values)\n    return [value * factor / total for value in values]\n"
@@ -12,6 +13,11 @@ _REFORMATTED = (
     "def grow(values, factor, *, least=0):\n    total = sum(\n        values\n    )\n"
     "    return [\n        value * factor / total\n        for value in values\n    ]\n"
 )
+
+
+def first_definition(module: Module) -> Definition:
+    definitions = iter(module.definitions.values())
+    return next(definitions)[0]
 
 
 @pytest.mark.parametrize(
@@ -33,5 +39,5 @@ _REFORMATTED = (
 )
 def test_likeness_elsewhere(before: str, after: str, *, alike: bool) -> None:
     one, other = Module("a.py", before.encode()), Module("b.py", after.encode())
-    (old,), (new,) = ([each[0] for each in module.definitions.values()][:1] for module in (one, other))
+    old, new = first_definition(one), first_definition(other)
     assert is_alike_elsewhere(one, old, other, new) == alike

@@ -55,9 +55,9 @@ def told(*states: State) -> str:
     explained = reconcile(tree, compare_trees(tree), declarations(applied), overlay="o")
     lines: list[str] = []
     for file in explained:
-        pairs = [
-            pair for entry in file.class_changes for pair in (*([entry.whole] if entry.whole else []), *entry.changes)
-        ]
+        pairs = []
+        for entry in file.class_changes:
+            pairs += [*filter(None, [entry.whole]), *entry.changes]
         for pair in (*pairs, *file.module_changes):
             reasons = "".join(one.reason.why for one in (pair.declared, *pair.also))
             lines.append(f"{file.file.path[4:]}: {pair.change.action} {pair.change.symbol} {reasons}")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from .gate import Gate
+from .gate import CheckedOverlay
 
 
 @pytest.fixture
-def gate(tmp_path: Path) -> Gate:
+def gate(tmp_path: Path) -> CheckedOverlay:
     """Return what applies overlays, each in a folder of its own."""
-    return Gate(tmp_path)
+    return CheckedOverlay(tmp_path)

@@ -14,7 +14,7 @@ A = "tree/pkg/a.py"
 OWN = "o/tree/pkg/a.py"
 
 
-class Gate:
+class CheckedOverlay:
     """Applies overlays of ``pkg`` and says what the gate refuses, one line each, the overlay written ``o``."""
 
     def __init__(self, folder: Path) -> None:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from support.cases import Case, read_cases
+from support.cases import FileCase, read_cases
 
-from .gate import Gate
+from .gate import CheckedOverlay
 
 CASES = read_cases(Path(__file__).parent / "cases")
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_case(gate: Gate, case: Case) -> None:
+def test_case(gate: CheckedOverlay, case: FileCase) -> None:
     """Upstream's files below ``pkg/`` with the overlay's below ``o/`` are refused with these mistakes, or pass."""
     sections = dict(case.sections)
     expected = sections.pop("refused", "").splitlines()

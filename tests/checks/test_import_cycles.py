@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from .gate import OWN, A, Gate
+from .gate import OWN, A, CheckedOverlay
 
 FIX = "import it inside the function that needs it"
 WRAPPER = "@wrapped(why='w')\ndef f(): return thing(upstream())\n"
 
 
-def test_a_merged_import_that_leads_back_is_refused(gate: Gate) -> None:
+def test_a_merged_import_that_leads_back_is_refused(gate: CheckedOverlay) -> None:
     upstream = {"a.py": "import os\ndef f(): return 1\n", "b.py": "from pkg.a import f\ndef thing(x): return x\n"}
     what = (
         "`from pkg.b import thing` in pkg/a.py leads in a circle where {} is imported first: "
@@ -23,7 +23,7 @@ def test_a_merged_import_that_leads_back_is_refused(gate: Gate) -> None:
     assert gate(upstream, {A: late}) == []
 
 
-def test_a_file_of_the_overlays_that_needs_what_it_is_for_is_refused(gate: Gate) -> None:
+def test_a_file_of_the_overlays_that_needs_what_it_is_for_is_refused(gate: CheckedOverlay) -> None:
     upstream = {"a.py": "def f(): return 1\n", "mid.py": "from .n import other\n"}
     helper = b"from .a import f\nother = 1\ndef thing(x): return x\n"
     overlay = f"from pkg.mid import other as thing\n{WRAPPER}"
@@ -42,7 +42,7 @@ def test_a_file_of_the_overlays_that_needs_what_it_is_for_is_refused(gate: Gate)
         ("def f(): return globals()\n", "thing = len\nfrom pkg.a import f\n"),
     ],
 )
-def test_an_import_that_leads_back_and_finds_what_it_needs_is_merged(gate: Gate, a: str, b: str) -> None:
+def test_an_import_that_leads_back_and_finds_what_it_needs_is_merged(gate: CheckedOverlay, a: str, b: str) -> None:
     found = gate({"a.py": a, "b.py": b}, {A: f"from pkg.b import thing\n{WRAPPER}"})
     # Where b is imported first, its own import of a meets a b without `thing`.
     first = "import pkg.a\ndef" in b
@@ -50,7 +50,7 @@ def test_an_import_that_leads_back_and_finds_what_it_needs_is_merged(gate: Gate,
     assert bool(found) == first
 
 
-def test_upstreams_own_circle_is_upstreams_business(gate: Gate) -> None:
+def test_upstreams_own_circle_is_upstreams_business(gate: CheckedOverlay) -> None:
     upstream = {
         "a.py": "from pkg.b import thing\ndef f(): return 1\n",
         "b.py": "from pkg.a import f\ndef thing(): pass\n",

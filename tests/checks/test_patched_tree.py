@@ -8,7 +8,7 @@ import pytest
 
 from language.pairs import text
 
-from .gate import OWN, A, Gate
+from .gate import OWN, A, CheckedOverlay
 
 DEFINE = "import it in the merge module, or add it"
 KEEP = "keep it, or change those places too"
@@ -24,7 +24,7 @@ KEEP = "keep it, or change those places too"
         ("type X = int\n", "Python 3.10"),
     ],
 )
-def test_syntax_the_lowest_python_lacks_is_refused(gate: Gate, source: str, what: str) -> None:
+def test_syntax_the_lowest_python_lacks_is_refused(gate: CheckedOverlay, source: str, what: str) -> None:
     found = gate({}, {"tree/pkg/n.py": source.encode()})
     assert found
     assert any(what in message for message in found), found
@@ -38,7 +38,7 @@ def test_syntax_the_lowest_python_lacks_is_refused(gate: Gate, source: str, what
         (1, "def f(): return 'npu_overlays.markers'\n"),
     ],
 )
-def test_nothing_of_the_tool_may_be_left(gate: Gate, line: int, source: str) -> None:
+def test_nothing_of_the_tool_may_be_left(gate: CheckedOverlay, line: int, source: str) -> None:
     assert gate({}, {"tree/pkg/n.py": source.encode()}) == [
         f"o/tree/pkg/n.py:{line}: the patched module imports npu_overlays.markers; leave markers to merge modules"
     ]
@@ -47,7 +47,7 @@ def test_nothing_of_the_tool_may_be_left(gate: Gate, line: int, source: str) -> 
 # Undefined names
 
 
-def test_what_a_closure_reads_may_be_deleted_around_it(gate: Gate) -> None:
+def test_what_a_closure_reads_may_be_deleted_around_it(gate: CheckedOverlay) -> None:
     before = """
         def f(x):
             def read():
@@ -75,7 +75,9 @@ _EVALUATED = ["z: int = Missing", "class C:\n        z: Missing", "def g(z: Miss
 
 @pytest.mark.parametrize("future", ["", "from __future__ import annotations\n"])
 @pytest.mark.parametrize(("body", "count"), [*((one, 0) for one in _NEVER), *((one, 1) for one in _EVALUATED)])
-def test_annotations_of_local_variables_are_never_evaluated(gate: Gate, body: str, count: int, future: str) -> None:
+def test_annotations_of_local_variables_are_never_evaluated(
+    gate: CheckedOverlay, body: str, count: int, future: str
+) -> None:
     problems = gate.merge(f"{future}def f(x): return 1\n", f"@replaced(why='w')\ndef f(x):\n    self = x\n    {body}\n")
     assert [one.partition(": ")[2].partition(";")[0] for one in problems] == [
         "`Missing` is not defined in pkg/a.py"
@@ -83,24 +85,24 @@ def test_annotations_of_local_variables_are_never_evaluated(gate: Gate, body: st
 
 
 @pytest.mark.parametrize("statement", ["z: Missing = 1", "class C:\n    z: Missing"])
-def test_annotations_of_modules_and_classes_are_examined(gate: Gate, statement: str) -> None:
+def test_annotations_of_modules_and_classes_are_examined(gate: CheckedOverlay, statement: str) -> None:
     before = f"def Missing(): pass\n{statement}\n"
     assert "`Missing`" in "".join(gate.merge(before, "deleted('Missing', why='w')\n"))
 
 
-def test_a_class_in_a_function_evaluates_what_annotates_its_fields(gate: Gate) -> None:
+def test_a_class_in_a_function_evaluates_what_annotates_its_fields(gate: CheckedOverlay) -> None:
     overlay = "@replaced(why='w')\ndef f(y: 'Y'):\n    class A:\n        z: Y\n"
     assert "under `if TYPE_CHECKING:` only" in "".join(gate.merge(TYPED, overlay))
 
 
-def test_the_gate_names_upstream_where_its_marker_is_not_imported(gate: Gate) -> None:
+def test_the_gate_names_upstream_where_its_marker_is_not_imported(gate: CheckedOverlay) -> None:
     overlay = b"from npu_overlays.markers import replaced\n@replaced(why='w')\ndef f(): return upstream()\n"
     assert gate({"a.py": "def f(): return 1\n"}, {A: overlay}) == [
         f"{OWN}:3: `upstream` is not defined in pkg/a.py; it is the original of a @wrapped; elsewhere there is none"
     ]
 
 
-def test_undefined_names_of_patches_are_the_patchs(gate: Gate) -> None:
+def test_undefined_names_of_patches_are_the_patchs(gate: CheckedOverlay) -> None:
     patch = b"Why: w\n\ndiff --git a/pkg/a.py b/pkg/a.py\n--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -1,2 +1,3 @@\n"
     patch += b" x = nope\n+y = nope\n z = nope\n"
     before = {"a.py": "x = nope\nz = nope\ndef f(): return nope\n"}
@@ -113,7 +115,7 @@ def test_undefined_names_of_patches_are_the_patchs(gate: Gate) -> None:
     ]
 
 
-def test_a_wrapper_owns_the_names_it_writes_itself(gate: Gate) -> None:
+def test_a_wrapper_owns_the_names_it_writes_itself(gate: CheckedOverlay) -> None:
     before = "def f(x: Missing = nowhere, y=1) -> Gone: return x\n"
     taken = "@wrapped(why='w')\ndef f(x=..., y=...): return upstream(x, y)  # Missing\n"
     assert gate.merge(before, taken) == []
@@ -125,7 +127,7 @@ def test_a_wrapper_owns_the_names_it_writes_itself(gate: Gate) -> None:
     ]
 
 
-def test_names_of_star_imports_are_looked_up_in_what_is_shipped(gate: Gate) -> None:
+def test_names_of_star_imports_are_looked_up_in_what_is_shipped(gate: CheckedOverlay) -> None:
     upstream = {
         "a.py": "from pkg.u import *\nfrom .listed import *\ndef f(): return 1\n",
         "u.py": "from pkg.v import *\ndef helper(): pass\n_private = 1\n",
@@ -140,7 +142,7 @@ def test_names_of_star_imports_are_looked_up_in_what_is_shipped(gate: Gate) -> N
     assert gate({}, own) == ["o/tree/pkg/n.py:3: `nothing` is not defined; import or define it there"]
 
 
-def test_what_only_a_foreign_star_import_can_bring_is_to_be_imported_by_name(gate: Gate) -> None:
+def test_what_only_a_foreign_star_import_can_bring_is_to_be_imported_by_name(gate: CheckedOverlay) -> None:
     before = "from math import *\ndef f(): return 1\ndef g(): return sqrt(1)\n"
     assert gate.merge(before, "@wrapped(why='w')\ndef g(): return upstream()\n") == []
     assert gate.merge(before, "@replaced(why='w')\ndef f(): return floor(1)\n") == [
@@ -151,7 +153,9 @@ def test_what_only_a_foreign_star_import_can_bring_is_to_be_imported_by_name(gat
     ]
 
 
-def test_what_a_star_import_brings_to_upstreams_own_text_of_the_symbol_it_brings_to_the_overlays(gate: Gate) -> None:
+def test_what_a_star_import_brings_to_upstreams_own_text_of_the_symbol_it_brings_to_the_overlays(
+    gate: CheckedOverlay,
+) -> None:
     before = """
     from math import *
     def f(x: Tensor, y: Optional = nan) -> Tensor: return x
@@ -174,7 +178,7 @@ def test_what_a_star_import_brings_to_upstreams_own_text_of_the_symbol_it_brings
 TYPED = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from x import Y\ndef f(y: 'Y'): return 1\n"
 
 
-def test_what_only_type_checkers_see_cannot_be_read_at_run_time(gate: Gate) -> None:
+def test_what_only_type_checkers_see_cannot_be_read_at_run_time(gate: CheckedOverlay) -> None:
     fix = "import it under another name, or where it is used; an annotation can be quoted"
     what = f"`Y` is bound in pkg/a.py under `if TYPE_CHECKING:` only, and read at run time; {fix}"
     assert gate.merge(TYPED, "@replaced(why='w')\ndef f(y: 'Y'): return Y(1)\n") == [f"{OWN}:3: {what}"]
@@ -183,14 +187,14 @@ def test_what_only_type_checkers_see_cannot_be_read_at_run_time(gate: Gate) -> N
     assert gate({}, {"tree/pkg/n.py": own.encode()}) == [f"o/tree/pkg/n.py:6: {what.replace(' in pkg/a.py', '')}"]
 
 
-def test_annotations_that_python_keeps_as_text_may_name_what_type_checkers_see(gate: Gate) -> None:
+def test_annotations_that_python_keeps_as_text_may_name_what_type_checkers_see(gate: CheckedOverlay) -> None:
     overlay = "@replaced(why='w')\ndef f(y: 'Y'):\n    z: Y = y\n    return z\n"
     assert gate.merge(TYPED, overlay) == []
     later = f"from __future__ import annotations\n{TYPED}"
     assert gate.merge(later, "@replaced(why='w')\ndef f(y: Y) -> list[Y]: return 1\n") == []
 
 
-def test_an_annotation_kept_as_text_may_name_what_another_module_has_for_type_checkers(gate: Gate) -> None:
+def test_an_annotation_kept_as_text_may_name_what_another_module_has_for_type_checkers(gate: CheckedOverlay) -> None:
     before = "from __future__ import annotations\nfrom . import typed\ndef f(x) -> typed.Y: return x\n"
     upstream = {"a.py": before, "typed.py": TYPED}
     assert gate(upstream, {A: "@wrapped(why='w')\ndef f(x): return upstream(x)\n"}) == []
@@ -226,13 +230,13 @@ def test_an_annotation_kept_as_text_may_name_what_another_module_has_for_type_ch
         "[x, *_] = 1, 2\n",
     ],
 )
-def test_names_that_a_module_may_have_are_taken_for_granted(gate: Gate, module: str) -> None:
+def test_names_that_a_module_may_have_are_taken_for_granted(gate: CheckedOverlay, module: str) -> None:
     overlay = "from pkg.m import x\nfrom pkg import m\n@replaced(why='w')\ndef f(): return x, m.x, m.__name__\n"
     upstream = {"a.py": "def f(): return 1\n", "m.py": module, "dynamic.py": "def __getattr__(name): return name\n"}
     assert gate(upstream, {A: overlay}) == []
 
 
-def test_what_another_module_sets_is_taken_for_granted(gate: Gate) -> None:
+def test_what_another_module_sets_is_taken_for_granted(gate: CheckedOverlay) -> None:
     own = b"from pkg import m\nfrom pkg.m import extra, other\nx = m.extra\n"
     upstream = {"m.py": "", "o.py": "from . import m\nm.extra = 1\nsetattr(m, 'other', 2)\n"}
     assert gate(upstream, {"tree/pkg/n.py": own}) == []
@@ -261,7 +265,7 @@ sys.modules[__name__] = LazyModule(__name__, _file, define_import_structure(_fil
 """
 
 
-def test_what_a_lazy_package_hands_on_is_missed(gate: Gate) -> None:
+def test_what_a_lazy_package_hands_on_is_missed(gate: CheckedOverlay) -> None:
     upstream = {
         "p/__init__.py": LAZY,
         "p/a.py": "def gone(): pass\ndef f(): pass\n",
@@ -291,7 +295,7 @@ def test_what_a_lazy_package_hands_on_is_missed(gate: Gate) -> None:
         "_import_structure = {}\n_import_structure.setdefault('a', []).extend(['gone'])",
     ],
 )
-def test_a_structure_may_be_written_in_other_ways(gate: Gate, structure: str) -> None:
+def test_a_structure_may_be_written_in_other_ways(gate: CheckedOverlay, structure: str) -> None:
     place = "import sys\nsys.modules[__name__] = LazyModule(__name__, _import_structure)\n"
     upstream = {
         "p/__init__.py": f"from elsewhere import LazyModule\n{structure}\n{place}",
@@ -302,7 +306,7 @@ def test_a_structure_may_be_written_in_other_ways(gate: Gate, structure: str) ->
     assert "(_import_structure), pkg/user.py:1 (from .p import gone);" in told
 
 
-def test_what_a_package_collects_of_its_folder_is_missed(gate: Gate) -> None:
+def test_what_a_package_collects_of_its_folder_is_missed(gate: CheckedOverlay) -> None:
     upstream = {
         "p/__init__.py": COLLECTING,
         "p/a.py": "__all__ = ['gone']\ndef gone(): pass\n",
@@ -329,7 +333,7 @@ def test_what_a_package_collects_of_its_folder_is_missed(gate: Gate) -> None:
         "__all__ = [*names]  # gone\n",
     ],
 )
-def test_what_a_package_collects_elsewhere_is_not_missed_however_it_is_listed(gate: Gate, lists: str) -> None:
+def test_what_a_package_collects_elsewhere_is_not_missed_however_it_is_listed(gate: CheckedOverlay, lists: str) -> None:
     upstream = {
         "p/__init__.py": COLLECTING,
         "p/a.py": "__all__ = ['gone']\ndef gone(): pass\n",
@@ -343,7 +347,7 @@ def test_what_a_package_collects_elsewhere_is_not_missed_however_it_is_listed(ga
         assert len(gate(upstream, overlay)) == 1
 
 
-def test_what_a_package_collects_of_a_folder_below_it_is_missed(gate: Gate) -> None:
+def test_what_a_package_collects_of_a_folder_below_it_is_missed(gate: CheckedOverlay) -> None:
     above = """
     from typing import TYPE_CHECKING
     from elsewhere import LazyModule, define_import_structure
@@ -369,7 +373,7 @@ def test_what_a_package_collects_of_a_folder_below_it_is_missed(gate: Gate) -> N
     assert gate(upstream, {"tree/pkg/p/q/a.py": overlay}) == []
 
 
-def test_what_is_taken_out_of_a_collected_list_alone_is_missed(gate: Gate) -> None:
+def test_what_is_taken_out_of_a_collected_list_alone_is_missed(gate: CheckedOverlay) -> None:
     upstream = {
         "p/__init__.py": COLLECTING,
         "p/a.py": "__all__ = ['gone', 'f']\ndef gone(): pass\ndef f(): pass\n",
@@ -385,7 +389,7 @@ def test_what_is_taken_out_of_a_collected_list_alone_is_missed(gate: Gate) -> No
     assert gate(upstream, overlay) == []
 
 
-def test_a_module_taken_out_of_a_lazy_package_is_missed(gate: Gate) -> None:
+def test_a_module_taken_out_of_a_lazy_package_is_missed(gate: CheckedOverlay) -> None:
     patch = b"Why: w\n\ndiff --git a/pkg/p/b.py b/pkg/p/b.py\ndeleted file mode 100644\n"
     patch += b"--- a/pkg/p/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-def g(): pass\n"
     upstream = {
@@ -404,7 +408,7 @@ def test_a_module_taken_out_of_a_lazy_package_is_missed(gate: Gate) -> None:
     ]
 
 
-def test_what_a_lazy_package_has_from_elsewhere_too_is_not_lost_to_others(gate: Gate) -> None:
+def test_what_a_lazy_package_has_from_elsewhere_too_is_not_lost_to_others(gate: CheckedOverlay) -> None:
     upstream = {
         "p/__init__.py": LAZY.replace("from .b import *", "from .dummies import *"),
         "p/a.py": "def gone(): pass\ndef f(): pass\n",
@@ -421,7 +425,7 @@ def test_what_a_lazy_package_has_from_elsewhere_too_is_not_lost_to_others(gate: 
     ]
 
 
-def test_settings_that_name_what_is_deleted_are_found(gate: Gate) -> None:
+def test_settings_that_name_what_is_deleted_are_found(gate: CheckedOverlay) -> None:
     upstream = {
         "a.py": "def gone(): pass\nx = 1\n",
         "c/d.yaml": "a: 1\n_target_: pkg.a.gone\n",
@@ -432,7 +436,7 @@ def test_settings_that_name_what_is_deleted_are_found(gate: Gate) -> None:
     ]
 
 
-def test_an_added_module_must_be_in_the_encoding_that_it_declares(gate: Gate) -> None:
+def test_an_added_module_must_be_in_the_encoding_that_it_declares(gate: CheckedOverlay) -> None:
     assert gate({}, {"tree/pkg/n.py": b"x = 1\ny = '\xe9'\n"}) == [
         "o/tree/pkg/n.py: is not utf-8 (invalid continuation byte at byte 11); save it as UTF-8"
     ]
@@ -456,7 +460,7 @@ def test_what_the_archive_lacks_is_taken_for_granted(tmp_path: Path) -> None:
 # Import time
 
 
-def test_a_name_read_while_importing_must_stand_above(gate: Gate) -> None:
+def test_a_name_read_while_importing_must_stand_above(gate: CheckedOverlay) -> None:
     before = "def f(): return 1\nV = f()\n"
     late = "@replaced(why='w')\ndef f(): return LIMIT\nLIMIT = added(5, why='w')\n"
     what = "`LIMIT` may be needed while the module is imported, before it is defined"
@@ -475,7 +479,7 @@ ADD = "class A: pass\n@added(why='w')\ndef {n}(): pass\n"
 
 @pytest.mark.parametrize("overlay", [IMPORT, ADD])
 @pytest.mark.parametrize("inner", ["sub/b.py", "sub/b/__init__.py"])
-def test_a_gained_name_never_hides_a_module_of_the_package(gate: Gate, overlay: str, inner: str) -> None:
+def test_a_gained_name_never_hides_a_module_of_the_package(gate: CheckedOverlay, overlay: str, inner: str) -> None:
     upstream = {"sub/__init__.py": "def f(): pass\n", inner: "", "npu.py": "b = 1\n"}
     what = "`b` in pkg/sub/__init__.py would hide the module pkg.sub.b"
     found = gate(upstream, {"tree/pkg/sub/__init__.py": overlay.format(n="b")})
@@ -483,14 +487,14 @@ def test_a_gained_name_never_hides_a_module_of_the_package(gate: Gate, overlay: 
 
 
 @pytest.mark.parametrize("statement", ["from . import b", "from pkg.sub import b", "import pkg.sub.b as b"])
-def test_a_package_may_import_its_own_module(gate: Gate, statement: str) -> None:
+def test_a_package_may_import_its_own_module(gate: CheckedOverlay, statement: str) -> None:
     upstream = {"sub/__init__.py": "def f(): pass\n", "sub/b.py": ""}
     overlay = f"{statement}\n@wrapped(why='w')\ndef f(): return b, upstream()\n"
     assert gate(upstream, {"tree/pkg/sub/__init__.py": overlay}) == []
 
 
 @pytest.mark.parametrize("overlay", [IMPORT, ADD])
-def test_a_gained_name_never_hides_what_a_star_import_brings(gate: Gate, overlay: str) -> None:
+def test_a_gained_name_never_hides_what_a_star_import_brings(gate: CheckedOverlay, overlay: str) -> None:
     upstream = {"a.py": "from pkg.u import *\ndef f(): pass\n", "u.py": "n = 1\n", "npu.py": "n = m = 1\n"}
     what = "`n` in pkg/a.py would hide what `from pkg.u import *` may bring under that name"
     assert gate(upstream, {A: overlay.format(n="n")}) == [f"{OWN}:4: {what}; {NAME}"]
@@ -499,7 +503,9 @@ def test_a_gained_name_never_hides_what_a_star_import_brings(gate: Gate, overlay
 
 @pytest.mark.parametrize("star", ["import *", "import  *", "import*", "import \\\n  *"])
 @pytest.mark.parametrize("overlay", [IMPORT, ADD])
-def test_a_gained_name_never_spreads_to_modules_that_read_it_otherwise(gate: Gate, overlay: str, star: str) -> None:
+def test_a_gained_name_never_spreads_to_modules_that_read_it_otherwise(
+    gate: CheckedOverlay, overlay: str, star: str
+) -> None:
     upstream = {
         "a.py": "def f(): pass\n",
         "b.py": "from .a import *\n",
@@ -519,7 +525,7 @@ def test_a_gained_name_never_spreads_to_modules_that_read_it_otherwise(gate: Gat
         "__all__ = edited((\", 'g'\", ''), why='w')\n",
     ],
 )
-def test_what_star_imports_bring_is_kept(gate: Gate, overlay: str) -> None:
+def test_what_star_imports_bring_is_kept(gate: CheckedOverlay, overlay: str) -> None:
     upstream = {
         "a.py": "__all__ = ['f', 'g']\ndef f(): return 1\ndef g(): return 2\n",
         "b.py": "from .a import *\ndef h(): return g()\n",
@@ -533,7 +539,7 @@ def test_what_star_imports_bring_is_kept(gate: Gate, overlay: str) -> None:
     assert found.endswith(f"{what}; {KEEP}")
 
 
-def test_a_new_module_never_hides_what_its_package_calls_so(gate: Gate) -> None:
+def test_a_new_module_never_hides_what_its_package_calls_so(gate: CheckedOverlay) -> None:
     core = "def run(): return 1\n"
     what = "o/tree/pkg/run.py: importing it would hide what upstream calls `run` in pkg; give it another name"
     for package in ("from .core import run\n", "from .core import *\n", "def run(): pass\n", "run = None\n"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .gate import OWN, A, Gate
+from .gate import OWN, A, CheckedOverlay
 
 BASE = "from dataclasses import dataclass, field\n@dataclass\nclass Base:\n    a: int = 1\n"
 OWN_HEIR = "@dataclass\nclass Heir(Base):\n    b: int = 2\n"
@@ -46,7 +46,9 @@ def _moves(*heirs: str, line: int = 3) -> list[str]:
         ),
     ],
 )
-def test_a_field_that_moves_those_of_heirs_is_refused(gate: Gate, files: dict[str, str], heirs: list[str]) -> None:
+def test_a_field_that_moves_those_of_heirs_is_refused(
+    gate: CheckedOverlay, files: dict[str, str], heirs: list[str]
+) -> None:
     upstream = {"a.py": BASE, **files}
     assert gate(upstream, {A: ADDED}) == _moves(*heirs)
     assert gate(upstream, {A: BY_NAME}) == []
@@ -64,11 +66,11 @@ def test_a_field_that_moves_those_of_heirs_is_refused(gate: Gate, files: dict[st
         "@dataclass\nclass Heir(Base):\n    a: int = 2\n",
     ],
 )
-def test_a_field_that_moves_nothing_is_added(gate: Gate, heir: str) -> None:
+def test_a_field_that_moves_nothing_is_added(gate: CheckedOverlay, heir: str) -> None:
     assert gate.merge(BASE + heir, ADDED) == []
 
 
-def test_attrs_and_msgspec_are_known(gate: Gate) -> None:
+def test_attrs_and_msgspec_are_known(gate: CheckedOverlay) -> None:
     attrs = "import attr\n@attr.s\nclass Base:\n    a = attr.ib()\n@attr.s\nclass Heir(Base):\n    b = attr.ib()\n"
     overlay = "import attr\nclass Base:\n    x = added(attr.ib(default=1), why='w')\n"
     assert gate.merge(attrs, overlay) == _moves("`Heir` (pkg/a.py)", line=4)
@@ -82,7 +84,7 @@ def test_attrs_and_msgspec_are_known(gate: Gate) -> None:
     assert gate({"a.py": heirs, **root}, {A: ADDED}) == _moves("`Heir` (pkg/a.py)")
 
 
-def test_a_replaced_or_edited_base_moves_its_heirs_too(gate: Gate) -> None:
+def test_a_replaced_or_edited_base_moves_its_heirs_too(gate: CheckedOverlay) -> None:
     before = BASE.replace("a: int = 1", "a: int = 1\n    x: int = 2") + OWN_HEIR
     for overlay in (
         "from dataclasses import dataclass\n@replaced(why='w')\n@dataclass\nclass Base:\n    a: int = 1\n",
@@ -108,12 +110,12 @@ SHIFTED = "in another place: who gives it by position gives another field; keep 
         ("@edited(('b: int', 'b: str'), why='w')\nclass Base: ...\n", ""),
     ],
 )
-def test_a_record_takes_its_own_fields_in_their_places(gate: Gate, overlay: str, name: str) -> None:
+def test_a_record_takes_its_own_fields_in_their_places(gate: CheckedOverlay, overlay: str, name: str) -> None:
     found = gate.merge(TWO.replace("dataclass\n", "dataclass, field\n", 1), overlay)
     assert [f"`Base` takes `{name}` {SHIFTED}" in one for one in found] == [True] * bool(name)
 
 
-def test_a_patch_does_not_swap_the_fields_of_a_record(gate: Gate) -> None:
+def test_a_patch_does_not_swap_the_fields_of_a_record(gate: CheckedOverlay) -> None:
     swapped = TWO.replace("    a: int\n    b: int\n", "    b: int\n    a: int\n")
     diff = "Why: w\n\ndiff --git a/pkg/a.py b/pkg/a.py\n--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -3,5 +3,5 @@\n"
     diff += " class Base:\n+    b: int\n     a: int\n-    b: int\n     c: int = 0\n"
@@ -123,7 +125,7 @@ def test_a_patch_does_not_swap_the_fields_of_a_record(gate: Gate) -> None:
     assert "x.patch" in found
 
 
-def test_a_named_tuple_keeps_its_length(gate: Gate) -> None:
+def test_a_named_tuple_keeps_its_length(gate: CheckedOverlay) -> None:
     before = "from typing import NamedTuple\nclass Base(NamedTuple):\n    a: int\n"
     assert gate.merge(before, ADDED) == [
         (
@@ -155,12 +157,12 @@ NUMBERED = "gets another number from `auto()`"
         ("class Kind:\n    deleted('C', why='w')\n", ""),
     ],
 )
-def test_members_of_an_enumeration_keep_their_numbers(gate: Gate, overlay: str, expected: str) -> None:
+def test_members_of_an_enumeration_keep_their_numbers(gate: CheckedOverlay, overlay: str, expected: str) -> None:
     found = gate.merge(ENUM, "from enum import auto\n" + overlay if "added(auto" in overlay else overlay)
     assert found == ([f"{OWN}:{expected}; {LAST}"] if expected else [])
 
 
-def test_flags_and_heirs_are_numbered_too(gate: Gate) -> None:
+def test_flags_and_heirs_are_numbered_too(gate: CheckedOverlay) -> None:
     overlay = "class Kind:\n    deleted('B', why='w')\n"
     flags = ENUM.replace("Enum", "Flag")
     assert [NUMBERED in one for one in gate.merge(flags, overlay)] == [True]

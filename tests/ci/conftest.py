@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def makefile_targets() -> set[str]:
 def steps(workflow: Path) -> list[dict[str, Any]]:
     """Return all steps of all jobs of a workflow."""
     jobs = yaml.safe_load(workflow.read_text("utf-8"))["jobs"]
-    return [step for job in jobs.values() for step in job.get("steps", [])]
+    return list(chain.from_iterable(job.get("steps", []) for job in jobs.values()))
 
 
 @pytest.fixture(params=WORKFLOWS, ids=lambda workflow: workflow.name)

@@ -82,7 +82,12 @@ def table_rows(document: str, heading: str) -> list[list[str]]:
     """Return the rows of the first table below a heading, without those of its head."""
     below = read(document).partition(heading)[2]
     (table, *_) = re.findall(r"(?:^\|.*\n)+", below, re.MULTILINE)
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    return [cells_of(line) for line in table.splitlines()[2:]]
+
+
+def cells_of(row: str) -> list[str]:
+    """Return the cells of a table's row."""
+    return [cell.strip() for cell in row.strip("|").split("|")]
 
 
 @pytest.mark.parametrize(
@@ -96,8 +101,11 @@ def test_the_first_page_has_the_totals_of_the_page_of_parity(home: str, heading:
     operators = [cell.partition(" (")[0] for cell in qwen3[1:]]
     *shown, total = table_rows(home, heading)
     assert shown == [[pin[0], *pin[3:], count] for pin, count in zip(pins, operators, strict=True)]
-    assert total[1:3] == [str(sum(int(pin[column]) for pin in pins)) for column in (3, 4)]
-    errors = [cell for row in table_rows(parity, "## ") for cell in row[1:] if cell]
+    assert total[1] == str(sum(int(pin[3]) for pin in pins))
+    assert total[2] == str(sum(int(pin[4]) for pin in pins))
+    errors: list[str] = []
+    for row in table_rows(parity, "## "):
+        errors += filter(None, row[1:])
     assert max(errors, key=float) in read(home).partition(heading)[2]
 
 
@@ -121,7 +129,7 @@ def test_the_example_of_a_shared_definition_can_be_read() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))
 def test_every_command_shown_is_one_the_command_line_takes(document: Path) -> None:
-    commands = [line for block in blocks(document, "bash") for line in block.splitlines()]
+    commands = "\n".join(blocks(document, "bash")).splitlines()
     shown = [shlex.split(re.sub(r" *[#|>].*", "", line)) for line in commands if line.partition(" ")[0] in PARSERS]
     for name, *arguments in shown:
         assert PARSERS[name]().parse_args(arguments).command
@@ -164,9 +172,9 @@ ARCHITECTURE = ("docs/architecture.md", "docs/architecture.zh-CN.md")
 def test_every_room_of_the_architecture_page_is_there(page: str) -> None:
     tool = ROOT / "build_tools" / "npu_overlays"
     recipes = ROOT / "recipes" / "npu_recipes"
-    packages = {
-        path.parent.relative_to(home).as_posix() for home in (tool, recipes) for path in home.glob("*/**/__init__.py")
-    }
+    packages: set[str] = set()
+    for home in (tool, recipes):
+        packages |= {path.parent.relative_to(home).as_posix() for path in home.glob("*/**/__init__.py")}
     rooms = set(re.findall(r"`([a-z_]+(?:/[a-z_]+)*)/?`", read(page))) - COMMANDS
     homes = (
         ROOT,

@@ -66,7 +66,7 @@ def asked(environment: Environment) -> list[list[str]]:
     found = [line.split() for line in lines]
     assert all("--no-index" in words for words in found if "pip" in words)
     told = {"--verify", "npu-doctor", "npu_doctor"}
-    return [[word for word in words if "==" in word or word in told] for words in found]
+    return [list(filter(lambda word: "==" in word or word in told, words)) for words in found]
 
 
 def test_companions_go_first_and_verify_and_doctor_come_last(

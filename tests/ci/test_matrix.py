@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -54,9 +55,8 @@ def test_has_a_cell_for_each_overlay_and_python_in_a_stable_order(tmp_path: Path
     add(tmp_path, OTHER)
     add(tmp_path, COMMIT)
     cells = matrix(tmp_path)
-    assert [cell["name"] for cell in cells] == [
-        f"{overlay} py{python}" for overlay in ("demo@0123456", "demo@89abcde") for python in PYTHONS
-    ]
+    expected = product(("demo@0123456", "demo@89abcde"), PYTHONS)
+    assert [cell["name"] for cell in cells] == [f"{overlay} py{python}" for overlay, python in expected]
     assert cells == matrix(tmp_path)
 
 

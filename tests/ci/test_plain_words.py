@@ -31,7 +31,8 @@ FOLDERS = (
 )
 TOOL = ROOT / "build_tools" / "npu_overlays"
 OTHERS = (ROOT / "build_tools" / "npu_doctor", ROOT / "build_tools" / "npu_summary", ROOT / "recipes" / "npu_recipes")
-DOCUMENTS = sorted(file for folder in FOLDERS for file in folder.glob("*.md") if ".zh-CN" not in file.name)
+_PAGES = chain.from_iterable(folder.glob("*.md") for folder in FOLDERS)
+DOCUMENTS = sorted(file for file in _PAGES if ".zh-CN" not in file.name)
 
 # Each turn, and what to write instead.
 TURNS = {
@@ -68,8 +69,11 @@ TURNS_OF_CODE = {
 def found_turns(text: str, turns: Mapping[str, str] = TURNS) -> list[str]:
     """Return every turn in a text, each with the words around it and what to write instead."""
     flat = " ".join(text.split())
-    hits = [(hit, advice) for turn, advice in turns.items() for hit in re.finditer(rf"(?i)\b(?:{turn})\b", flat)]
-    return [f"…{flat[max(hit.start() - 40, 0) : hit.end() + 40]}… → {advice}" for hit, advice in hits]
+    found: list[str] = []
+    for turn, advice in turns.items():
+        for hit in re.finditer(rf"(?i)\b(?:{turn})\b", flat):
+            found.append(f"…{flat[max(hit.start() - 40, 0) : hit.end() + 40]}… → {advice}")
+    return found
 
 
 def helps(root: ArgumentParser) -> Iterator[str]:

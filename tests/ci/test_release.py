@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -144,7 +145,7 @@ def write_versions(folder: Path, version: str) -> None:
 def _versions_of(folder: Path) -> int:
     """Return how many versions our distributions have."""
     lines = ((folder / file).read_text("utf-8").splitlines() for file in PROJECTS)
-    return len({line for one in lines for line in one if line.startswith("version = ")})
+    return len({line for line in chain.from_iterable(lines) if line.startswith("version = ")})
 
 
 @pytest.fixture
@@ -301,7 +302,7 @@ def test_the_newest_pin_of_each_project_is_looked_at_and_what_fails_is_in_the_re
         )
         metadata = UpstreamMetadata(version=version, fields={}, scripts={})
         write_lock(folder, Lock(commit=commit, metadata=metadata))
-    done = python(environment, ROOT / "ci" / "drifting.py", "drift")
+    done = python(environment, ROOT / "ci" / "drift_report.py", "drift")
     assert done.code == 1
     report = (environment.folder / "drift" / "report.md").read_text("utf-8")
     assert report.startswith("## demo@2222222\n\nIt could not be examined:\n\n```text\nerror: ")
@@ -310,7 +311,7 @@ def test_the_newest_pin_of_each_project_is_looked_at_and_what_fails_is_in_the_re
 
 
 def test_text_of_others_means_nothing_in_the_report(tmp_path: Path) -> None:
-    code = "import drifting; print(drifting._code('fix `@someone` | #1'))"
+    code = "import drift_report; print(drift_report._code('fix `@someone` | #1'))"
     done = Environment(folder=tmp_path).succeed(sys.executable, "-c", code, PYTHONPATH=str(ROOT / "ci"))
     (line,) = done.out.splitlines()
     assert line[0] == line[-1] == "`"
@@ -318,7 +319,7 @@ def test_text_of_others_means_nothing_in_the_report(tmp_path: Path) -> None:
 
 
 def test_scripts_explain_themselves(environment: Environment) -> None:
-    for script in ("sums.py", "installed.py", "notes.py", "drifting.py"):
+    for script in ("sums.py", "installed.py", "notes.py", "drift_report.py"):
         done = environment.run(
             sys.executable, ROOT / "ci" / script, "--no-such-option", PYTHONPATH=str(ROOT / "build_tools")
         )
@@ -375,7 +376,7 @@ def test_the_report_names_what_upstream_s_head_breaks(environment: Environment, 
     environment.succeed(
         "git", "commit", "--quiet", "--all", "--message", "Rotate | `twice` @everybody", cwd=model.parent
     )
-    done = python(environment, ROOT / "ci" / "drifting.py", "drift")
+    done = python(environment, ROOT / "ci" / "drift_report.py", "drift")
     report = (environment.folder / "drift" / "report.md").read_text("utf-8")
     assert done.code == 0, report
     head = environment.succeed("git", "rev-parse", "HEAD", cwd=model.parent).out.strip()

@@ -17,17 +17,17 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import json
 from rivals.chart import draw
-from rivals.page import Node, Row, Setting, pages
+from rivals.page import NodeCost, WayCost, PageFacts, pages
 
 rows = [
-    Row(name="ours", making=2.0, installing=3.0, differing=0),
-    Row(name="theirs", making=5.0, installing=5.0, differing=7),
-    Row(name="unpatched", making=1.0, installing=1.5, differing=None),
+    WayCost(name="ours", making=2.0, installing=3.0, differing=0),
+    WayCost(name="theirs", making=5.0, installing=5.0, differing=7),
+    WayCost(name="unpatched", making=1.0, installing=1.5, differing=None),
 ]
-setting = Setting(
+setting = PageFacts(
     overlay="one@1", distribution="one", version="1", fromager="9.9", lines=2053, repeats=4, cores=2, python="3.11.7"
 )
-made = {**pages(setting, rows, [Node(what="starting", patched=0.02, upstream=0.01)]), "rivals.svg": draw(rows)}
+made = {**pages(setting, rows, [NodeCost(what="starting", patched=0.02, upstream=0.01)]), "rivals.svg": draw(rows)}
 print(json.dumps({**made, "again": draw(rows)}))
 """
 
@@ -68,10 +68,10 @@ def test_the_pages_of_the_documents_have_the_same_numbers() -> None:
 
 WITHOUT = """
 import sys
-from rivals import preparing
+from rivals import preparation
 from rivals.__main__ import main
 
-preparing.find_python = lambda version: None
+preparation.find_python = lambda version: None
 sys.exit(main())
 """
 

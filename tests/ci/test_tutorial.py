@@ -23,7 +23,7 @@ _LEFT_OUT = "…"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class TutorialStep:
     """Commands of the tutorial, the exit code of the last of them, and what of their output is shown."""
 
     commands: str
@@ -31,13 +31,13 @@ class Step:
     shown: str
 
 
-def steps(document: Path) -> list[Step]:
+def steps(document: Path) -> list[TutorialStep]:
     """Return what is to be typed, in order, each with the block of text that follows it."""
     found = [*_BLOCK.finditer(document.read_text("utf-8"))]
     assert {one["language"] for one in found} <= {"bash", "text"}
     after = [*found[1:], None]
     return [
-        Step(
+        TutorialStep(
             commands=block["text"],
             code=int(block["code"] or 0),
             shown=following["text"] if following and following["language"] == "text" else "",
@@ -47,7 +47,7 @@ def steps(document: Path) -> list[Step]:
     ]
 
 
-def script(listed: list[Step]) -> str:
+def script(listed: list[TutorialStep]) -> str:
     """Return a script that stops at the first command that does not leave as it should, and marks each step's end."""
     texts = []
     for step in listed:

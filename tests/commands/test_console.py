@@ -41,7 +41,7 @@ def test_json_holds_no_control_character_and_means_the_same(capsys: pytest.Captu
     assert json.loads(out) == {**value, "name": "ü"}
 
 
-class Said:
+class LineCollector:
     """Collects lines, and waits for them."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Said:
 
 
 def test_a_quick_step_says_nothing() -> None:
-    said = Said()
+    said = LineCollector()
     watch = Lines(said, after=60)
     watch.step("quick")
     watch.stop()
@@ -68,7 +68,7 @@ def test_a_quick_step_says_nothing() -> None:
 
 
 def test_a_long_step_is_said_once_and_again_later() -> None:
-    said = Said()
+    said = LineCollector()
     watch = Lines(said, after=0.01, again=0.05)
     watch.step("long")
     assert said.wait(2)[0] == "long"
@@ -80,7 +80,7 @@ def test_a_long_step_is_said_once_and_again_later() -> None:
 
 
 def test_many_quick_steps_are_not_silent_together() -> None:
-    said = Said()
+    said = LineCollector()
     watch = Lines(said, after=0.05, again=60)
     end = time.monotonic() + 60
     for number in range(10_000):

@@ -9,12 +9,15 @@ import pytest
 from document_tables.parsers import commands_of
 from npu_doctor import arguments as doctor
 from npu_overlays.commands.parser import parser
+from npu_overlays.overlay.pin_faults import url_fault
 from npu_recipes.commands.parser import parser as recipes_parser
 from npu_summary import cli as summary
 from support.examples import arguments, examples
 
 PROGRAMS = {"npu-overlays": parser(), "npu-recipes": recipes_parser()}
-COMMANDS = [(program, name) for program, root in PROGRAMS.items() for name in commands_of(root)]
+COMMANDS: list[tuple[str, str]] = []
+for _program, _root in PROGRAMS.items():
+    COMMANDS += [(_program, name) for name in commands_of(_root)]
 DOCTOR = "python -m npu_doctor"
 SUMMARY = "python -m verl_npu_summary"
 WIDTH = 100
@@ -30,7 +33,9 @@ def test_a_command_has_examples_that_it_accepts(program: str, name: str) -> None
     own = [words for words in shown if words]
     assert name in [words[0] for words in own]
     for words in own:
-        assert PROGRAMS[program].parse_args(words).command.name == words[0]
+        parsed = PROGRAMS[program].parse_args(words)
+        assert parsed.command.name == words[0]
+        assert not url_fault(getattr(parsed, "repository", None) or "https://example.com/lib")
 
 
 @pytest.mark.parametrize("command", doctor.COMMANDS)
@@ -79,7 +84,7 @@ def test_other_help_is_not_wider_than_a_screen(monkeypatch: pytest.MonkeyPatch) 
     texts = [root.format_help() for root in PROGRAMS.values()]
     texts += [doctor.parse([command, "--help"]).help for command in doctor.COMMANDS]
     texts.append(summary.usage("verl_npu_summary"))
-    assert [line for text in texts for line in text.splitlines() if len(line) > WIDTH] == []
+    assert [line for line in "\n".join(texts).splitlines() if len(line) > WIDTH] == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Scratch folders: gone afterwards, those of the dead too, those of the living never."""
+"""Files and folders that the tool writes: files that replace only files, scratch folders that do not stay."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from npu_overlays.files import PREFIX, scratch, sweep, temporaries
+import pytest
+
+from npu_overlays.errors import OutputError
+from npu_overlays.files import PREFIX, scratch, sweep, temporaries, write_atomically
 
 _HOLD = """
 import sys; from pathlib import Path; from npu_overlays.files import scratch
@@ -72,3 +75,18 @@ def test_temporary_files_are_made_in_one_place_and_then_elsewhere_again(tmp_path
         assert os.environ["TMPDIR"] == str(folder)
     assert (tempfile.gettempdir(), os.environ.get("TMPDIR")) == before
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_stays_one_and_what_is_no_file_stays_what_it_is(tmp_path: Path) -> None:
+    file, link, folder, pipe = (tmp_path / name for name in ("page.html", "link", "folder", "pipe"))
+    link.symlink_to(file.name)
+    folder.mkdir()
+    os.mkfifo(pipe)
+    write_atomically(link, b"one")
+    write_atomically(link, b"two")
+    assert (link.is_symlink(), file.read_bytes()) == (True, b"two")
+    for other in (folder, pipe):
+        with pytest.raises(OutputError, match=f"{other.name}: .*it is no file"):
+            write_atomically(other, b"")
+    assert (folder.is_dir(), pipe.is_fifo()) == (True, True)
+    assert len(list(tmp_path.iterdir())) == 4

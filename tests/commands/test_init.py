@@ -20,8 +20,8 @@ from packaging.tags import sys_tags
 
 from environments.once import once
 from support.environment import Done, Environment, copy_environment
+from support.http_server import served
 from support.marks import VENV_MOSTLY_BY_UV, rarely
-from support.serving import served
 from support.upstreams import BACKEND_FILES, METADATA, Upstream, make_upstream
 from support.venvs import Venv
 from support.wheels import members, metadata, write_wheel

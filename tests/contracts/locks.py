@@ -23,7 +23,7 @@ from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.overlay_folders import find_overlay
 
 
-class Locked(NamedTuple):
+class LockedOverlay(NamedTuple):
     """A pin, its lock and its upstream."""
 
     content: Content
@@ -31,7 +31,7 @@ class Locked(NamedTuple):
     upstream: SymbolLookup
 
 
-def locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: str = "1.0") -> Locked:
+def locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: str = "1.0") -> LockedOverlay:
     """Return a pin and the lock that `npu-overlays lock` would make from an upstream of the given files."""
     files = {path: one if isinstance(one, bytes) else text(one).encode() for path, one in upstream.items()}
     tree = source_tree(files)
@@ -45,7 +45,7 @@ def locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: 
         contracts=found,
         reads=recorded(read_occurrences(content, there, applied)),
     )
-    return Locked(content, lock, there)
+    return LockedOverlay(content, lock, there)
 
 
 def write_locked(root: Path, name: str, upstream: Mapping[str, str | bytes], version: str) -> None:

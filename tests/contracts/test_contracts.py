@@ -43,7 +43,7 @@ def _compare(locked: list[Contract], now: list[Contract]) -> list[str]:
 
 
 def test_what_each_operation_saw_is_kept() -> None:
-    kept = {entry.symbol: {name for name, value in vars(entry).items() if value} for entry in _contracts(BEFORE)}
+    kept = {entry.symbol: set(filter(vars(entry).get, vars(entry))) for entry in _contracts(BEFORE)}
     seen = {"path", "symbol", "operation", "kind", "signature", "body"}
     assert kept == {"f": seen, "g": seen, "h": seen, "i": seen, "j": {"path", "symbol", "operation"}}
 
@@ -330,10 +330,9 @@ def test_a_replacement_that_is_another_one_to_callers_is_told_of(
 
 def test_what_an_operation_has_otherwise_than_when_it_was_locked_is_told_as_its_own() -> None:
     source = "@a\n@b\ndef f(x): pass"
-    locked, now = (
-        [contract(Module(PATH, source.encode()), one) for one in operations(f"@replaced(why='w')\n{own}")]
-        for own in ("@a\n@b\ndef f(x): pass\n", "@b\ndef f(x): pass\n")
-    )
+    module = Module(PATH, source.encode())
+    locked = [contract(module, one) for one in operations("@replaced(why='w')\n@a\n@b\ndef f(x): pass\n")]
+    now = [contract(module, one) for one in operations("@replaced(why='w')\n@b\ndef f(x): pass\n")]
     where = "o.py:3: the replaced `f`"
     again = "which overlay.lock does not say: review it, then run `npu-overlays lock o`"
     operation = operations("@replaced(why='w')\ndef f(x): pass\n")

@@ -8,7 +8,7 @@ import pytest
 
 from language.overlays import load, write
 from language.pairs import refused, source_tree
-from npu_overlays.contracts.drop_conditions import met_drop_conditions
+from npu_overlays.contracts.expiry import met_drop_conditions
 from npu_overlays.overlay.conditions import Condition, condition, fault
 
 UPSTREAM = (

@@ -50,7 +50,7 @@ OVERLAY = """
     """
 
 
-class Found(NamedTuple):
+class FormsOfOverlay(NamedTuple):
     """What an overlay says of an upstream."""
 
     forms: FormTargets
@@ -71,11 +71,11 @@ def upstream(*others: str, norm: str = NORM) -> dict[str, bytes]:
     return files
 
 
-def found(root: Path, files: Mapping[str, bytes], overlay: str = OVERLAY) -> Found:
+def found(root: Path, files: Mapping[str, bytes], overlay: str = OVERLAY) -> FormsOfOverlay:
     """Return what an overlay's file of ``shared/`` finds in an upstream."""
     pin = find_overlay(root, write(root, {"shared/s.py": overlay}))
     model = model_of_files(files, ["pkg"])
-    return Found(form_targets(models_of(pin, "1.0"), source_tree(files), model), model)
+    return FormsOfOverlay(form_targets(models_of(pin, "1.0"), source_tree(files), model), model)
 
 
 def wrong(root: Path, files: Mapping[str, bytes], overlay: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_overlays.contracts.lock_groups import each, grouped
+from npu_overlays.contracts.lockfile import each, grouped
 
 
 def contract(path: str, owner: str, **other: str) -> dict[str, Any]:
@@ -65,7 +65,9 @@ TEXTS = st.fixed_dictionaries(
 
 @given(st.lists(TEXTS, max_size=3))
 def test_a_lock_says_the_same_in_groups(texts: list[dict[str, Any]]) -> None:
-    entries = [of(path, owner, one) for one in texts for path, owner in (("a.py", "A"), ("b.py", "B"), ("c.py", "C"))]
+    entries = []
+    for one in texts:
+        entries += [of("a.py", "A", one), of("b.py", "B", one), of("c.py", "C", one)]
     assert in_words(each(grouped(entries))) == in_words(entries)
 
 
@@ -73,8 +75,9 @@ def of(path: str, owner: str, texts: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry in whose texts P stands for its path and O for its class."""
     entry: dict[str, Any] = {"path": path}
     for key, value in texts.items():
-        listed = [one.replace("P", path).replace("O", owner) for one in ([value] if isinstance(value, str) else value)]
-        entry[key] = listed[0] if isinstance(value, str) else listed
+        listed = [value] if isinstance(value, str) else value
+        named = [one.replace("P", path).replace("O", owner) for one in listed]
+        entry[key] = named[0] if isinstance(value, str) else named
     return entry
 
 

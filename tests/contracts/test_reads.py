@@ -18,7 +18,7 @@ from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of
 from npu_overlays.sources.tree import PatchedTree
 
-from .locks import Locked, locked, told
+from .locks import LockedOverlay, locked, told
 
 ACTIVATIONS = """
     import torch
@@ -68,7 +68,7 @@ UPSTREAM = {"pkg/__init__.py": "", "pkg/activations.py": ACTIVATIONS, "pkg/model
 LAYER = {"tree/pkg/kernels.py": text(KERNELS).encode()}
 
 
-def _locked(tmp_path: Path, overlay: str, upstream: Mapping[str, str | bytes] = UPSTREAM) -> Locked:
+def _locked(tmp_path: Path, overlay: str, upstream: Mapping[str, str | bytes] = UPSTREAM) -> LockedOverlay:
     layer(tmp_path / "o", {**LAYER, "tree/pkg/model.py": overlay})
     return locked(tmp_path / "o", write(tmp_path / "o", {}), upstream)
 
@@ -192,7 +192,7 @@ def test_a_class_of_the_overlays_inherits_nothing_of_what_stands_in_the_brackets
     )
     layer(tmp_path / "o", {"tree/pkg/ours.py": added})
     made = locked(tmp_path / "o", write(tmp_path / "o", {}), upstream)
-    inherited = [one.symbol for one in made.lock.reads or () if any("Ours." in by for by in one.by)]
+    inherited = [one.symbol for one in made.lock.reads or () if "Ours." in " ".join(one.by)]
     assert inherited == ["Box.size"]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.patched import Patched, Site, copy_site
+from support.patched import InstalledSite, Patched, copy_site
 
 from .machine import Machine
 
@@ -20,6 +20,6 @@ def machine(tmp_path: Path) -> Machine:
 
 
 @pytest.fixture
-def site(patched: Patched, tmp_path: Path) -> Site:
+def site(patched: Patched, tmp_path: Path) -> InstalledSite:
     """Return a fresh installation."""
     return copy_site(patched, tmp_path / "site")

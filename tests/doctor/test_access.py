@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import npu_doctor
@@ -24,7 +25,7 @@ def test_only_three_modules_touch_the_machine() -> None:
 
 
 def touching(tree: ast.Module) -> list[str]:
-    taken = [name for node in ast.walk(tree) for name in imported(node)]
+    taken = chain.from_iterable(map(imported, ast.walk(tree)))
     called = [node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     modules = {"os", "shutil", "subprocess", "glob", "io", "mmap", "platform", "pathlib.Path"}
     return [name for name in (*taken, *called) if name in modules or name.startswith("os.") or name == "open"]

@@ -9,7 +9,7 @@ import pytest
 from npu_doctor import arguments as doctor
 from npu_summary.cli import usage
 from support.examples import examples
-from support.patched import Site
+from support.patched import InstalledSite
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 _FOUND = {"audit": 0, "cluster": 2}
 
 
-def code_of(site: Site, example: str) -> int:
+def code_of(site: InstalledSite, example: str) -> int:
     """Return the exit code of an example, run in a shell; nothing may end in a traceback."""
     program = example.replace("python", sys.executable, 1).partition("|")[0]
     path = str(site.folder)
@@ -26,13 +26,13 @@ def code_of(site: Site, example: str) -> int:
     return done.code
 
 
-def test_the_examples_of_the_summary_run(site: Site) -> None:
+def test_the_examples_of_the_summary_run(site: InstalledSite) -> None:
     (site.folder.parent / "train.log").write_text("Traceback (most recent call last):\nValueError: x\n")
     shown = examples(usage("verl_npu_summary"))
     assert {example: code_of(site, example) for example in shown} == dict.fromkeys(shown, 0)
 
 
-def test_the_examples_of_the_doctor_run(site: Site) -> None:
+def test_the_examples_of_the_doctor_run(site: InstalledSite) -> None:
     (site.folder.parent / "lab.json").write_text('{"schema": 1}')
     (site.folder.parent / "train.py").write_text("import verl.trainer\n")
     shown = examples(doctor.parse(["--help"]).help, "the three most common tasks")

@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def texts(file: Path) -> Iterator[str]:
 
 
 def options(*commands: str) -> set[str]:
-    return {name for command in commands for name in arguments._PARSERS[command]()._option_string_actions}
+    return set(chain.from_iterable(arguments._PARSERS[command]()._option_string_actions for command in commands))
 
 
 ALL = options(*arguments.COMMANDS)
@@ -73,6 +74,6 @@ def test_what_a_message_names_is_accepted(file: Path) -> None:
 
 
 def test_the_search_finds_commands_and_options() -> None:
-    found = [command for file in FILES for text in texts(file) for command in COMMAND.findall(text)]
+    found = list(chain.from_iterable(map(COMMAND.findall, chain.from_iterable(map(texts, FILES)))))
     assert {("npu_doctor", " --json"), ("npu_doctor", ""), ("verl_npu_summary", " --verify")} <= set(found)
     assert "--html" not in ALL

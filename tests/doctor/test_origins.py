@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from npu_doctor.model import Origin, Row
-    from support.patched import Site
+    from support.patched import InstalledSite
 
 
 def origin(machine: Machine, package: str) -> Origin:
@@ -161,7 +161,9 @@ def test_a_copy_that_comes_before_the_installed_one_is_broken(machine: Machine, 
 
 
 @pytest.mark.slow
-def test_the_copy_of_the_current_folder_is_named_though_the_check_is_kept_from_it(site: Site, tmp_path: Path) -> None:
+def test_the_copy_of_the_current_folder_is_named_though_the_check_is_kept_from_it(
+    site: InstalledSite, tmp_path: Path
+) -> None:
     made = make_venv(tmp_path / "venv", site.patched.environment)
     (made.site / "site.pth").write_text(f"{site.folder}\n")
     copy = write(tmp_path / "clone/verl/__init__.py", "")

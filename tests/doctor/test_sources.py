@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npu_doctor.checks.requirements import bounds
-from support.mindspeed import COMMITS, UnreachableError, real_patch_utils
+from support.mindspeed import COMMITS, MindSpeedUnreachableError, real_patch_utils
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -75,7 +75,7 @@ def test_where_transformers_is_missing_its_names_are_not_said_to_be_gone(machine
 
 def test_a_comma_in_brackets_separates_no_options(machine: Machine) -> None:
     machine.env["PYTORCH_NPU_ALLOC_CONF"] = "page_size:[1g,expandable_segments:True,2g]"
-    assert {row.level for symptom in (21, 23) for row in machine.rows(symptom)} == {"matched"}
+    assert {row.level for row in (*machine.rows(21), *machine.rows(23))} == {"matched"}
 
 
 _READ = "from importlib.metadata import version\nfrom packaging.version import Version, parse\n"
@@ -179,6 +179,17 @@ _WITH_HELPERS = (
                 "def f(name):\n    of = distribution(name)\n    return of.version == MAX[name]  # here\n"
             ),
             "compatible",
+        ),
+        # By what chooses, counts, pairs or matches.
+        (f"{_OURS}OLD = max(found, Version('4.56.1')) == Version('4.56.1')  # here\n", "compatible"),
+        (f"{_READ}SHORT = version('transformers').count('.') == 2  # here\n", "compatible"),
+        (f"{_READ}import re\nassert re.match(r'4\\.56\\.\\d+$', version('transformers'))  # here\n", "broken"),
+        (
+            (
+                f"{_READ}for name, most in zip(['transformers'], ['4.56.1']):\n"
+                "    assert parse(version(name)) <= parse(most)  # here\n"
+            ),
+            "broken",
         ),
         # By helpers.
         (
@@ -370,7 +381,7 @@ def test_a_trial_tells_which_release_of_mindspeed_undoes_its_patches(
     assert release in COMMITS
     try:
         text = real_patch_utils(release)
-    except UnreachableError as reason:
+    except MindSpeedUnreachableError as reason:
         pytest.skip(str(reason))
     machine.install_mindspeed(text)
 

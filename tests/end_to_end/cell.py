@@ -21,7 +21,7 @@ _WARNINGS = ("which is incompatible", "which is not installed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class CellEnvironment:
     """One installer at work.
 
     Args:
@@ -44,13 +44,13 @@ class Cell:
         """The option that makes the installer install what is there already."""
         return "--reinstall" if self.is_uv else "--force-reinstall"
 
-    def where(self, **variables: str) -> Cell:
+    def where(self, **variables: str) -> CellEnvironment:
         """Return this cell with further environment variables."""
         environment = self.venv.environment
         environment = replace(environment, extra={**environment.extra, **variables})
         return replace(self, venv=replace(self.venv, environment=environment))
 
-    def seeing(self, *names: str) -> Cell:
+    def seeing(self, *names: str) -> CellEnvironment:
         """Return this cell with only the named folders of the shelf for installers to find."""
         return self.where(**self.shelf.links(*names))
 
@@ -133,7 +133,9 @@ def _reaction(done: Done) -> str:
     return "warns" if any(text in done.err for text in _WARNINGS) else "silent"
 
 
-def make_cell(installer: str, template: Path, shelf: Shelf, folder: Path, told: list[str]) -> Cell:
+def make_cell(installer: str, template: Path, shelf: Shelf, folder: Path, told: list[str]) -> CellEnvironment:
     """Return an installer at work in ``venv`` below a folder, a copy of a virtual environment with it."""
     environment = shelf.environment(folder, *ALL)
-    return Cell(venv=copy_installer(installer, template, folder / "venv", environment), shelf=shelf, told=told)
+    return CellEnvironment(
+        venv=copy_installer(installer, template, folder / "venv", environment), shelf=shelf, told=told
+    )

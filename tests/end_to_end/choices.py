@@ -27,7 +27,7 @@ ASKED = {"lib-npu consumer": ("lib-npu",), "consumer": ()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class IndexChoice:
     """What is asked for, where.
 
     Args:
@@ -45,16 +45,16 @@ class Case:
     before: bool
 
     @classmethod
-    def of(cls, key: tuple[str, str, str], *, constrained: bool, before: bool) -> Case:
+    def of(cls, key: tuple[str, str, str], *, constrained: bool, before: bool) -> IndexChoice:
         """Return a case of a row of the table."""
         asked, consumer, arrangement = key
         return cls(arrangement=arrangement, asked=asked, consumer=consumer, constrained=constrained, before=before)
 
 
-def cases(arrangement: str) -> Iterable[Case]:
+def cases(arrangement: str) -> Iterable[IndexChoice]:
     """Return all cases of an arrangement."""
     for asked, consumer, constrained, before in product(ASKED, REQUIREMENTS, (False, True), (False, True)):
-        yield Case.of((asked, consumer, arrangement), constrained=constrained, before=before)
+        yield IndexChoice.of((asked, consumer, arrangement), constrained=constrained, before=before)
 
 
 def fill_market(folder: Path) -> None:
@@ -77,7 +77,7 @@ def fill_market(folder: Path) -> None:
         environment.ok("index", *folders, "--out", folder / "site" / name)
 
 
-def choose(case: Case, venv: Venv, market: Path, url: str) -> str:
+def choose(case: IndexChoice, venv: Venv, market: Path, url: str) -> str:
     """Let an installer choose in an empty environment, and return what is there afterwards."""
     if case.before:
         with zipfile.ZipFile(market / "upstream" / f"lib-{VERSION}-py3-none-any.whl") as archive:
@@ -95,9 +95,9 @@ def choose(case: Case, venv: Venv, market: Path, url: str) -> str:
 def _indexes(venv: Venv, first: str, others: list[str]) -> list[str]:
     """Return the options that name indexes; with uv, the default one is the last to be asked."""
     if not venv.is_uv:
-        return ["--index-url", first, *(word for other in others for word in ("--extra-index-url", other))]
+        return [f"--index-url={first}", *(f"--extra-index-url={other}" for other in others)]
     *named, default = first, *others
-    return [*(word for one in named for word in ("--index", one)), "--default-index", default]
+    return [*(f"--index={one}" for one in named), f"--default-index={default}"]
 
 
 def found(site: Path) -> str:

@@ -12,7 +12,7 @@ from environments.once import once
 from support.installers import INSTALLERS, download_pips, make_installer
 from support.table import CELL
 
-from .cell import Cell, make_cell
+from .cell import CellEnvironment, make_cell
 from .sample import Sample, make_sample, open_sample
 from .shelf import ALL, Shelf, fill_shelf
 
@@ -95,12 +95,12 @@ def told(installer: str, record_property: Callable[[str, object], None]) -> Iter
 
 
 @pytest.fixture
-def empty(installer: str, bare: Path, shelf: Shelf, tmp_path: Path, told: list[str]) -> Cell:
+def empty(installer: str, bare: Path, shelf: Shelf, tmp_path: Path, told: list[str]) -> CellEnvironment:
     """Return an environment in which nothing is installed yet."""
     return make_cell(installer, bare, shelf, tmp_path, told)
 
 
 @pytest.fixture
-def pair(installer: str, paired: Path, shelf: Shelf, tmp_path: Path, told: list[str]) -> Cell:
+def pair(installer: str, paired: Path, shelf: Shelf, tmp_path: Path, told: list[str]) -> CellEnvironment:
     """Return an environment with both patched distributions of revision 1."""
     return make_cell(installer, paired, shelf, tmp_path, told)

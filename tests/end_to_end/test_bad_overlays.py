@@ -81,12 +81,11 @@ def another_commit(sample: Sample, files: dict[str, bytes], *, more: str = "") -
 
 def as_layer(sample: Sample) -> None:
     """Make what is the own of lib's pin a layer, on which every pin of lib is then."""
-    files = {
-        str(file.relative_to(sample.lib_overlay)): file.read_bytes()
-        for folder in ("tree", "patches")
-        for file in (sample.lib_overlay / folder).rglob("*")
-        if file.is_file()
-    }
+    files: dict[str, bytes] = {}
+    for folder in ("tree", "patches"):
+        for file in (sample.lib_overlay / folder).rglob("*"):
+            if file.is_file():
+                files[str(file.relative_to(sample.lib_overlay))] = file.read_bytes()
     text = config(sample).read_text()
     start = text.index("[[tool.overlay.edit]]")
     write_layer(sample.overlays / "lib", project="lib", files=files, config=text[start:].replace("tool.overlay.", ""))

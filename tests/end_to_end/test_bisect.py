@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def bisected(sample: Sample, *command: str, options: Sequence[str] = ()) -> Done
 def found(sample: Sample, *command: str) -> list[str]:
     done = bisected(sample, *command, options=["--json"])
     assert done.code == 0, done.err
-    return [target for unit in done.json()["units"] for target in unit["targets"]]
+    return list(chain.from_iterable(unit["targets"] for unit in done.json()["units"]))
 
 
 def test_one_operation_is_found_with_its_reason_and_what_the_command_says(locked: Sample) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import zipfile
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -100,7 +101,7 @@ def test_no_file_holds_a_marker_or_an_import_of_the_build_tool(wheels: Path) -> 
 def test_record_is_right_for_every_wheel(wheels: Path, tmp_path: Path) -> None:
     found = sorted(wheels.glob("*.whl"))
     assert len(found) == 4
-    assert [problem for wheel in found for problem in record_problems(wheel)] == []
+    assert list(chain.from_iterable(map(record_problems, found))) == []
     tampered = tmp_path / found[-1].name
     shutil.copy(found[-1], tampered)
     with zipfile.ZipFile(tampered, "a") as archive:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -141,4 +142,5 @@ def test_it_says_what_to_do_next_and_as_json_what_was_done(locked: Sample, tmp_p
     values = locked.environment.ok("checkout", locked.lib_name, two, "--json", "--overlays", locked.overlays).json()
     assert values["overlay"] == locked.lib_name
     assert values["head"] == git(locked, two, "rev-parse", "HEAD").strip()
-    assert {unit["operation"] for one in values["commits"] for unit in one["units"]} >= {"wrapped", "patch", "file"}
+    units = chain.from_iterable(one["units"] for one in values["commits"])
+    assert {unit["operation"] for unit in units} >= {"wrapped", "patch", "file"}

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import zipfile
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -280,9 +281,8 @@ def test_summary_of_a_damaged_wheel_is_an_error(locked: Sample, wheels: Path, tm
 
 def test_matrix_has_a_cell_for_each_overlay_and_python(locked: Sample) -> None:
     cells = locked.environment.ok("matrix", "--overlays", locked.overlays).json()["include"]
-    assert [(cell["overlay"], cell["python"]) for cell in cells] == [
-        (name, python) for name in (locked.app_name, locked.lib_name) for python in ("3.10", "3.11", "3.12", "3.13")
-    ]
+    expected = product((locked.app_name, locked.lib_name), ("3.10", "3.11", "3.12", "3.13"))
+    assert [(cell["overlay"], cell["python"]) for cell in cells] == list(expected)
     line = locked.environment.ok("matrix", "--format", "github", "--overlays", locked.overlays).out
     assert line.startswith("batches=")
     assert line.count("\n") == 1
@@ -512,6 +512,8 @@ def test_what_a_terminal_would_obey_is_escaped_there_and_whole_in_a_pipe(sample:
     ("arguments", "meant"),
     [
         (("bulid",), "build"),
+        (("import",), "import-patches"),
+        (("wheel",), "verify-wheel"),
         (("build", "--frce"), "--force"),
         (("build", "--source", "giit"), "git"),
         (("port", "lib@1", "--too", "2"), "--to"),

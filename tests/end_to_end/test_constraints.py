@@ -11,7 +11,7 @@ from support.environment import Done
 from support.overlays import edit, write_stack
 from support.wheels import contents
 
-from .cell import Cell
+from .cell import CellEnvironment
 from .sample import Sample
 from .test_install_matrix import as_built
 
@@ -80,7 +80,7 @@ def test_constraints_that_do_not_fit_the_wheels_beside_them_are_named(
 
 
 @pytest.mark.slow
-def test_the_pair_of_the_constraints_is_installed_and_kept_together(empty: Cell) -> None:
+def test_the_pair_of_the_constraints_is_installed_and_kept_together(empty: CellEnvironment) -> None:
     """The other builds lie there as well, and upstream's newer release."""
     revisions = [empty.shelf.folder / f"revision-{number}" / FILE for number in (1, 2)]
     for number in (1, 2, 1):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.serving import Served, served
+from support.http_server import Served, served
 
-from .cell import INTACT, Cell
+from .cell import INTACT, CellEnvironment
 from .sample import Sample
 from .shelf import Shelf
 
@@ -24,8 +24,9 @@ def written(shelf: Shelf, tmp_path: Path) -> Path:
     """Return an index of both revisions of ours, and of what they require."""
     others = tmp_path / "others"
     others.mkdir()
-    for file in (file for name in OTHERS for file in (shelf.folder / "index").glob(f"{name}-*.whl")):
-        shutil.copy(file, others)
+    for name in OTHERS:
+        for file in (shelf.folder / "index").glob(f"{name}-*.whl"):
+            shutil.copy(file, others)
     environment = shelf.environment(tmp_path)
     folders = (shelf.folder / "revision-1", shelf.folder / "revision-2", others)
     environment.ok("index", *folders, "--out", tmp_path / "site")
@@ -39,7 +40,7 @@ def server(written: Path) -> Iterator[Served]:
         yield there
 
 
-def online(cell: Cell, url: str) -> Cell:
+def online(cell: CellEnvironment, url: str) -> CellEnvironment:
     """Return a cell that installs from an index alone."""
     return cell.where(
         PIP_INDEX_URL=url,
@@ -51,7 +52,7 @@ def online(cell: Cell, url: str) -> Cell:
     )
 
 
-def test_the_pair_is_installed_from_it(empty: Cell, server: Served, installer: str) -> None:
+def test_the_pair_is_installed_from_it(empty: CellEnvironment, server: Served, installer: str) -> None:
     cell = online(empty, server.url)
     cell.install_pair()
     assert cell.start() == "npu+upstream"
@@ -60,9 +61,9 @@ def test_the_pair_is_installed_from_it(empty: Cell, server: Served, installer: s
     assert any(path.endswith(".whl.metadata") for path in server.asked) == (installer != "oldest pip")
 
 
-def test_what_was_yanked_is_not_chosen(empty: Cell, server: Served, written: Path) -> None:
+def test_what_was_yanked_is_not_chosen(empty: CellEnvironment, server: Served, written: Path) -> None:
     shelf = empty.shelf
-    arguments = [word for name in ("app", "lib") for word in ("--yank", f"{name}-npu=={shelf.version(name, 2)}")]
+    arguments = [f"--yank={name}-npu=={shelf.version(name, 2)}" for name in ("app", "lib")]
     shelf.environment(written.parent).ok("index", *arguments, "--reason", "no good", "--out", written)
     cell = online(empty, server.url)
     cell.install("app-npu", "lib-npu")

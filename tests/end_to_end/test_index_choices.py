@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import pytest
 
 from environments.once import once
 from support.environment import Environment
+from support.http_server import served
 from support.installers import INSTALLERS, copy_installer, make_installer
-from support.serving import served
 from support.wheelhouse import PROJECT
 
-from .choices import ARRANGEMENTS, ASKED, REQUIREMENTS, Case, cases, choose, fill_market, row, told
+from .choices import ARRANGEMENTS, ASKED, REQUIREMENTS, IndexChoice, cases, choose, fill_market, row, told
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ def table(document: Path) -> dict[tuple[str, str, str], list[str]]:
     return found
 
 
-Chooser = Callable[[str, Case], str]
+Chooser = Callable[[str, IndexChoice], str]
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def chooser(shared: Path, pips: Path, tmp_path: Path) -> Iterator[Chooser]:
     extra = {"PIP_NO_INDEX": "0", "PIP_FIND_LINKS": "", "UV_OFFLINE": "0", "UV_FIND_LINKS": ""}
     environment = Environment(folder=tmp_path, extra=extra)
 
-    def chosen(installer: str, case: Case) -> str:
+    def chosen(installer: str, case: IndexChoice) -> str:
         name = f"choosing-{installer.replace(' ', '-')}"
         template = once(shared, name, lambda place: make_installer(installer, place, environment, pips))
         venv = copy_installer(installer, template, tmp_path / "venv", environment)
@@ -66,7 +66,9 @@ def test_what_is_chosen_is_what_the_documents_say(installer: str, arrangement: s
     assert not [f"{case}: {what}" for case, what in seen.items() if what.startswith("mixed")]
     for asked, consumer, constrained in product(ASKED, REQUIREMENTS, (False, True)):
         key, column = (asked, consumer, arrangement), COLUMNS.index((constrained, installer))
-        cell = told({before: seen[Case.of(key, constrained=constrained, before=before)] for before in (False, True)})
+        cell = told(
+            {before: seen[IndexChoice.of(key, constrained=constrained, before=before)] for before in (False, True)}
+        )
         said = [table(document)[key] for document in DOCUMENTS]
         assert [cells[column] for cells in said] == [cell] * 2, (key, constrained)
 
@@ -75,12 +77,12 @@ def test_with_constraints_upstreams_code_is_never_taken() -> None:
     for document in DOCUMENTS:
         rows = table(document)
         assert len(rows) == len(_ROWS)
-        constrained = {cell for cells in rows.values() for cell in cells[len(INSTALLERS) :]}
+        constrained = set(chain.from_iterable(cells[len(INSTALLERS) :] for cells in rows.values()))
         assert constrained <= {"ours", "companion", "refused"}
         named = [cells for (asked, _, _), cells in rows.items() if asked.startswith("lib-npu")]
-        assert {cell for cells in named for cell in cells} <= {"ours", "refused"}
+        assert set(chain.from_iterable(named)) <= {"ours", "refused"}
 
 
 def test_with_constraints_pip_takes_the_pair_though_a_newer_upstream_is_there(chooser: Chooser) -> None:
     key = ("lib-npu consumer", "consumer", "merged")
-    assert chooser("newest pip", Case.of(key, constrained=True, before=True)) == "ours"
+    assert chooser("newest pip", IndexChoice.of(key, constrained=True, before=True)) == "ours"

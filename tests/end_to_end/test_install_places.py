@@ -12,27 +12,27 @@ from support.environment import Done
 from support.marks import MOSTLY_BY_UV, rarely
 from support.rights import bound_by_permissions, read_only
 
-from .cell import INTACT, Cell
+from .cell import INTACT, CellEnvironment
 from .shelf import NEWER
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def target(empty: Cell, tmp_path: Path) -> Path:
+def target(empty: CellEnvironment, tmp_path: Path) -> Path:
     """Return a folder with revision 1, installed by ``--target``."""
     folder = tmp_path / "target"
     empty.install("--target", folder, empty.shelf.pinned("app-npu"), empty.shelf.pinned("lib-npu"))
     return folder
 
 
-def summary(cell: Cell) -> Done:
+def summary(cell: CellEnvironment) -> Done:
     """Run the summary, with what the cell has on its path, and see that it succeeds."""
     return cell.venv.environment.succeed(cell.venv.executable, "-m", "lib_npu_summary")
 
 
 @MOSTLY_BY_UV
-def test_target(empty: Cell, target: Path) -> None:
+def test_target(empty: CellEnvironment, target: Path) -> None:
     there = empty.where(PYTHONPATH=str(target))
     assert there.start() == "npu+upstream"
     assert there.verify() == INTACT
@@ -43,7 +43,7 @@ def test_target(empty: Cell, target: Path) -> None:
 
 @MOSTLY_BY_UV
 @pytest.mark.parametrize(("before", "after"), [pytest.param(1, 2, id="upgraded"), *rarely((2, 1), ids=["downgraded"])])
-def test_target_of_another_revision(empty: Cell, tmp_path: Path, before: int, after: int) -> None:
+def test_target_of_another_revision(empty: CellEnvironment, tmp_path: Path, before: int, after: int) -> None:
     target = tmp_path / "target"
     for revision in (before, after):
         wanted = [empty.shelf.pinned(name, revision) for name in ("app-npu", "lib-npu")]
@@ -58,7 +58,7 @@ def test_target_of_another_revision(empty: Cell, tmp_path: Path, before: int, af
 
 
 @MOSTLY_BY_UV
-def test_target_over_upstream(empty: Cell, tmp_path: Path) -> None:
+def test_target_over_upstream(empty: CellEnvironment, tmp_path: Path) -> None:
     target = tmp_path / "target"
     empty.seeing("index").install("--target", target, "lib==1.2.3")
     empty.install("--upgrade", "--target", target, empty.shelf.pinned("app-npu"), empty.shelf.pinned("lib-npu"))
@@ -70,7 +70,7 @@ def test_target_over_upstream(empty: Cell, tmp_path: Path) -> None:
         there.repair()
 
 
-def test_target_upstream_afterwards(empty: Cell, target: Path) -> None:
+def test_target_upstream_afterwards(empty: CellEnvironment, target: Path) -> None:
     # No pip compares what is in a target.
     told = empty.seeing("index").reaction("install", "--upgrade", "--target", target, f"lib=={NEWER}")
     assert told == "silent"
@@ -83,7 +83,7 @@ def test_target_upstream_afterwards(empty: Cell, target: Path) -> None:
 
 
 @MOSTLY_BY_UV
-def test_zip_file_of_an_installation(empty: Cell, target: Path, tmp_path: Path) -> None:
+def test_zip_file_of_an_installation(empty: CellEnvironment, target: Path, tmp_path: Path) -> None:
     file = tmp_path / "site.zip"
     with zipfile.ZipFile(file, "w") as archive:
         for path in sorted(target.rglob("*")):
@@ -95,7 +95,7 @@ def test_zip_file_of_an_installation(empty: Cell, target: Path, tmp_path: Path) 
 
 
 @MOSTLY_BY_UV
-def test_wheels_on_the_path(empty: Cell) -> None:
+def test_wheels_on_the_path(empty: CellEnvironment) -> None:
     wheels = [str(wheel) for wheel in empty.shelf.wheels()]
     # A companion that comes first has Python look no further.
     assert "later on sys.path" in empty.where(PYTHONPATH=os.pathsep.join(wheels)).refused_import()
@@ -111,7 +111,7 @@ def test_wheels_on_the_path(empty: Cell) -> None:
     assert "No module named 'recipe'" in failed.err
 
 
-def test_read_only(pair: Cell) -> None:
+def test_read_only(pair: CellEnvironment) -> None:
     bound = bound_by_permissions()
     python = (*bound, str(pair.venv.executable), "-I", "-m")
     with read_only(pair.venv.folder):
@@ -125,7 +125,7 @@ def test_read_only(pair: Cell) -> None:
         assert pair.verify() == INTACT
 
 
-def test_user_site(empty: Cell) -> None:
+def test_user_site(empty: CellEnvironment) -> None:
     # An environment that sees the system's packages has a user's site too.
     config = empty.venv.folder / "pyvenv.cfg"
     config.write_text(config.read_text("utf-8").replace("-packages = false", "-packages = true"), "utf-8")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.files import PREFIX
-from support.wheels import contents, record_problems
+from support.wheels import contents, record_problems_below
 
 from .refusals import out
 from .sample import Sample
@@ -93,9 +93,10 @@ def _catches(process: int) -> bool:
 def left(sample: Sample, wheels: Path) -> Iterator[str]:
     """Yield what does not belong there, in the folder of wheels and in that for temporary files."""
     known = contents(wheels)
-    for path in out(sample).iterdir() if out(sample).is_dir() else ():
-        if path.is_dir() or known.get(path.name) != path.read_bytes():
-            yield str(path)
+    if out(sample).is_dir():
+        for path in out(sample).iterdir():
+            if path.is_dir() or known.get(path.name) != path.read_bytes():
+                yield str(path)
     yield from map(str, temporary(sample).iterdir())
     tmp = sample.environment.cache / "tmp"
     yield from map(str, tmp.iterdir() if tmp.is_dir() else ())
@@ -122,7 +123,7 @@ def stop_and_build(
     )
     assert list(left(sample, wheels)) == []
     assert {path.name for path in out(sample).iterdir()} == {path.name for path in wheels.iterdir()}
-    assert [problem for wheel in out(sample).glob("*.whl") for problem in record_problems(wheel)] == []
+    assert record_problems_below(out(sample)) == []
     return codes
 
 

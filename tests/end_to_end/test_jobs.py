@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.wheels import contents, record_problems
+from support.wheels import contents, record_problems_below
 
 from .refusals import build, out, refused
 from .sample import Sample
@@ -83,7 +83,7 @@ def test_what_is_wrong_with_each_of_several_at_once_is_said(sample: Sample) -> N
     refused(sample, build(sample, "--all", "--jobs", "2"), 5, said, "1 of 2 overlays cannot be")
     done = build(sample, "--all", "--jobs", "2", "--keep-going")
     assert (done.code, done.out.splitlines()[3]) == (5, "1 failed, 1 built")
-    assert [problem for wheel in out(sample).glob("*.whl") for problem in record_problems(wheel)] == []
+    assert record_problems_below(out(sample)) == []
 
 
 @pytest.mark.thorough
@@ -117,7 +117,7 @@ def test_a_process_that_is_killed_is_one_that_failed(sample: Sample) -> None:
     assert process.returncode == 1, told
     assert "the process that built it ended before it was done: SIGKILL" in told
     assert said.splitlines()[3] in ("1 built, 1 failed", "1 failed, 1 built")
-    assert [problem for wheel in out(sample).glob("*.whl") for problem in record_problems(wheel)] == []
+    assert record_problems_below(out(sample)) == []
     assert not [path for path in out(sample).iterdir() if path.is_dir()]
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def stack(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the wheels of the default stack, which tests with torch build as well."""
     folder = tmp_path_factory.mktemp("stack")
     try:
-        wheels = [wheel for name in _OVERLAYS for wheel in Installations(shared / "npu").wheels(name)]
+        wheels = list(chain.from_iterable(map(Installations(shared / "npu").wheels, _OVERLAYS)))
     except Unavailable as reason:
         pytest.skip(str(reason))
     for wheel in wheels:

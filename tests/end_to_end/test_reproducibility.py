@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from reproducibility.building import Setting, Tool
-from reproducibility.conditions import CONDITIONS, OLDEST, Condition, possible
+from reproducibility.builds import Setting, Tool
+from reproducibility.comparison import outcomes
+from reproducibility.conditions import CONDITIONS, OLDEST, BuildCondition, possible
 from reproducibility.page import Outcome, pages
-from reproducibility.trying import outcomes
 from support.overlays import edit
 from support.pythons import SUPPORTED, find_python
 from support.tools import changed_tool
@@ -55,7 +55,7 @@ def pythons(site: Path, versions: Iterable[str], **variables: str) -> dict[str, 
     return {version: Tool(python=python, variables=more) for version, python in found.items() if python}
 
 
-def differing(base: Setting, tried: Iterable[Condition], tools: Mapping[str, Tool]) -> dict[str, tuple[str, ...]]:
+def differing(base: Setting, tried: Iterable[BuildCondition], tools: Mapping[str, Tool]) -> dict[str, tuple[str, ...]]:
     """Return what differs by the conditions under which anything does."""
     return {one.condition.name: one.differing for one in outcomes(base, tried, tools) if one.differing}
 
@@ -67,7 +67,7 @@ NARROW = {"COLUMNS": "20", "NO_COLOR": "1", "PYTHONOPTIMIZE": "2"}
 
 @pytest.mark.slow
 def test_nothing_differs_under_conditions_of_each_kind(sample: Sample, tmp_path: Path) -> None:
-    narrow = Condition(name="narrow", chinese="", build=lambda setting: replace(setting, variables=NARROW).build())
+    narrow = BuildCondition(name="narrow", chinese="", build=lambda setting: replace(setting, variables=NARROW).build())
     tried = [one for one in CONDITIONS if one.name.startswith(SOON)]
     assert len(tried) == len(SOON)
     assert differing(setting(sample, tmp_path / "work"), [*tried, narrow], {}) == {}
@@ -117,7 +117,7 @@ def test_what_differs_is_named(sample: Sample, tmp_path: Path) -> None:
         tool = changed_tool(setting.work / "tool")
         return replace(setting, variables={"PYTHONPATH": str(tool)}).build()
 
-    tried = [Condition(name=one.__name__, chinese="", build=one) for one in (changed, newer)]
+    tried = [BuildCondition(name=one.__name__, chinese="", build=one) for one in (changed, newer)]
     found = {one.condition.name: one.differing for one in outcomes(setting(sample, tmp_path / "work"), tried, {})}
     assert {name.partition("-")[0] for name in found["changed"]} == {"lib", "lib_npu"}
     assert set(found["newer"]) == {"RECORD", "lib_npu_summary/page/page.css", "lib_npu_summary/manifest.json"}

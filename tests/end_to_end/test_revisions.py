@@ -21,7 +21,7 @@ from support.overlays import edit, write_layer, write_stack
 from support.tools import changed_tool
 from support.wheels import contents
 
-from .cell import Cell
+from .cell import CellEnvironment
 from .sample import Sample
 
 NPU = "tree/src/lib/npu.py"
@@ -58,11 +58,10 @@ def revise(sample: Sample, *arguments: str | Path) -> Done:
 
 def numbers(sample: Sample) -> dict[str, list[int]]:
     """Return the numbers of the revisions that each overlay records."""
-    return {
-        folder.name: [one.number for one in read_revisions(folder)]
-        for folder in sorted(sample.overlays.iterdir())
-        if "@" in folder.name
-    }
+    numbers: dict[str, list[int]] = {}
+    for folder in sorted(sample.overlays.glob("*@*")):
+        numbers[folder.name] = [one.number for one in read_revisions(folder)]
+    return numbers
 
 
 def test_builds_of_an_overlay_follow_each_other_in_order(sample: Sample) -> None:
@@ -128,7 +127,7 @@ def test_the_revision_itself_comes_back_and_how_to_install_it_is_said(sample: Sa
 
 
 @pytest.mark.slow
-def test_installing_after_a_change_installs_the_change(empty: Cell, sample: Sample) -> None:
+def test_installing_after_a_change_installs_the_change(empty: CellEnvironment, sample: Sample) -> None:
     cell, out = empty.seeing("index"), sample.folder / "out"
     links = ("--find-links", cell.shelf.folder / "index", "--find-links", out)
     for change in ("one", "two", "three", "revised"):

@@ -48,7 +48,9 @@ def test_hatchling_alone_makes_the_same_wheels(locked: Sample, wheels: Path, tmp
         "sdist", "--overlays", locked.overlays, "--out", out, "--source", "git", "--json"
     ).json()
     assert {one["overlay"] for one in told} == {locked.app_name, locked.lib_name}
-    sdists = [Path(one[kind]) for one in told for kind in ("sdist", "companion")]
+    sdists: list[Path] = []
+    for one in told:
+        sdists += [Path(one["sdist"]), Path(one["companion"])]
     assert sorted(out.iterdir()) == sorted(sdists)
     for number, sdist in enumerate(sdists):
         with tarfile.open(sdist) as packed:

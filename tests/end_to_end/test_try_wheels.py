@@ -44,10 +44,12 @@ def test_installs_the_wheels_with_their_companions_and_prints_the_summary(sample
     )
     assert (sample.folder / "wheels" / "constraints-pair.txt").is_file()
     assert listed.splitlines() == [
-        f"  wheels/{name}-{version}-py3-none-any.whl"
-        for project, version in (("lib", sample.lib_version), ("app", sample.app_version))
-        for name in (f"{project}_npu", project)
-    ] + [f"  wheels/{recipes.name}"]
+        f"  wheels/lib_npu-{sample.lib_version}-py3-none-any.whl",
+        f"  wheels/lib-{sample.lib_version}-py3-none-any.whl",
+        f"  wheels/app_npu-{sample.app_version}-py3-none-any.whl",
+        f"  wheels/app-{sample.app_version}-py3-none-any.whl",
+        f"  wheels/{recipes.name}",
+    ]
     installed = [path.name for path in (sample.folder / "trial").glob("lib/python*/site-packages/*.dist-info")]
     assert sorted(name.partition("-")[0] for name in installed) == ["app", "app_npu", "lib", "lib_npu"]
 
@@ -95,7 +97,7 @@ def test_a_python_that_a_wheel_is_not_for_is_named_before_anything_is_fetched(tm
     wheel = tmp_path / "verl-1-py3-none-any.whl"
     with ZipFile(wheel, "w") as archive:
         archive.writestr("verl-1.dist-info/METADATA", "Name: verl\nVersion: 1\nRequires-Python: <3.13,>=3.10\n\n")
-    program = "import sys, pathlib, try_training; print(try_training.unfit([pathlib.Path(sys.argv[1])], sys.argv[2]))"
+    program = "import sys, pathlib, try_recipe; print(try_recipe.unfit([pathlib.Path(sys.argv[1])], sys.argv[2]))"
     told = []
     for python in ("3.12.7", "3.13.0"):
         done = subprocess.run(
@@ -112,7 +114,7 @@ def test_a_python_that_a_wheel_is_not_for_is_named_before_anything_is_fetched(tm
 
 def test_a_wheel_of_ours_that_is_missing_is_named(tmp_path: Path) -> None:
     (tmp_path / "npu_doctor-0.1.0-py3-none-any.whl").touch()
-    program = "import sys, pathlib, try_training; print(*try_training.found(pathlib.Path(sys.argv[1])), sep='\\n')"
+    program = "import sys, pathlib, try_recipe; print(*try_recipe.found(pathlib.Path(sys.argv[1])), sep='\\n')"
     done = subprocess.run(
         [sys.executable, "-c", program, tmp_path], cwd=ROOT / "build_tools", capture_output=True, text=True, check=True
     )
@@ -134,8 +136,8 @@ def test_no_index_is_waited_for_long_and_each_is_named(tmp_path: Path) -> None:
     program = (
         "import sys, pathlib\n"
         "sys.path.insert(0, sys.argv[1])\n"
-        "import try_training\n"
-        "try_training.install_torch((sys.executable, 'pip.py'), pathlib.Path('wheels'))\n"
+        "import try_recipe\n"
+        "try_recipe.install_torch((sys.executable, 'pip.py'), pathlib.Path('wheels'))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, ROOT / "build_tools"], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -169,9 +171,9 @@ def test_torch_comes_from_where_it_can_be_had(
         (tmp_path / place / "index.html").write_text("".join(f'<a href="{name}">{name}</a>' for name in names))
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "trial"], check=True)
     program = (
-        f"import sys, pathlib, try_training; try_training.CPU_INDEX = {(tmp_path / 'pytorch').as_uri()!r}\n"
+        f"import sys, pathlib, try_recipe; try_recipe.CPU_INDEX = {(tmp_path / 'pytorch').as_uri()!r}\n"
         "pip = (sys.executable, '-m', 'pip', '--python', sys.argv[1], 'install', '--index-url', sys.argv[2])\n"
-        "sys.exit(try_training.install_torch(pip, pathlib.Path(sys.argv[3])))"
+        "sys.exit(try_recipe.install_torch(pip, pathlib.Path(sys.argv[3])))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, tmp_path / "trial", (tmp_path / "own").as_uri(), tmp_path / "wheels"],

@@ -10,15 +10,15 @@ import pytest
 
 from support.marks import rarely
 
-from .cell import Cell
+from .cell import CellEnvironment
 from .shelf import NEWER
 
 pytestmark = pytest.mark.slow
 
-Arguments = Callable[[Cell, Path], tuple[str | Path, ...]]
+Arguments = Callable[[CellEnvironment, Path], tuple[str | Path, ...]]
 
 
-def _requirements(_: Cell, folder: Path) -> tuple[str | Path, ...]:
+def _requirements(_: CellEnvironment, folder: Path) -> tuple[str | Path, ...]:
     file = folder / "requirements.txt"
     file.write_text("consumer\nmodern\n", "utf-8")
     return ("-r", file)
@@ -40,7 +40,7 @@ ALIKE = ("file", "forced by name", "newer by name", "upgraded")
 
 
 @pytest.mark.parametrize("way", [*(way for way in WAYS if way not in ALIKE), *rarely(*ALIKE)])
-def test_upstream_afterwards(pair: Cell, tmp_path: Path, way: str) -> None:
+def test_upstream_afterwards(pair: CellEnvironment, tmp_path: Path, way: str) -> None:
     arguments = WAYS[way](pair, tmp_path)
     told = pair.seeing("index").reaction("install", *arguments)
     assert told == ("silent" if pair.is_uv or "--no-deps" in arguments else "warns")
@@ -55,13 +55,13 @@ def test_upstream_afterwards(pair: Cell, tmp_path: Path, way: str) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["lib==1.2.3", *rarely("lib", "lib>=1.0")])
-def test_upstream_that_the_companion_answers(pair: Cell, wanted: str) -> None:
+def test_upstream_that_the_companion_answers(pair: CellEnvironment, wanted: str) -> None:
     assert pair.seeing("index").reaction("install", wanted) == "silent"
     assert pair.verify() == (0, set())
     assert pair.check() == 0
 
 
-def test_the_companion_alone_says_what_to_do(pair: Cell) -> None:
+def test_the_companion_alone_says_what_to_do(pair: CellEnvironment) -> None:
     pair.reaction("uninstall", "app-npu", "lib-npu")
     said = pair.refused_import()
     version = pair.shelf.version("lib", 1)

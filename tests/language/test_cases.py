@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cases import Case, read_cases
+from support.cases import FileCase, read_cases
 
 from .pairs import PATH, check, refused
 
@@ -16,7 +16,7 @@ TARGETS = {"overlay": PATH, "shared": ""}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_case(case: Case) -> None:
+def test_case(case: FileCase) -> None:
     """An overlay's text on upstream's gives the text below ``after``, or exactly the mistakes below ``refused``.
 
     The overlay's text is that of a merge module, or below ``shared`` of a file of shared definitions.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .pairs import check, merged, refused
-from .test_running import run
+from .test_wrapped_calls import run
 
 
 def test_methods_of_an_enum_are_wrapped() -> None:

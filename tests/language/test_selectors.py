@@ -11,7 +11,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, symbols_of
 
 from .pairs import PATH, check, explain, merged, operations, refused, text
-from .test_running import run
+from .test_wrapped_calls import run
 
 PROPERTY = """
     class A:

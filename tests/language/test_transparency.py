@@ -8,7 +8,7 @@ import typing
 import pytest
 
 from .pairs import merged, refused
-from .test_running import run
+from .test_wrapped_calls import run
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ AS_WRITTEN = {
     "bases": {
         "checks/risk_lint/statement_diff.py",
         "overlay/parser/marks.py",
-        "contracts/read_places.py",
+        "contracts/read_occurrences.py",
         "authoring/refresh/module_derivation.py",
         "authoring/refresh/equivalence.py",
     },

@@ -18,7 +18,7 @@ ALIASES = ("X", "Y", "Z")
 
 
 @dataclass
-class Made:
+class GeneratedClass:
     """A class of a program: where it stands, and a real one with the same bases, which shows whether it can be made."""
 
     path: str
@@ -36,7 +36,7 @@ class Program:
     """Modules, and their classes in the order in which they are made."""
 
     texts: dict[str, str] = field(default_factory=lambda: {"pkg/__init__.py": "", **dict.fromkeys(PATHS, _HEAD)})
-    classes: list[Made] = field(default_factory=list)
+    classes: list[GeneratedClass] = field(default_factory=list)
 
     def write(self, path: str, line: str) -> None:
         self.texts[path] += f"{line}\n"
@@ -61,13 +61,13 @@ def programs(draw: st.DrawFn) -> Program:
         shown += ["Generic[T]"] if generic else []
         body = [f"    {member} = {number}" for member in MEMBERS if draw(st.booleans())] or ["    ..."]
         program.write(path, "\n".join([f"class {name}({', '.join(shown)}):", *body]))
-        program.classes.append(Made(path, name, type(name, tuple(one.real for one in bases), {}), generic))
+        program.classes.append(GeneratedClass(path, name, type(name, tuple(one.real for one in bases), {}), generic))
     return program
 
 
-def _possible(chosen: list[Made]) -> list[Made]:
+def _possible(chosen: list[GeneratedClass]) -> list[GeneratedClass]:
     """Return those of some bases with which Python makes a class."""
-    kept: list[Made] = []
+    kept: list[GeneratedClass] = []
     for one in chosen:
         try:
             type("Tried", tuple(base.real for base in (*kept, one)), {})
@@ -77,14 +77,14 @@ def _possible(chosen: list[Made]) -> list[Made]:
     return kept
 
 
-def _named(draw: st.DrawFn, program: Program, path: str, base: Made, alias: str) -> str:
+def _named(draw: st.DrawFn, program: Program, path: str, base: GeneratedClass, alias: str) -> str:
     """Return what a class is called in a module further down, perhaps by an alias; the imports are written there."""
     between = [one for one in PATHS if PATHS.index(base.path) < PATHS.index(one) < PATHS.index(path)]
     home, name = base.module, base.name
     if draw(st.booleans()) and between:
         other = draw(st.sampled_from(between))
         program.write(other, f"from {home} import {draw(st.sampled_from([name, '*']))}")
-        home = Made(other, name, base.real).module
+        home = GeneratedClass(other, name, base.real).module
     forms = _forms(path, home, name, alias)
     if base.path == path:
         forms = {"plain": ([], name), "alias": ([f"{alias} = {name}"], alias)}

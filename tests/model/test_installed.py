@@ -9,7 +9,7 @@ import pytest
 
 from class_orders import compared
 from environments import Torch, Unavailable, torch_environment
-from environments.installing import install
+from environments.installer import install
 from environments.once import once
 
 

@@ -15,7 +15,7 @@ from npu_overlays.contracts.lockfile import upstream_version
 from npu_overlays.contracts.runtime_coverage import load_coverage
 from npu_overlays.overlay.overlay_folders import readable
 from npu_schemas import stack_versions
-from parity.figures import Half, Operators, Parity, Pin
+from parity.figures import Half, Operators, Parity, PinFigures
 from parity.page import pages
 from parity.report import Incomplete, parities
 from support.parity import read_page
@@ -83,7 +83,7 @@ HALVES = {
     "float16": Half(error=0.001, upstream=0.001),
     "autocast": Half(error=0.02, upstream=0.02),
 }
-LATER = Pin(
+LATER = PinFigures(
     overlay="transformers@2",
     version="2.0",
     torch_npu="2.10.0.post4",
@@ -96,7 +96,7 @@ LATER = Pin(
         "new_vision": Operators(upstream=100, ours=90, fused=4, waits=(8, 8)),
     },
 )
-FIRST = Pin(
+FIRST = PinFigures(
     overlay="transformers@1",
     version="1.0",
     torch_npu="2.5.1",

@@ -47,14 +47,14 @@ def functions(module: Module) -> list[tuple[str, Definition]]:
 
     One that is not there once and without a condition has its number behind its name.
     """
-    numbered = [(number, one) for known in module.definitions.values() for number, one in enumerate(known, 1)]
-    found = [(number, one) for number, one in numbered if one.kind == "function"]
-    return [
-        (one.name if is_there(module, one) else f"{one.name}[#{number}]", one)
-        for number, one in found
-        if private_name(classes_of(module), module, one) not in module.definitions
-        and not any(overwritten(module, x) for x in one.around)
-    ]
+    found: list[tuple[str, Definition]] = []
+    for known in module.definitions.values():
+        for number, one in enumerate(known, 1):
+            is_kept = private_name(classes_of(module), module, one) in module.definitions
+            if one.kind != "function" or is_kept or any(overwritten(module, x) for x in one.around):
+                continue
+            found.append((one.name if is_there(module, one) else f"{one.name}[#{number}]", one))
+    return found
 
 
 def _closed_kind(module: Module, member: Definition) -> str:

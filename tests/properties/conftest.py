@@ -25,7 +25,7 @@ CHOSEN = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Modules:
+class PinnedModules:
     """The shipped Python modules of a pin: how many there are, and a choice that no earlier pin has, by path."""
 
     count: int
@@ -39,7 +39,7 @@ def pinned() -> list[Pinned]:
     return [*((overlay, "git") for overlay in overlays if overlay.pin.commit), *archives]
 
 
-def modules(pin: Pinned) -> Modules:
+def modules(pin: Pinned) -> PinnedModules:
     """Return the modules of a pin; skips the test where it cannot be had."""
     overlay, _ = pin
     tree = _acquired(pin)
@@ -47,12 +47,15 @@ def modules(pin: Pinned) -> Modules:
         pytest.skip(f"{overlay.name} cannot be had here: {tree}")
     listed = pinned()
     earlier = [_acquired(other) for other in listed[: listed.index(pin)]]
-    seen = {entry.blob for other in earlier if isinstance(other, SourceTree) for entry in other.entries.values()}
+    seen: set[str] = set()
+    for other in earlier:
+        if isinstance(other, SourceTree):
+            seen.update(entry.blob for entry in other.entries.values())
     paths = [path for path in tree.entries if path.endswith(".py") and overlay.pin.place(path)]
     new = (path for path in paths if tree.entries[path].blob not in seen)
     # By what they hold, which is as good as by lot and always the same.
     chosen = sorted(new, key=lambda path: tree.entries[path].blob)[:CHOSEN]
-    return Modules(count=len(paths), contents={path: tree.read(path) for path in chosen})
+    return PinnedModules(count=len(paths), contents={path: tree.read(path) for path in chosen})
 
 
 @cache
@@ -68,10 +71,10 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     """Tell how many different modules and their functions were checked, also without ``-s``."""
     reports = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call"]
     covered = [dict(report.user_properties) for report in reports if "properties" in report.nodeid]
-    totals = {
-        unit: sum(int(properties.get(unit, 0)) for properties in covered)
-        for unit in ("modules", "replaced functions", "wrapped functions")
-    }
+    totals = dict.fromkeys(("modules", "replaced functions", "wrapped functions"), 0)
+    for properties in covered:
+        for unit in totals:
+            totals[unit] += int(properties.get(unit, 0))
     if totals["modules"]:
         told = ", ".join(f"{count} {unit}" for unit, count in totals.items())
         terminalreporter.write_line(f"properties checked on real upstream source: {told}")

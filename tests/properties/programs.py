@@ -38,7 +38,7 @@ _name = st.sampled_from(NAMES)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overlay:
+class OverlayProgram:
     """An overlay's text, what its code means by each name, and the symbols it operates on."""
 
     text: str
@@ -102,7 +102,7 @@ def programs(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def overlays(draw: st.DrawFn) -> Overlay:
+def overlays(draw: st.DrawFn) -> OverlayProgram:
     """Draw an overlay; whether it fits is another question."""
     imported = {name: draw(st.sampled_from(["npu", "npu", "up"])) for name in draw(st.sets(_name, max_size=2))}
     added = draw(st.sets(_name.filter(lambda name: name not in imported), max_size=1))
@@ -114,7 +114,7 @@ def overlays(draw: st.DrawFn) -> Overlay:
     head = "from npu_overlays.markers import added, edited, replaced, upstream, wrapped\n"
     head += "".join(f"from {source} import {name}\n" for name, source in sorted(imported.items()))
     body = draw(st.permutations(module + (["class A:\n" + "".join(map(_indented, members))] if members else [])))
-    return Overlay(text=head + "".join(body), meant=meant, touched=frozenset(symbols) | added)
+    return OverlayProgram(text=head + "".join(body), meant=meant, touched=frozenset(symbols) | added)
 
 
 @st.composite

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import symtable
 from collections.abc import Iterator
+from itertools import chain
 
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.overlay.merge_modules import read_operations
 
 from .often import examples
-from .programs import Overlay, outcome, overlays, programs
+from .programs import OverlayProgram, outcome, overlays, programs
 from .test_generated import python
 
 PATH = "pkg/a.py"
@@ -25,7 +26,7 @@ PATH = "pkg/a.py"
     max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
 )
 @given(programs(), overlays())
-def test_untouched_code_behaves_as_before_and_operated_code_as_written(program: str, overlay: Overlay) -> None:
+def test_untouched_code_behaves_as_before_and_operated_code_as_written(program: str, overlay: OverlayProgram) -> None:
     operations = read_operations("o.py", overlay.text.encode(), layer="o", target=PATH)
     try:
         content, _ = merge(PATH, program.encode(), operations, distribution="pkg-npu", purpose="NPU")
@@ -71,6 +72,7 @@ def test_scopes_are_the_compilers(program: str) -> None:
             if symbol.is_referenced() and (is_module or symbol.is_global()):
                 read.add(symbol.get_name())
     assert {name for name in scopes.module.bindings if "." not in name} == bound
-    in_classes = {load.name for scope in scopes.all if scope.kind == "class" for load in scope.loads}
+    loads = chain.from_iterable(scope.loads for scope in scopes.all if scope.kind == "class")
+    in_classes = {load.name for load in loads}
     assert read - {"__class__"} <= set(scopes.global_loads)
     assert set(scopes.global_loads) - read <= in_classes | {"__class__"}

@@ -76,9 +76,13 @@ def operations(content: bytes | None) -> tuple[Operation, ...]:
 
 
 def given_by(upstream: bytes, listed: tuple[Operation, ...]) -> bytes:
+    if not listed:
+        return upstream
     module = Module(PATH, upstream)
-    single = [one for each in listed for one in (each_deletion(each, module) if each.symbol == EVERYTHING else [each])]
-    return merge(PATH, upstream, single, distribution="")[0] if listed else upstream
+    single: list[Operation] = []
+    for each in listed:
+        single += each_deletion(each, module) if each.symbol == EVERYTHING else [each]
+    return merge(PATH, upstream, single, distribution="")[0]
 
 
 @thorough

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 
 import pytest
 from hypothesis import HealthCheck, event, given, settings
@@ -85,7 +86,8 @@ def _said(one: ast.AST) -> list[object]:
 
 def _fields(one: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     for name, value in ast.iter_fields(one):
-        for part in value if isinstance(value, list) else [value]:
+        parts = value if isinstance(value, list) else [value]
+        for part in parts:
             if isinstance(part, ast.AST):
                 yield name, part
 
@@ -124,7 +126,8 @@ def _bound(one: ast.stmt) -> Iterator[tuple[str, str]]:
     elif isinstance(one, ast.Import):
         yield from ((alias.asname or alias.name.split(".")[0], ast.dump(alias)) for alias in one.names)
     elif isinstance(one, (ast.Assign, ast.AnnAssign)):
-        for target in one.targets if isinstance(one, ast.Assign) else [one.target]:
+        targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+        for target in targets:
             yield ast.unparse(target), ast.dump(one)
 
 
@@ -134,7 +137,7 @@ def test_the_names_told_are_those_that_differ(content: bytes, data: st.DataObjec
     before = ast.unparse(ast.parse(content))
     after = _changed(data, before)
     classes, module = compare_modules(Module("a.py", before.encode()), Module("a.py", after.encode()))
-    told = [*module, *(change for entry in classes for change in entry.changes)]
+    told = [*module, *chain.from_iterable(entry.changes for entry in classes)]
     named = {(one.action, one.symbol) for one in told if one.kind in ("method", "attribute", "import", "class")}
     named = {(action, symbol) for action, symbol in named if symbol.rpartition(".")[2] not in _PARTS}
     named |= {(entry.action, entry.name) for entry in classes if entry.action != "updated"}
@@ -154,4 +157,4 @@ _PARTS = ("__doc__", "__bases__", "__decorators__", "__order__")
 
 
 def _are_classes(*sides: list[tuple[str, str]]) -> bool:
-    return all(text == "" for side in sides for _, text in side)
+    return all(text == "" for _, text in chain.from_iterable(sides))

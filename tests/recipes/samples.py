@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 
 from npu_recipes.cli import main
@@ -39,16 +40,19 @@ def write_console(file: Path, records: Log, *, end: str = "\n") -> Path:
 
 def write_file_log(file: Path, records: Log) -> Path:
     """Write what verl's file logger does; orjson has null for NaN."""
-    lines = ({"step": step, "data": {name: _finite(one) for name, one in data.items()}} for step, data in records)
-    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    with file.open("w", encoding="utf-8") as log:
+        for step, data in records:
+            finite = {name: _finite(one) for name, one in data.items()}
+            log.write(f"{json.dumps({'step': step, 'data': finite})}\n")
     return file
 
 
 def write_csv(file: Path, records: Log, *, step: str = "step", prefix: str = "") -> Path:
     """Write a table with a column for each metric."""
-    names = list(dict.fromkeys(name for _, values in records for name in values))
-    rows = [[str(at), *(str(values.get(name, "")) for name in names)] for at, values in records]
-    lines = [[step, *(f"{prefix}{name}" for name in names)], *rows]
+    names = list(dict.fromkeys(chain.from_iterable(values for _, values in records)))
+    lines = [[step, *(f"{prefix}{name}" for name in names)]]
+    for at, values in records:
+        lines.append([str(at), *(str(values.get(name, "")) for name in names)])
     file.write_text("".join(",".join(line) + "\n" for line in lines), "utf-8")
     return file
 

@@ -12,23 +12,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npu_overlays.sources.pin import Archive, Pin
+from support.environment import IDENTITY
 from support.upstreams import Upstream, make_repository
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_IDENTITY = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "Tester"), ("EMAIL", "tester@example.invalid"), ("DATE", "1700000000 +0000"))
-}
 
 METADATA = "Metadata-Version: 2.1\nName: demo\n"
 FILES = {"pkg/__init__.py": b"", "pkg/run.py": b"print(1)\n", "pkg/data.bin": bytes(range(256)), "LICENSE": b"free\n"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class ProgressLog:
     """Collects what the progress callback is told."""
 
     lines: list[str] = field(default_factory=list)
@@ -76,7 +72,7 @@ def upstream(tmp_path: Path) -> Upstream:
 
 def make_upstream(path: Path) -> Upstream:
     """Make an empty repository at `path`."""
-    return make_repository(path, lambda: {**os.environ, **_IDENTITY})
+    return make_repository(path, lambda: {**os.environ, **IDENTITY})
 
 
 def pin(upstream: Upstream, commit: str, **changes: object) -> Pin:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 from support.upstreams import Upstream
 
-from .conftest import FILES, Said, make_wheel, pin
+from .conftest import FILES, ProgressLog, make_wheel, pin
 
 BUILD_TOOLS = str(Path(__file__).parents[2] / "build_tools")
 SCRIPT = """
@@ -215,8 +215,11 @@ def filled(request: pytest.FixtureRequest, upstream: Upstream, tmp_path: Path, c
 
 def below(cache: Path) -> list[Path]:
     """Return everything in the cache that a build reads or writes, and the cache."""
-    places = [cache, *(path for name in ("commits", "archives") for path in (cache / name).rglob("*"))]
-    return [*places, *(cache / name for name in ("commits", "archives") if (cache / name).exists())]
+    places = [cache]
+    for folder in (cache / "commits", cache / "archives"):
+        if folder.exists():
+            places += [folder, *folder.rglob("*")]
+    return places
 
 
 def test_what_others_can_write_is_refused(filled: Callable[[], SourceTree], cache: Path) -> None:
@@ -354,7 +357,7 @@ def test_disk_that_git_finds_full_is_no_reason_to_try_a_mirror(
     )
     (tmp_path / "bin/git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    said = Said()
+    said = ProgressLog()
     with pytest.raises(OverlayError, match="No space left on device") as caught:
         acquire(pin(upstream, commit, mirrors=(upstream.url,)), cache=cache, progress=said)
     assert isinstance(caught.value, OutputError)

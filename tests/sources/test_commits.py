@@ -16,7 +16,7 @@ from npu_overlays.sources.deflated_members import deflated, packed, upstream_mem
 from npu_overlays.sources.tree import FileEntry, Source, blob_id
 from support.upstreams import Upstream
 
-from .conftest import FILES, Said, configure, make_upstream, make_wheel, pin
+from .conftest import FILES, ProgressLog, configure, make_upstream, make_wheel, pin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,7 +69,7 @@ def test_cached_commit_needs_no_repository(upstream: Upstream, cache: Path) -> N
     wanted = pin(upstream, upstream.commit(FILES))
     first = acquire(wanted, cache=cache)
     upstream.path.rename(upstream.path.with_name("gone"))
-    said = Said()
+    said = ProgressLog()
     assert acquire(wanted, cache=cache, progress=said) == first
     assert said.lines == []
 
@@ -86,7 +86,7 @@ def test_mirrors_are_tried_in_order_and_not_recorded(upstream: Upstream, cache: 
     empty = make_upstream(tmp_path / "empty")
     unused = make_upstream(tmp_path / "unused")
     wanted = pin(empty, commit, mirrors=(upstream.url, unused.url))
-    said = Said()
+    said = ProgressLog()
     tree = acquire(wanted, cache=cache, progress=said)
     assert [line.rpartition(" from ")[2] for line in said.lines if "fetching" in line] == [empty.url, upstream.url]
     assert tree.source.repository == empty.url
@@ -217,7 +217,7 @@ def test_damaged_pack_is_fetched_again(upstream: Upstream, cache: Path) -> None:
     (pack,) = cache.glob("commits/*.git/objects/pack/*.pack")
     pack.chmod(0o644)
     pack.write_bytes(pack.read_bytes()[:40])
-    said = Said()
+    said = ProgressLog()
     assert acquire(wanted, cache=cache, progress=said).entries == tree.entries
     assert "fetching from" in str(said)
 
@@ -246,7 +246,7 @@ def asking_server() -> Iterator[int]:
 def test_password_is_neither_asked_for_nor_shown(upstream: Upstream, cache: Path, asking_server: int) -> None:
     for login in (f"user:{SECRET}", f"user:p@{SECRET}", SECRET):
         url = f"http://{login}@127.0.0.1:{asking_server}/demo"
-        said = Said()
+        said = ProgressLog()
         with pytest.raises(SourceError) as caught:
             acquire(pin(upstream, "1" * 40, repository=url), cache=cache, progress=said)
         assert f"http://127.0.0.1:{asking_server}/demo" in str(caught.value)

@@ -16,7 +16,7 @@ from npu_overlays.sources.pin import Archive
 from npu_overlays.sources.releases import find_release
 from support.marks import rarely
 
-from .conftest import Said, make_wheel, serve
+from .conftest import ProgressLog, make_wheel, serve
 from .servers import files, silent
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def test_any_file_is_had_by_its_name(tmp_path: Path, configured: Callable[..., N
                 "page": {"no_index": "1", "find_links": f"http://127.0.0.1:{port}/simple/demo/index.html"},
             }[kind]
         )
-        assert download(wanted, Said()) == b"anything"
+        assert download(wanted, ProgressLog()) == b"anything"
 
 
 def test_a_release_whose_digest_the_index_lists_is_taken_from_the_cache(
@@ -84,20 +84,20 @@ def test_a_release_whose_digest_the_index_lists_is_taken_from_the_cache(
     page = tmp_path / "simple/demo/index.html"
     page.write_text(f'<a href="{wanted.file}#sha256={wanted.sha256}">{wanted.file}</a>')
     configured(index_url=(tmp_path / "simple").as_uri())
-    found = find_release("demo", "1.0", cache=cache, progress=Said())
+    found = find_release("demo", "1.0", cache=cache, progress=ProgressLog())
     assert found.archive == wanted
     (page.parent / wanted.file).unlink()
-    assert find_release("demo", "1.0", cache=cache, progress=Said()) == found
+    assert find_release("demo", "1.0", cache=cache, progress=ProgressLog()) == found
     page.write_text(f'<a href="{wanted.file}#sha256={"0" * 64}">{wanted.file}</a>')
     with pytest.raises(SourceError, match="demo"):
-        find_release("demo", "1.0", cache=cache, progress=Said())
+        find_release("demo", "1.0", cache=cache, progress=ProgressLog())
 
 
 def test_nothing_of_an_sdist_is_run(tmp_path: Path, configured: Callable[..., None]) -> None:
     # Whatever would run it would find it to be no archive at all.
     wanted = put(tmp_path, "demo-1.0.tar.gz", b"import os; os.abort()")
     configured(index_url=(tmp_path / "simple").as_uri())
-    assert download(wanted, Said()) == b"import os; os.abort()"
+    assert download(wanted, ProgressLog()) == b"import os; os.abort()"
 
 
 def test_variables_come_before_files_and_the_command_before_all_commands(
@@ -106,11 +106,11 @@ def test_variables_come_before_files_and_the_command_before_all_commands(
     wanted = put(tmp_path, "demo-1.0.tar.gz")
     configured(index_url="http://127.0.0.1:9/a\n[download]\nindex-url = http://127.0.0.1:9/b\n[install]\nno-index = 1")
     with pytest.raises(SourceError) as caught:
-        download(wanted, Said())
+        download(wanted, ProgressLog())
     assert "http://127.0.0.1:9/b" in str(caught.value)
     assert "http://127.0.0.1:9/a" not in str(caught.value)
     monkeypatch.setenv("PIP_INDEX_URL", (tmp_path / "simple").as_uri())
-    assert download(wanted, Said()) == b"anything"
+    assert download(wanted, ProgressLog()) == b"anything"
 
 
 @pytest.mark.slow
@@ -131,7 +131,7 @@ def test_what_an_option_of_pip_does_not_take_is_refused_by_the_name_of_its_varia
     configured(index_url=(tmp_path / "simple").as_uri())
     monkeypatch.setenv(f"PIP_{name}", value)
     with pytest.raises(SourceError) as raised:
-        download(pin, Said())
+        download(pin, ProgressLog())
     assert said in str(raised.value)
 
 
@@ -144,7 +144,7 @@ def test_every_index_is_asked_and_what_each_said_is_listed(tmp_path: Path, confi
         find_links=str(tmp_path / "empty"),
     )
     with pytest.raises(SourceError) as caught:
-        download(wanted, Said())
+        download(wanted, ProgressLog())
     (problem,) = caught.value.problems
     assert problem.where == wanted.file
     for said in ("/empty: has no such file", "http://127.0.0.1:9/simple/: ", "http://127.0.0.1:9/more/: "):
@@ -152,7 +152,7 @@ def test_every_index_is_asked_and_what_each_said_is_listed(tmp_path: Path, confi
     assert "Connection refused" in problem.what
     assert "PIP_INDEX_URL" in problem.fix
     configured(index_url="http://127.0.0.1:9/simple", extra_index_url=(tmp_path / "simple").as_uri())
-    assert download(wanted, Said()) == b"anything"
+    assert download(wanted, ProgressLog()) == b"anything"
 
 
 @pytest.mark.slow
@@ -161,9 +161,9 @@ def test_right_file_behind_a_wrong_one_is_found(tmp_path: Path, configured: Call
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / wanted.file).write_bytes(b"other")
     configured(index_url=(tmp_path / "simple").as_uri(), find_links=str(tmp_path / "links"))
-    assert download(wanted, Said()) == b"anything"
+    assert download(wanted, ProgressLog()) == b"anything"
     with pytest.raises(SourceError) as caught:
-        download(replace(wanted, sha256="0" * 64), Said())
+        download(replace(wanted, sha256="0" * 64), ProgressLog())
     what = caught.value.problems[0].what
     assert f"{tmp_path}/links gave {hashlib.sha256(b'other').hexdigest()}" in what
     assert f"gave {wanted.sha256}" in what
@@ -172,7 +172,7 @@ def test_right_file_behind_a_wrong_one_is_found(tmp_path: Path, configured: Call
 @pytest.mark.slow
 def test_login_in_the_address_serves_and_is_not_shown(tmp_path: Path, configured: Callable[..., None]) -> None:
     wanted = put(tmp_path, "demo-1.0.tar.gz")
-    said = Said()
+    said = ProgressLog()
     login = base64.b64encode(f"user:{SECRET}".encode()).decode()
     with files(tmp_path, login=login) as port:
         configured(index_url=f"http://user:{SECRET}@127.0.0.1:{port}/simple")
@@ -195,16 +195,16 @@ def test_proxy_is_used_and_a_dead_one_is_said_at_once(
     with files(tmp_path, proxy_login=login) as port:
         proxy = f"http://user:{SECRET}@127.0.0.1:{port}"
         configured(index_url="http://index.invalid/simple", proxy=proxy, trusted_host="index.invalid")
-        assert download(wanted, Said()) == b"anything"
+        assert download(wanted, ProgressLog()) == b"anything"
         configured(index_url="http://index.invalid/simple", trusted_host="index.invalid")
         monkeypatch.setenv("http_proxy", proxy)
-        assert download(wanted, Said()) == b"anything"
+        assert download(wanted, ProgressLog()) == b"anything"
         monkeypatch.delenv("http_proxy")
     for index in ("https://index.invalid/simple", "http://index.invalid/simple"):
         configured(index_url=index, proxy=f"http://user:{SECRET}@127.0.0.1:9", trusted_host="index.invalid")
         began = time.monotonic()
         with pytest.raises(SourceError, match=r"index\.invalid.*Connection refused") as caught:
-            download(wanted, Said())
+            download(wanted, ProgressLog())
         assert time.monotonic() - began < 15  # of which a busy machine takes most
         assert SECRET not in str(caught.value)
 
@@ -222,34 +222,34 @@ def test_silent_index_is_given_up(
     with silent(first) as port:
         configured(index_url=f"http://127.0.0.1:{port}/simple")
         with pytest.raises(SourceError, match=r"no answer\n.*NPU_OVERLAYS_PATIENCE=3 waits longer"):
-            download(wanted, Said())
+            download(wanted, ProgressLog())
     assert time.monotonic() - began < 15  # of which a busy machine takes most
 
 
 def test_no_index_and_no_folder_is_said(tmp_path: Path, configured: Callable[..., None]) -> None:
     configured(no_index="true")
     with pytest.raises(SourceError, match="no index and no folder"):
-        download(put(tmp_path, "demo-1.0.tar.gz"), Said())
+        download(put(tmp_path, "demo-1.0.tar.gz"), ProgressLog())
 
 
 def test_settings_that_do_not_work_are_said(tmp_path: Path, configured: Callable[..., None]) -> None:
     wanted = put(tmp_path, "demo-1.0.tar.gz")
     configured(index_url="https://index.invalid/simple", cert=str(tmp_path / "absent.pem"))
     with pytest.raises(SourceError, match=r"certificates or proxies do not work.*\n.*mend cert"):
-        download(wanted, Said())
+        download(wanted, ProgressLog())
     (tmp_path / "pip.conf").write_text("[global\n")
     with pytest.raises(SourceError, match="pip's configuration cannot be read"):
-        download(wanted, Said())
+        download(wanted, ProgressLog())
 
 
 def test_folders_that_are_not_there_are_passed_over(tmp_path: Path, configured: Callable[..., None]) -> None:
     wanted = put(tmp_path, "demo-1.0.tar.gz")
     configured(index_url=(tmp_path / "simple").as_uri(), find_links=str(tmp_path / "nowhere"))
-    assert download(wanted, Said()) == b"anything"
+    assert download(wanted, ProgressLog()) == b"anything"
 
 
 def test_file_lying_about_is_not_taken_for_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_wheel(tmp_path, {"pkg/a.py": b""})
     (tmp_path / "pip.py").write_text("raise SystemExit('foreign code')")
     monkeypatch.chdir(tmp_path)
-    assert download(serve(tmp_path, made.file), Said())
+    assert download(serve(tmp_path, made.file), ProgressLog())

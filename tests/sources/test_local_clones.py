@@ -12,7 +12,7 @@ from npu_overlays.errors import SourceError
 from npu_overlays.sources.acquisition import acquire
 from support.upstreams import Upstream
 
-from .conftest import FILES, Said, configure, make_upstream, pin
+from .conftest import FILES, ProgressLog, configure, make_upstream, pin
 
 GONE = "https://code.invalid/demo"
 
@@ -150,6 +150,6 @@ def test_clone_and_archive_at_once_is_refused(upstream: Upstream, cache: Path) -
 
 
 def test_clone_is_not_read_through_the_network(upstream: Upstream, cache: Path) -> None:
-    said = Said()
+    said = ProgressLog()
     acquire(pin(upstream, upstream.commit(FILES), repository=GONE), local=upstream.path, cache=cache, progress=said)
     assert GONE not in str(said)

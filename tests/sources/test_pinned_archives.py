@@ -21,7 +21,7 @@ from npu_overlays.sources.pin import Archive, Pin
 from npu_overlays.sources.tree import FileEntry, Source, blob_id
 from support.upstreams import Upstream
 
-from .conftest import FILES, Said, make_wheel, pin, serve
+from .conftest import FILES, ProgressLog, make_wheel, pin, serve
 
 COMMIT = "a" * 40
 BACKEND = b"""import os
@@ -104,7 +104,7 @@ def test_later_builds_need_no_index(tmp_path: Path, cache: Path) -> None:
     wanted = archive_pin(make_wheel(tmp_path, {"pkg/a.py": b""}))
     first = acquire(wanted, mode="archive", cache=cache)
     (tmp_path / "index" / wanted.archives[0].file).unlink()
-    said = Said()
+    said = ProgressLog()
     assert acquire(wanted, mode="archive", cache=cache, progress=said) == first
     assert said.lines == []
 
@@ -122,7 +122,7 @@ def test_kept_archive_that_was_cut_short_is_downloaded_again(tmp_path: Path, cac
     first = acquire(wanted, mode="archive", cache=cache)
     (kept,) = (cache / "archives").iterdir()
     kept.write_bytes(kept.read_bytes()[:50])
-    said = Said()
+    said = ProgressLog()
     assert acquire(wanted, mode="archive", cache=cache, progress=said) == first
     assert "downloading" in str(said)
 
@@ -298,7 +298,7 @@ def test_index_password_is_not_shown(tmp_path: Path, cache: Path, monkeypatch: p
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("PIP_INDEX_URL", "http://user:hunter2@127.0.0.1:9/simple")
-    said = Said()
+    said = ProgressLog()
     with pytest.raises(SourceError) as caught:
         acquire(archive_pin(made), mode="archive", cache=cache, progress=said)
     assert "hunter2" not in str(caught.value) + str(said)
@@ -321,7 +321,7 @@ def test_archive_stands_in_for_git_and_says_why(upstream: Upstream, tmp_path: Pa
     made = make_wheel(tmp_path, {"pkg/a.py": b""})
     upstream.commit(FILES)
     wanted = pin(upstream, COMMIT, archives=(made,))
-    said = Said()
+    said = ProgressLog()
     assert acquire(wanted, cache=cache, progress=said).source.kind == "archive"
     assert f"git did not fetch it ({upstream.url}: the repository does not hold commit" in str(said)
     with pytest.raises(SourceError, match="does not hold commit"):

@@ -14,7 +14,7 @@ from npu_overlays.sources.silent_hosts import patience
 from support.marks import rarely
 from support.upstreams import Upstream
 
-from .conftest import FILES, Said, configure, make_wheel, pin
+from .conftest import FILES, ProgressLog, configure, make_wheel, pin
 from .servers import silent
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def test_server_that_does_not_answer_is_given_up_and_said(
     upstream: Upstream, cache: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, first: bytes
 ) -> None:
     monkeypatch.setenv("NPU_OVERLAYS_PATIENCE", "2.5")
-    said = Said()
+    said = ProgressLog()
     began = time.monotonic()
     with silent(first) as port:
         url = f"{scheme}://127.0.0.1:{port}/demo"
@@ -68,7 +68,7 @@ def test_silence_is_remembered_for_minutes_and_no_longer_than_one_wants(
         wanted = pin(upstream, commit, repository=url, archives=(made,))
 
         def asked(**options: str) -> bool:
-            said = Said()
+            said = ProgressLog()
             try:
                 acquire(wanted, cache=cache, progress=said, **options)  # type: ignore[arg-type]
             except SourceError:
@@ -87,7 +87,7 @@ def test_silence_is_remembered_for_minutes_and_no_longer_than_one_wants(
         assert asked()
         # Another way to the same address is another question.
         configure(tmp_path, f"url.{upstream.url}.insteadOf", url)
-        said = Said()
+        said = ProgressLog()
         assert acquire(wanted, cache=cache, progress=said).source.kind == "git", str(said)
 
 
@@ -96,7 +96,7 @@ def test_silence_is_said_where_the_repository_is_not_asked(upstream: Upstream, t
     with silent() as port:
         wanted = pin(upstream, "1" * 40, repository=f"git://127.0.0.1:{port}/demo", archives=(made,))
         acquire(wanted, cache=cache)
-        said = Said()
+        said = ProgressLog()
         acquire(wanted, cache=cache, progress=said)
     assert "gave no answer 0 min ago, and was not asked again" in str(said)
 

@@ -22,7 +22,7 @@ SOURCE = Path(npu_summary.__file__).parent
 DIFF = "--- a/verl/x.py\n+++ b/verl/x.py\n@@ -1 +1 @@\n-größe\n+昇腾\n".encode() + b"\\ No newline\r\n\xff\n"
 
 
-class Site:
+class SummarySite:
     """A folder on ``sys.path``."""
 
     def __init__(self, folder: Path) -> None:
@@ -56,10 +56,10 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
+def site(tmp_path: Path) -> SummarySite:
     folder = tmp_path / "site"
     folder.mkdir()
-    return Site(folder)
+    return SummarySite(folder)
 
 
 @pytest.fixture(params=ENDS)

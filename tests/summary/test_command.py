@@ -21,7 +21,7 @@ from .samples import KNOWN_TEXT, change, chinese, distribution, file, transforme
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .conftest import Site
+    from .conftest import SummarySite
 
 pyyaml: Any = importlib.import_module("yaml")  # has no type hints of its own
 
@@ -37,13 +37,13 @@ VERSION_LINES = (
 
 
 @pytest.fixture
-def pair(site: Site) -> Site:
+def pair(site: SummarySite) -> SummarySite:
     for sample in BOTH:
         site.install(sample)
     return site
 
 
-def test_every_rendering_on_every_python(pair: Site, python: str) -> None:
+def test_every_rendering_on_every_python(pair: SummarySite, python: str) -> None:
     expected = {
         (): KNOWN_TEXT,
         ("--format", "text"): KNOWN_TEXT,
@@ -63,25 +63,25 @@ def test_every_rendering_on_every_python(pair: Site, python: str) -> None:
         assert (done.returncode, done.stderr, done.stdout) == (0, b"", text.encode()), args
 
 
-def test_either_package_lists_both(pair: Site) -> None:
+def test_either_package_lists_both(pair: SummarySite) -> None:
     assert pair.run(package="transformers_npu_summary").stdout.decode() == KNOWN_TEXT
 
 
 @pytest.mark.parametrize("sample", BOTH, ids=["verl", "transformers"])
-def test_one_installed_alone_is_enough(site: Site, sample: dict[str, Any]) -> None:
+def test_one_installed_alone_is_enough(site: SummarySite, sample: dict[str, Any]) -> None:
     package = site.install(sample).name
     done = site.run(package=package)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode() == layout.render(typed(sample))
 
 
-def test_diff_is_printed_byte_for_byte_in_any_encoding(pair: Site, python: str) -> None:
+def test_diff_is_printed_byte_for_byte_in_any_encoding(pair: SummarySite, python: str) -> None:
     done = pair.run("--diff", python=python, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr, done.stdout) == (0, b"", DIFF * 2)
     assert pair.run("--diff", "--distribution", "verl").stdout == DIFF
 
 
-def test_missing_diff_is_an_error_that_hides_no_other(pair: Site) -> None:
+def test_missing_diff_is_an_error_that_hides_no_other(pair: SummarySite) -> None:
     (pair.folder / "verl_npu_summary" / "changes.diff").unlink()
     done = pair.run("--diff")
     assert (done.returncode, done.stdout) == (1, DIFF)
@@ -90,14 +90,14 @@ def test_missing_diff_is_an_error_that_hides_no_other(pair: Site) -> None:
 
 
 @pytest.mark.parametrize("name", ["peft", "npu", ""])
-def test_unknown_distribution_is_named_with_those_there_are(pair: Site, name: str) -> None:
+def test_unknown_distribution_is_named_with_those_there_are(pair: SummarySite, name: str) -> None:
     done = pair.run("--distribution", name)
     assert (done.returncode, done.stdout) == (1, b"")
     message = f"verl_npu_summary: error: {name}: no patched distribution of that name is installed "
     assert done.stderr.decode() == f"{message}(installed: verl-npu, transformers-npu)\n"
 
 
-def test_unknown_distribution_beside_a_known_one_still_shows_that(pair: Site) -> None:
+def test_unknown_distribution_beside_a_known_one_still_shows_that(pair: SummarySite) -> None:
     done = pair.run("--distribution", "verl", "--distribution", "peft")
     assert done.returncode == 1
     assert done.stdout.decode() == layout.render(typed(BOTH[0]))
@@ -118,14 +118,14 @@ def test_unknown_distribution_beside_a_known_one_still_shows_that(pair: Site) ->
         (["--", "--doctor"], "unrecognized arguments"),
     ],
 )
-def test_wrong_usage_is_refused_with_2(pair: Site, args: list[str], message: str) -> None:
+def test_wrong_usage_is_refused_with_2(pair: SummarySite, args: list[str], message: str) -> None:
     done = pair.run(*args)
     assert (done.returncode, done.stdout) == (2, b"")
     assert message in done.stderr.decode()
     assert done.stderr.startswith(b"usage: python -m verl_npu_summary")
 
 
-def test_help_teaches(pair: Site, python: str) -> None:
+def test_help_teaches(pair: SummarySite, python: str) -> None:
     done = pair.run("--help", python=python, package="transformers_npu_summary", PYTHONIOENCODING="ascii")
     text = done.stdout.decode("ascii")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -138,7 +138,7 @@ def test_help_teaches(pair: Site, python: str) -> None:
     assert pair.run("-h", python=python, package="transformers_npu_summary").stdout == done.stdout
 
 
-def test_nothing_installed_is_said_with_1(site: Site) -> None:
+def test_nothing_installed_is_said_with_1(site: SummarySite) -> None:
     code = "import sys; from npu_summary.cli import main; sys.exit(main(sys.argv[1:], package='summary'))"
     for args in ([], ["--format", "json"], ["--diff"], ["--version"]):
         done = subprocess.run(
@@ -154,7 +154,9 @@ def test_nothing_installed_is_said_with_1(site: Site) -> None:
 
 @ON_THIS_PYTHON
 @pytest.mark.parametrize("damage", [b"", b'{"schema": 1', b'{"schema": 1}', b'{"schema": 7}', b"\x00\xff"])
-def test_damaged_data_is_named_with_its_repair_and_hides_no_other(pair: Site, damage: bytes, python: str) -> None:
+def test_damaged_data_is_named_with_its_repair_and_hides_no_other(
+    pair: SummarySite, damage: bytes, python: str
+) -> None:
     damaged = pair.folder / "verl_npu_summary" / "changes.json"
     damaged.write_bytes(damage)
     done = pair.run(python=python)
@@ -168,7 +170,7 @@ def test_damaged_data_is_named_with_its_repair_and_hides_no_other(pair: Site, da
     assert (unharmed.returncode, unharmed.stderr) == (0, b"")
 
 
-def test_shadowed_copy_is_mentioned_and_no_error(pair: Site, tmp_path: Path) -> None:
+def test_shadowed_copy_is_mentioned_and_no_error(pair: SummarySite, tmp_path: Path) -> None:
     other = type(pair)(tmp_path / "other")
     shadowed = other.install(verl())
     path = os.pathsep.join([str(pair.folder), str(other.folder)])
@@ -185,7 +187,7 @@ def test_shadowed_copy_is_mentioned_and_no_error(pair: Site, tmp_path: Path) -> 
     assert (unheard.returncode, unheard.stdout.decode()) == (0, KNOWN_TEXT)
 
 
-def test_runs_from_a_zip_file(pair: Site, tmp_path: Path, python: str) -> None:
+def test_runs_from_a_zip_file(pair: SummarySite, tmp_path: Path, python: str) -> None:
     archive = tmp_path / "site.zip"
     with zipfile.ZipFile(archive, "w") as opened:
         for entry in sorted(pair.folder.rglob("*")):
@@ -206,7 +208,7 @@ NARROW = [
 
 @ON_THIS_PYTHON
 @pytest.mark.parametrize("env", NARROW, ids=lambda env: " ".join(map("=".join, env.items())))
-def test_narrow_encodings_never_fail_and_lose_nothing(site: Site, env: dict[str, str], python: str) -> None:
+def test_narrow_encodings_never_fail_and_lose_nothing(site: SummarySite, env: dict[str, str], python: str) -> None:
     site.install(chinese())
     text = site.run("--why", python=python, **env)
     assert (text.returncode, text.stderr) == (0, b"")
@@ -220,7 +222,7 @@ def test_narrow_encodings_never_fail_and_lose_nothing(site: Site, env: dict[str,
     assert report == {"schema": 1, "distributions": [chinese()]}
 
 
-def test_chinese_is_printed_as_it_is_where_it_can_be(site: Site) -> None:
+def test_chinese_is_printed_as_it_is_where_it_can_be(site: SummarySite) -> None:
     site.install(chinese())
     assert "昇腾上更快 – naïve “quotes” 🚀".encode() in site.run("--why", PYTHONIOENCODING="utf-8").stdout
 
@@ -232,7 +234,7 @@ def large() -> dict[str, Any]:
 
 @ON_THIS_PYTHON
 @pytest.mark.parametrize("args", [[], ["--format", "json"], ["--format", "yaml"]])
-def test_reader_that_leaves_early_sees_no_traceback(site: Site, args: list[str], python: str) -> None:
+def test_reader_that_leaves_early_sees_no_traceback(site: SummarySite, args: list[str], python: str) -> None:
     site.install(large())
     command = [python, "-B", "-m", "verl_npu_summary", *args]
     with subprocess.Popen(command, env=site.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
@@ -244,7 +246,7 @@ def test_reader_that_leaves_early_sees_no_traceback(site: Site, args: list[str],
         assert running.wait(60) == 0
 
 
-def test_closed_output_and_full_disk_end_without_a_traceback(pair: Site, python: str) -> None:
+def test_closed_output_and_full_disk_end_without_a_traceback(pair: SummarySite, python: str) -> None:
     def shell(redirection: str) -> subprocess.CompletedProcess[bytes]:
         script = f'exec "{python}" -B -m verl_npu_summary {redirection}'
         return subprocess.run(["/bin/sh", "-c", script], env=pair.environment(), capture_output=True, check=False)
@@ -260,26 +262,26 @@ def test_closed_output_and_full_disk_end_without_a_traceback(pair: Site, python:
         )
 
 
-def imported(site: Site, *code: str) -> set[str]:
+def imported(site: SummarySite, *code: str) -> set[str]:
     """Return what a bare Python has imported after the code."""
     script = "; ".join(["import sys", *code, "print(*sys.modules, file=sys.stderr)"])
     done = subprocess.run([sys.executable, "-S", "-c", script], env=site.environment(), capture_output=True, check=True)
     return set(done.stderr.decode().split())
 
 
-def test_importing_the_package_costs_nothing(pair: Site) -> None:
+def test_importing_the_package_costs_nothing(pair: SummarySite) -> None:
     bare = imported(pair, "import os")  # which every ordinary start has imported
     assert imported(pair, "import verl_npu_summary") - bare == {"__future__", "verl_npu_summary"}
 
 
-def test_plain_run_leaves_slow_modules_alone(pair: Site) -> None:
+def test_plain_run_leaves_slow_modules_alone(pair: SummarySite) -> None:
     run = "from verl_npu_summary.cli import main; main([], package='x')"
     slow = {"argparse", "dataclasses", "importlib.metadata", "inspect", "pathlib", "typing", "yaml", "zipfile"}
     assert not slow & (imported(pair, run) - imported(pair))
     assert "verl_npu_summary.layout" in imported(pair, run)
 
 
-def test_program_gets_the_text_to_log(pair: Site, python: str) -> None:
+def test_program_gets_the_text_to_log(pair: SummarySite, python: str) -> None:
     code = "import sys, verl_npu_summary as s; sys.stdout.buffer.write((s.text() + s.text()).encode())"
 
     def ask() -> bytes:
@@ -293,11 +295,11 @@ def test_program_gets_the_text_to_log(pair: Site, python: str) -> None:
     assert text.endswith("; repair: pip install --force-reinstall --no-deps verl-npu\n")
 
 
-def test_json_is_short_for_the_format(pair: Site) -> None:
+def test_json_is_short_for_the_format(pair: SummarySite) -> None:
     assert pair.run("--json").stdout == pair.run("--format", "json").stdout
 
 
-def test_what_npu_doctor_does_is_handed_over_to_it(pair: Site) -> None:
+def test_what_npu_doctor_does_is_handed_over_to_it(pair: SummarySite) -> None:
     (pair.folder / "npu_doctor").mkdir()
     (pair.folder / "npu_doctor" / "__init__.py").touch()
     (pair.folder / "npu_doctor" / "cli.py").write_text("def main(argv):\n    print(argv)\n    return 5\n")
@@ -308,7 +310,9 @@ def test_what_npu_doctor_does_is_handed_over_to_it(pair: Site) -> None:
 
 @ON_THIS_PYTHON
 @pytest.mark.parametrize("args", [["--doctor"], ["--audit", "--json"], ["--verify", "--ray"], ["--doctor", "--help"]])
-def test_without_npu_doctor_the_command_that_installs_it_is_named(pair: Site, args: list[str], python: str) -> None:
+def test_without_npu_doctor_the_command_that_installs_it_is_named(
+    pair: SummarySite, args: list[str], python: str
+) -> None:
     done = subprocess.run(
         [python, "-B", "-S", "-m", "verl_npu_summary", *args], env=pair.environment(), capture_output=True, check=False
     )
@@ -316,7 +320,7 @@ def test_without_npu_doctor_the_command_that_installs_it_is_named(pair: Site, ar
     assert f"{python} -m pip install npu-doctor".encode() in done.stderr
 
 
-def test_what_was_made_from_an_archive_says_so(site: Site) -> None:
+def test_what_was_made_from_an_archive_says_so(site: SummarySite) -> None:
     sample = verl()
     archive = {"kind": "archive", "archive": "verl-1.0-py3-none-any.whl", "sha256": "3" * 64}
     sample["upstream"] |= {"source": archive, "missing": ["recipe/a.py", "recipe/b.py"], "compared": False, "tag": "v1"}
@@ -331,7 +335,7 @@ def test_what_was_made_from_an_archive_says_so(site: Site) -> None:
     )
 
 
-def test_the_heading_says_what_the_changes_are_for(site: Site) -> None:
+def test_the_heading_says_what_the_changes_are_for(site: SummarySite) -> None:
     site.install({**verl(), "purpose": ""})
     assert f"{'=' * 32} Patch Summary {'=' * 34}" in site.run().stdout.decode()
     site.install({**transformers(), "purpose": "TPU"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from npu_summary.explain import Symbols, explain
 from npu_summary.installed import Place
 from support.environment import Done
-from support.patched import Site, copy_site, make_patched
+from support.patched import InstalledSite, copy_site, make_patched
 from support.pythons import ENDS, some_python
 
 from .samples import change, distribution, file, klass, typed
@@ -24,18 +25,18 @@ ORIGINAL = "[transformers-npu] upstream's own code, called by the wrapper around
 
 
 @pytest.fixture
-def site(shared: Path, tmp_path: Path) -> Site:
+def site(shared: Path, tmp_path: Path) -> InstalledSite:
     return copy_site(make_patched(shared), tmp_path / "site")
 
 
-def failed(site: Site, code: str, *, python: str = sys.executable) -> str:
+def failed(site: InstalledSite, code: str, *, python: str = sys.executable) -> str:
     """Return what a failing program writes to standard error."""
     done = site.python("-c", code, python=python)
     assert "Traceback" in done.err
     return done.err
 
 
-def ask(site: Site, log: str | bytes, *more: str, python: str = sys.executable) -> Done:
+def ask(site: InstalledSite, log: str | bytes, *more: str, python: str = sys.executable) -> Done:
     file = site.folder.parent / "train.log"
     file.write_bytes(log.encode() if isinstance(log, str) else log)
     return site.python("-m", "verl_npu_summary", "--explain", str(file), *more, python=python)
@@ -46,7 +47,7 @@ def marks(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("version", ENDS)
-def test_frames_are_marked_with_operation_and_reason(site: Site, version: str) -> None:
+def test_frames_are_marked_with_operation_and_reason(site: InstalledSite, version: str) -> None:
     log = f"epoch 1\n{failed(site, RUN, python=some_python(version))}done\n"
     done = ask(site, log, python=some_python(version))
     assert (done.code, done.err) == (0, "")
@@ -61,7 +62,7 @@ def test_frames_are_marked_with_operation_and_reason(site: Site, version: str) -
     assert without == failed(site, RUN, python=some_python(version)).splitlines()
 
 
-def test_a_log_comes_from_standard_input_too(site: Site) -> None:
+def test_a_log_comes_from_standard_input_too(site: InstalledSite) -> None:
     done = subprocess.run(
         [sys.executable, "-B", "-m", "verl_npu_summary", "--explain", "-"],
         input=failed(site, RUN).encode() + b"\xff\n",
@@ -72,7 +73,7 @@ def test_a_log_comes_from_standard_input_too(site: Site) -> None:
     assert (done.returncode, len(marks(done.stdout.decode()))) == (0, 2)
 
 
-def test_chained_errors_several_tracebacks_and_groups_are_followed(site: Site) -> None:
+def test_chained_errors_several_tracebacks_and_groups_are_followed(site: InstalledSite) -> None:
     code = (
         "import traceback, transformers.models.model as m\n"
         "try:\n    try: m.fail(1)\n    except ValueError as e: raise RuntimeError('outer') from e\n"
@@ -88,7 +89,7 @@ def test_chained_errors_several_tracebacks_and_groups_are_followed(site: Site) -
     assert "between" not in done.out
 
 
-def test_replaced_symbols_tell_where_they_were_forwarded(site: Site) -> None:
+def test_replaced_symbols_tell_where_they_were_forwarded(site: InstalledSite) -> None:
     done = ask(site, failed(site, "import transformers.models.model as m\nm.rotary('x')\n"))
     (mark,) = marks(done.out)
     assert mark.startswith(" replaced rotary by transformers@")
@@ -98,9 +99,9 @@ def test_replaced_symbols_tell_where_they_were_forwarded(site: Site) -> None:
 RAY = "\x1b[36m(WorkerDict pid={pid}, ip=10.0.0.{pid})\x1b[0m "
 
 
-def test_prefixes_of_ray_colours_and_alternating_workers_are_seen_through(site: Site) -> None:
+def test_prefixes_of_ray_colours_and_alternating_workers_are_seen_through(site: InstalledSite) -> None:
     lines = failed(site, RUN).splitlines()
-    both = [RAY.format(pid=pid) + line for line in lines for pid in (1, 2)]
+    both = [RAY.format(pid=pid) + line for line, pid in product(lines, (1, 2))]
     both.insert(5, "(TaskRunner pid=9) step 3")
     both[4] += " [repeated 7x across cluster]"
     ranks = [f"[rank0]: {line}" for line in lines]
@@ -114,14 +115,14 @@ def test_prefixes_of_ray_colours_and_alternating_workers_are_seen_through(site: 
     assert done.out.count("ValueError: 1") == 3
 
 
-def test_a_log_of_another_machine_is_read_by_where_files_lie_in_the_wheel(site: Site) -> None:
+def test_a_log_of_another_machine_is_read_by_where_files_lie_in_the_wheel(site: InstalledSite) -> None:
     log = failed(site, RUN).replace(str(site.folder), "/opt/env/lib/python3.10/site-packages")
     assert len(marks(ask(site, log).out)) == 2
     windows = log.replace("/opt/env", "C:").replace("/", "\\")
     assert len(marks(ask(site, windows).out)) == 2
 
 
-def test_another_copy_on_this_machine_is_not_taken_for_ours(site: Site, tmp_path: Path) -> None:
+def test_another_copy_on_this_machine_is_not_taken_for_ours(site: InstalledSite, tmp_path: Path) -> None:
     copy = tmp_path / "src/transformers/models/model.py"
     copy.parent.mkdir(parents=True)
     copy.write_bytes(site.path("transformers/models/model.py").read_bytes())
@@ -129,13 +130,13 @@ def test_another_copy_on_this_machine_is_not_taken_for_ours(site: Site, tmp_path
     assert marks(ask(site, log).out) == []
 
 
-def test_a_log_of_another_build_is_told_so_instead_of_a_wrong_reason(site: Site) -> None:
+def test_a_log_of_another_build_is_told_so_instead_of_a_wrong_reason(site: InstalledSite) -> None:
     log = re.sub(r"line \d+, in fail\n", "line 1, in fail\n", failed(site, RUN))
     (first, _) = marks(ask(site, log).out)
     assert first.endswith("fail is not in line 1 of the file that is installed here: the log is of another build")
 
 
-def test_what_cannot_be_read_or_holds_no_traceback_is_said_with_1(site: Site) -> None:
+def test_what_cannot_be_read_or_holds_no_traceback_is_said_with_1(site: InstalledSite) -> None:
     done = ask(site, "all is well\n")
     assert (done.code, done.out) == (1, "")
     assert "train.log: holds no traceback" in done.err

@@ -7,7 +7,7 @@ import pytest
 from npu_summary.frozen import Frozen
 
 
-class Place(Frozen):
+class Spot(Frozen):
     root: str
     depth: int = 0
 
@@ -22,23 +22,23 @@ class Other(Frozen):
 
 
 def test_a_value_has_its_fields_in_order_and_its_defaults() -> None:
-    place = Place(depth=2, root="a")
-    assert (place.name, list(vars(place)), repr(place)) == ("a/2", ["root", "depth"], "Place(root='a', depth=2)")
-    assert Place(root="a").depth == 0
+    place = Spot(depth=2, root="a")
+    assert (place.name, list(vars(place)), repr(place)) == ("a/2", ["root", "depth"], "Spot(root='a', depth=2)")
+    assert Spot(root="a").depth == 0
 
 
 def test_values_are_equal_by_field_and_of_one_class() -> None:
-    assert Place(root="a") == Place(root="a", depth=0)
-    assert Place(root="a") != Place(root="b")
-    assert Place(root="a") != Other(root="a")
-    assert len({Place(root="a"), Place(root="a"), Place(root="b")}) == 2
+    assert Spot(root="a") == Spot(root="a", depth=0)
+    assert Spot(root="a") != Spot(root="b")
+    assert Spot(root="a") != Other(root="a")
+    assert len({Spot(root="a"), Spot(root="a"), Spot(root="b")}) == 2
 
 
 def test_a_value_does_not_change_and_is_made_of_its_fields() -> None:
-    place = Place(root="a")
-    with pytest.raises(AttributeError, match="root of a Place cannot become 'b'"):
+    place = Spot(root="a")
+    with pytest.raises(AttributeError, match="root of a Spot cannot become 'b'"):
         place.root = "b"  # type: ignore[misc]  # which is the point
     for wrong in ({}, {"root": "a", "deep": 1}):
-        with pytest.raises(TypeError, match="Place takes root, depth, not"):
-            Place(**wrong)  # type: ignore[arg-type]
-    assert place == Place(root="a")
+        with pytest.raises(TypeError, match="Spot takes root, depth, not"):
+            Spot(**wrong)  # type: ignore[arg-type]
+    assert place == Spot(root="a")

@@ -18,7 +18,7 @@ from .samples import distribution, transformers, verl
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .conftest import Site
+    from .conftest import SummarySite
 
 
 def packages(*path: Path | str) -> list[str]:
@@ -32,7 +32,7 @@ def zipped(folder: Path, target: Path) -> Path:
     return target
 
 
-def test_verl_comes_first_then_transformers_then_others_by_name(site: Site) -> None:
+def test_verl_comes_first_then_transformers_then_others_by_name(site: SummarySite) -> None:
     for sample in (distribution("zeta", []), transformers(), distribution("alpha", []), verl()):
         site.install(sample)
     found, problems = installed.load(installed.places([str(site.folder)]))
@@ -42,7 +42,7 @@ def test_verl_comes_first_then_transformers_then_others_by_name(site: Site) -> N
 
 
 def test_absent_folders_plain_files_and_the_current_folder_are_all_fine(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: SummarySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.install(verl())
     (tmp_path / "plain").write_text("not a zip file", encoding="utf-8")
@@ -51,13 +51,13 @@ def test_absent_folders_plain_files_and_the_current_folder_are_all_fine(
     assert packages(tmp_path / "absent", tmp_path / "plain", tmp_path, "") == ["verl_npu_summary"]
 
 
-def test_folder_left_by_an_uninstall_is_nothing(site: Site) -> None:
+def test_folder_left_by_an_uninstall_is_nothing(site: SummarySite) -> None:
     (site.folder / "verl_npu_summary" / "__pycache__").mkdir(parents=True)
     (site.folder / "other_npu_summary").write_text("a file", encoding="utf-8")
     assert packages(site.folder) == []
 
 
-def test_package_without_its_data_is_a_problem(site: Site) -> None:
+def test_package_without_its_data_is_a_problem(site: SummarySite) -> None:
     (site.install(verl()) / "changes.json").unlink()
     found, problems = installed.load(installed.places([str(site.folder)]))
     assert found == []
@@ -67,7 +67,7 @@ def test_package_without_its_data_is_a_problem(site: Site) -> None:
     )
 
 
-def test_first_on_the_path_wins_and_knows_what_it_shadows(site: Site, tmp_path: Path) -> None:
+def test_first_on_the_path_wins_and_knows_what_it_shadows(site: SummarySite, tmp_path: Path) -> None:
     other = type(site)(tmp_path / "other")
     site.install(verl())
     other.install({**verl(), "companion": "not this one"})
@@ -78,14 +78,14 @@ def test_first_on_the_path_wins_and_knows_what_it_shadows(site: Site, tmp_path: 
     assert swapped.root == str(other.folder)
 
 
-def test_same_folder_by_two_names_shadows_nothing(site: Site, tmp_path: Path) -> None:
+def test_same_folder_by_two_names_shadows_nothing(site: SummarySite, tmp_path: Path) -> None:
     site.install(verl())
     (tmp_path / "lib64").symlink_to(site.folder, target_is_directory=True)
     (place,) = installed.places([str(site.folder), str(tmp_path / "lib64"), str(site.folder)])
     assert place.shadows == []
 
 
-def test_zip_files_and_wheels_are_read_like_folders(site: Site, tmp_path: Path) -> None:
+def test_zip_files_and_wheels_are_read_like_folders(site: SummarySite, tmp_path: Path) -> None:
     site.install(verl())
     wheel = zipped(site.folder, tmp_path / "verl_npu-1.0-py3-none-any.whl")
     found = installed.places([str(wheel)])
@@ -96,7 +96,7 @@ def test_zip_files_and_wheels_are_read_like_folders(site: Site, tmp_path: Path) 
         found[0].read("absent.txt")
 
 
-def test_damaged_zip_is_a_problem_of_its_package_alone(site: Site, tmp_path: Path) -> None:
+def test_damaged_zip_is_a_problem_of_its_package_alone(site: SummarySite, tmp_path: Path) -> None:
     site.install(verl())
     archive = zipped(site.folder, tmp_path / "site.zip")
     data = bytearray(archive.read_bytes())
@@ -113,7 +113,7 @@ def test_damaged_zip_is_a_problem_of_its_package_alone(site: Site, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["verl", "verl-npu", "VERL_NPU", "verl.npu", "Verl--npu"])
-def test_distribution_is_chosen_by_any_spelling_pip_accepts(site: Site, name: str) -> None:
+def test_distribution_is_chosen_by_any_spelling_pip_accepts(site: SummarySite, name: str) -> None:
     for sample in (verl(), transformers()):
         site.install(sample)
     chosen, unknown = installed.select(installed.places([str(site.folder)]), [name])
@@ -121,7 +121,7 @@ def test_distribution_is_chosen_by_any_spelling_pip_accepts(site: Site, name: st
     assert unknown == []
 
 
-def test_unknown_names_are_returned_and_no_name_means_all(site: Site) -> None:
+def test_unknown_names_are_returned_and_no_name_means_all(site: SummarySite) -> None:
     for sample in (verl(), transformers()):
         site.install(sample)
     places = installed.places([str(site.folder)])
@@ -129,7 +129,7 @@ def test_unknown_names_are_returned_and_no_name_means_all(site: Site) -> None:
     assert installed.select(places, []) == (places, [])
 
 
-def test_unreadable_data_hides_no_other(site: Site) -> None:
+def test_unreadable_data_hides_no_other(site: SummarySite) -> None:
     (site.install(verl()) / "changes.json").write_bytes(b"{")
     site.install(transformers())
     found, problems = installed.load(installed.places([str(site.folder)]))
@@ -159,6 +159,6 @@ def test_package_travels_alone() -> None:
         assert "npu_overlays" not in module.read_text(encoding="utf-8"), module
 
 
-def test_data_survives_the_way_through_a_file(site: Site) -> None:
+def test_data_survives_the_way_through_a_file(site: SummarySite) -> None:
     target = site.install(verl())
     assert json.loads((target / "changes.json").read_bytes()) == verl()

@@ -63,11 +63,10 @@ def expected_change(entry: Json) -> Json:
 
 
 def expected_file(entry: Json) -> Json:
-    classes = [
-        {"action": one["action"], "name": one["name"]}
-        | ({"changes": [expected_change(inner) for inner in one["changes"]]} if one["changes"] else {})
-        for one in entry["class_changes"]
-    ]
+    classes: list[Json] = []
+    for one in entry["class_changes"]:
+        members = [expected_change(inner) for inner in one["changes"]]
+        classes.append({"action": one["action"], "name": one["name"], **({"changes": members} if members else {})})
     module = [expected_change(one) for one in entry["module_changes"]]
     lists = {"class_changes": classes, "module_changes": module}
     name = entry["path"].rpartition("/")[2].removesuffix(".py")
@@ -76,22 +75,14 @@ def expected_file(entry: Json) -> Json:
 
 def test_every_change_of_both_distributions_arrives() -> None:
     read = yaml.safe_load(render(typed(verl(), transformers())))
-    assert read == {
-        "patches": [
-            {
-                "repo": sample["upstream"]["project"],
-                "current_rev": sample["upstream"]["commit"],
-                "versions": [
-                    {
-                        "rev": sample["upstream"]["commit"],
-                        "dir": sample["overlay"]["name"],
-                        "files": [expected_file(entry) for entry in sample["files"]],
-                    }
-                ],
-            }
-            for sample in (verl(), transformers())
-        ]
-    }
+    assert read == {"patches": [expected_project(verl()), expected_project(transformers())]}
+
+
+def expected_project(sample: Json) -> Json:
+    commit = sample["upstream"]["commit"]
+    files = list(map(expected_file, sample["files"]))
+    versions = [{"rev": commit, "dir": sample["overlay"]["name"], "files": files}]
+    return {"repo": sample["upstream"]["project"], "current_rev": commit, "versions": versions}
 
 
 def test_other_files_keep_their_extension_and_wrapped_reads_replaced() -> None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 _TITLE, _SECTION = "=== ", ">>> "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class FileCase:
     """One case.
 
     Args:
@@ -36,12 +37,12 @@ class Case:
         return f"{self.where} {self.title}"
 
 
-def read_cases(folder: Path) -> list[Case]:
+def read_cases(folder: Path) -> list[FileCase]:
     """Return every case of the files ``*.txt`` in a folder; raises ValueError where a file is malformed or empty."""
-    return [case for file in sorted(folder.glob("*.txt")) for case in _cases(file)]
+    return list(chain.from_iterable(map(_cases, sorted(folder.glob("*.txt")))))
 
 
-def _cases(file: Path) -> Iterator[Case]:
+def _cases(file: Path) -> Iterator[FileCase]:
     lines = file.read_text("utf-8").splitlines(keepends=True)
     starts = [number for number, line in enumerate(lines) if line.startswith(_TITLE)]
     if not starts or starts[0] != 0:
@@ -49,7 +50,7 @@ def _cases(file: Path) -> Iterator[Case]:
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         where = f"{file.name}:{start + 1}"
         title = lines[start].removeprefix(_TITLE).strip()
-        yield Case(where=where, title=title, sections=_sections(where, lines[start + 1 : end]))
+        yield FileCase(where=where, title=title, sections=_sections(where, lines[start + 1 : end]))
 
 
 def _sections(where: str, lines: list[str]) -> dict[str, str]:

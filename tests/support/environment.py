@@ -13,10 +13,14 @@ from typing import Any
 
 from . import forks
 
-_IDENTITY = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "Tester"), ("EMAIL", "tester@example.invalid"), ("DATE", "1700000000 +0000"))
+# Who commits, and when: always the same, so that commits are.
+IDENTITY = {
+    "GIT_AUTHOR_NAME": "Tester",
+    "GIT_AUTHOR_EMAIL": "tester@example.invalid",
+    "GIT_AUTHOR_DATE": "1700000000 +0000",
+    "GIT_COMMITTER_NAME": "Tester",
+    "GIT_COMMITTER_EMAIL": "tester@example.invalid",
+    "GIT_COMMITTER_DATE": "1700000000 +0000",
 }
 _FOREIGN = ("PIP_", "UV_", "GIT_", "NPU_OVERLAYS_", "PYTHON", "HATCH_", "COV_CORE", "SOURCE_DATE_EPOCH", "NO_COLOR")
 
@@ -58,7 +62,7 @@ class Environment:
         config.touch()
         links = self.index or self.folder / "index"
         own: dict[str, str | None] = {
-            **_IDENTITY,
+            **IDENTITY,
             "GIT_CONFIG_GLOBAL": str(config),
             "GIT_CONFIG_NOSYSTEM": "1",
             "PIP_CONFIG_FILE": os.devnull,

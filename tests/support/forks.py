@@ -60,7 +60,7 @@ def _ask(request: str) -> int:
 @cache
 def _server() -> subprocess.Popen[str]:
     """Return the process that forks; it ends when its standard input does."""
-    program = Path(__file__).with_name("forking.py")
+    program = Path(__file__).with_name("fork_server.py")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHONPATH")}
     server = subprocess.Popen(
         [sys.executable, program], env=kept, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -104,7 +104,7 @@ def patch_utils(*, mended: bool) -> str:
     return _MANAGER.replace("TAKES_OFF", classes if mended else "[]")
 
 
-class UnreachableError(Exception):
+class MindSpeedUnreachableError(Exception):
     """No repository of MindSpeed's answers; says why."""
 
 
@@ -112,7 +112,7 @@ def real_patch_utils(name: str) -> str:
     """Return the text of the real file, by a name of `COMMITS`; raises `UnreachableError`."""
     text, reason = _real(COMMITS[name])
     if reason:
-        raise UnreachableError(reason)
+        raise MindSpeedUnreachableError(reason)
     return text
 
 

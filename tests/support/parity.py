@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from parity.figures import Half, Operators, Parity, Pin
+from parity.figures import Half, Operators, Parity, PinFigures
 
 _HALVES = ("bfloat16", "float16", "autocast")
 
@@ -20,12 +20,12 @@ def read_families(text: str) -> dict[str, tuple[str, ...]]:
     return fused | dict.fromkeys(re.findall(r"`(.+?)`", plain), ())
 
 
-def read_page(text: str) -> list[Pin]:
+def read_page(text: str) -> list[PinFigures]:
     """Return the figures of a page, rounded as it gives them."""
     first, *others = (_rows(block) for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE))
     full, *halves, operators, waits = map(_by_version, others)
     return [
-        Pin(
+        PinFigures(
             overlay=overlay.strip("`"),
             version=version,
             torch_npu=torch_npu,
@@ -51,18 +51,17 @@ def read_page(text: str) -> list[Pin]:
 
 
 def _rows(block: str) -> list[list[str]]:
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
+    rows = [re.split(r" *\| *", line.strip("| ")) for line in block.splitlines()]
     return [rows[0], *rows[2:]]
 
 
 def _by_version(rows: list[list[str]]) -> Table:
     """Return the cells of each version by model, without the empty ones."""
     (_, *versions), *others = rows
-    columns = {version: number for number, version in enumerate(versions, 1)}
-    return {
-        version: {row[0].strip("`"): row[column] for row in others if row[column]}
-        for version, column in columns.items()
-    }
+    table: Table = {}
+    for column, version in enumerate(versions, 1):
+        table[version] = {row[0].strip("`"): row[column] for row in others if row[column]}
+    return table
 
 
 def _half(cell: str) -> Half:

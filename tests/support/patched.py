@@ -157,7 +157,7 @@ class Patched:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
+class InstalledSite:
     """A folder the wheels are installed in."""
 
     folder: Path
@@ -246,21 +246,21 @@ def _install(environment: Environment, target: Path, tool: str) -> None:
     )
 
 
-def copy_site(patched: Patched, folder: Path, *, doctor: bool = True) -> Site:
+def copy_site(patched: Patched, folder: Path, *, doctor: bool = True) -> InstalledSite:
     """Return a fresh copy of the installation; without npu-doctor, which is most of it, where that is asked."""
     others = () if doctor else ("npu_doctor*", "npu_summary", "packaging*")
     shutil.copytree(patched.folder / "site", folder, ignore=shutil.ignore_patterns(*others))
-    return Site(folder=folder, patched=patched)
+    return InstalledSite(folder=folder, patched=patched)
 
 
-def zip_site(site: Site, file: Path) -> None:
+def zip_site(site: InstalledSite, file: Path) -> None:
     """Pack an installation into a zip file for zipimport."""
     with zipfile.ZipFile(file, "w") as archive:
         for entry in sorted(site.folder.rglob("*")):
             archive.write(entry, entry.relative_to(site.folder).as_posix())
 
 
-def compile_all(site: Site, *options: str, python: str = sys.executable) -> None:
+def compile_all(site: InstalledSite, *options: str, python: str = sys.executable) -> None:
     """Compile every module of the wheels, as installers do."""
     command = [python, "-m", "compileall", "-q", "-x", "/(npu_doctor|packaging)/", *options, str(site.folder)]
     subprocess.run(command, check=True, capture_output=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from environments.installing import find_uv
+from environments.installer import find_uv
 from environments.pythons import RUNNING, SUPPORTED, find_python
 
 __all__ = ["EACH", "ENDS", "HERE", "SUPPORTED", "find_python", "find_uv", "some_python", "some_uv"]

@@ -12,6 +12,7 @@ import re
 import zipfile
 from collections.abc import Mapping
 from importlib.metadata import distribution
+from itertools import chain
 from pathlib import Path
 
 
@@ -89,3 +90,8 @@ def record_problems(wheel: Path) -> list[str]:
         if rows[path] != (f"sha256={_digest(files[path])}", str(len(files[path]))):
             wrong.append(f"{path}: digest or size differs")
     return wrong
+
+
+def record_problems_below(folder: Path) -> list[str]:
+    """Return what is wrong with the RECORD of any wheel in a folder."""
+    return list(chain.from_iterable(map(record_problems, folder.glob("*.whl"))))

@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 
 from npu_doctor.audit import definitions
-from npu_doctor.audit.compare import Comparison, Makers
+from npu_doctor.audit.compare import Makers, NamespaceComparison
 from npu_doctor.audit.layers import Homes
 from npu_summary import installed, isolation, outline, verify
 from npu_summary.verify import distributions, subjects
@@ -152,7 +152,7 @@ def _loaded_modules(ours: Iterable[Subject]) -> Iterator[tuple[Subject, str, Mod
 def _compare(subject: Subject, path: str, module: ModuleType, homes: Homes) -> list[Mismatch]:
     is_package = path.endswith("/__init__.py")
     scope = definitions.read(subject.store.read(path), module=module.__name__, is_package=is_package)
-    return list(Comparison(makers=Makers(module=module, scope=scope, homes=homes)).mismatches())
+    return list(NamespaceComparison(makers=Makers(module=module, scope=scope, homes=homes)).mismatches())
 
 
 def _replacement(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Literal
 
-    from npu_doctor.audit.definitions import Binding, Scope
+    from npu_doctor.audit.definitions import SourceBinding, SourceScope
 
     How = Literal["replaced", "wrapped", "deleted", "added"]
 
@@ -38,7 +38,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class NamespaceComparison:
     """Compares one module."""
 
     makers: Makers  # the module as imported, what its file defines, and who may have made what it holds
@@ -65,7 +65,7 @@ class Comparison:
                 yield Mismatch(symbol=name, how=self._how(value, held), by=self.makers.homes.of(value))
 
     def _names(
-        self, namespace: Mapping[str, object], scope: Scope, prefix: str, tolerated: frozenset[str]
+        self, namespace: Mapping[str, object], scope: SourceScope, prefix: str, tolerated: frozenset[str]
     ) -> Iterator[Mismatch]:
         for name, bindings in scope.names.items():
             if name in scope.fluid or "*" in scope.fluid or (not prefix and name in self.makers.scope.fluid):
@@ -87,7 +87,7 @@ class Comparison:
                     makers = rebound | self.makers.packages(binding.decorators)
                     yield from self._class(value, binding.scope, f"{symbol}.", makers)
 
-    def _class(self, value: object, scope: Scope, prefix: str, makers: frozenset[str]) -> Iterator[Mismatch]:
+    def _class(self, value: object, scope: SourceScope, prefix: str, makers: frozenset[str]) -> Iterator[Mismatch]:
         """Compare the content of a class, through what decorators made of it."""
         path = path_to(value, lambda one: isinstance(one, type) and self._is_own(one, prefix[:-1]))
         if path is None:
@@ -102,7 +102,12 @@ class Comparison:
         return kind.__qualname__ == qualname and kind.__module__ == self.makers.module.__name__
 
     def _mismatch(
-        self, symbol: str, value: object, binding: Binding, bindings: list[Binding], tolerated: frozenset[str]
+        self,
+        symbol: str,
+        value: object,
+        binding: SourceBinding,
+        bindings: list[SourceBinding],
+        tolerated: frozenset[str],
     ) -> Mismatch | None:
         if binding.kind == "function":
             return self._function(symbol, value, binding, bindings, tolerated)
@@ -113,7 +118,12 @@ class Comparison:
         return self._value(symbol, value)
 
     def _function(
-        self, symbol: str, value: object, binding: Binding, bindings: list[Binding], tolerated: frozenset[str]
+        self,
+        symbol: str,
+        value: object,
+        binding: SourceBinding,
+        bindings: list[SourceBinding],
+        tolerated: frozenset[str],
     ) -> Mismatch | None:
         codes = [one.code for one in bindings if one.code is not None]
         made = [one for one in binding.decorators if one.rpartition(".")[2] not in DESCRIPTORS]
@@ -126,14 +136,14 @@ class Comparison:
                 return Mismatch(symbol=symbol, how="wrapped" if path else "replaced", by=self.makers.who(strangers))
         return None
 
-    def _replaced_class(self, symbol: str, value: object, binding: Binding) -> Mismatch | None:
+    def _replaced_class(self, symbol: str, value: object, binding: SourceBinding) -> Mismatch | None:
         if isinstance(value, type) and self._is_own(value, symbol):
             return None
         if binding.decorators and self.makers.made(value, self.makers.packages(binding.decorators)):
             return None
         return Mismatch(symbol=symbol, how=self._how(value, None), by=self.makers.homes.of(value))
 
-    def _import(self, symbol: str, value: object, binding: Binding, *, alone: bool) -> Mismatch | None:
+    def _import(self, symbol: str, value: object, binding: SourceBinding, *, alone: bool) -> Mismatch | None:
         module, name = binding.taken
         owner = sys.modules.get(module)
         submodule = sys.modules.get(f"{module}.{name}" if name else module)
@@ -157,7 +167,7 @@ class Comparison:
         return Mismatch(symbol=symbol, how="replaced", by=home)
 
     def _added(
-        self, namespace: Mapping[str, object], scope: Scope, prefix: str, allowed: frozenset[str]
+        self, namespace: Mapping[str, object], scope: SourceScope, prefix: str, allowed: frozenset[str]
     ) -> Iterator[Mismatch]:
         """Yield functions that the file does not define and that come from a package it has nothing to do with."""
         for name, value in list(namespace.items()):
@@ -179,7 +189,7 @@ class Makers:
     """Knows which code may make the functions and classes of one module."""
 
     module: ModuleType  # the module as imported
-    scope: Scope  # what its file defines
+    scope: SourceScope  # what its file defines
     homes: Homes  # finds where code comes from
 
     @property

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Binding:
+class SourceBinding:
     """One statement that binds a name."""
 
     kind: Kind  # what it binds the name to
@@ -29,22 +29,22 @@ class Binding:
     decorators: tuple[str, ...] = ()
     # For an import, the module and the name taken from it (empty for the module itself).
     taken: tuple[str, str] = ("", "")
-    scope: Scope | None = None  # for a class, its body
+    scope: SourceScope | None = None  # for a class, its body
     conditional: bool = False  # whether it stands below an ``if``, ``try`` or loop
 
 
 @dataclass(kw_only=True)
-class Scope:
+class SourceScope:
     """The body of a module or class."""
 
-    names: dict[str, list[Binding]] = field(default_factory=dict)  # bindings by name, in order
+    names: dict[str, list[SourceBinding]] = field(default_factory=dict)  # bindings by name, in order
     # Names that code deletes, declares ``global``, or assigns from outside, so nothing can be said of them.
     fluid: set[str] = field(default_factory=set)
     star: bool = False  # whether ``import *`` binds names we do not know
     packages: set[str] = field(default_factory=set)  # top-level packages that the file imports, anywhere
 
 
-def read(source: bytes, *, module: str, is_package: bool) -> Scope:
+def read(source: bytes, *, module: str, is_package: bool) -> SourceScope:
     """Return what a module defines.
 
     Args:
@@ -83,7 +83,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _mark_outer_assignments(tree: ast.Module, scope: Scope) -> None:
+def _mark_outer_assignments(tree: ast.Module, scope: SourceScope) -> None:
     """Mark what a module assigns to its own classes from outside: ``Model.forward = other``, ``setattr(Model, …)``."""
     for node in ast.walk(tree):
         targets = node.targets if isinstance(node, ast.Assign) else []
@@ -103,15 +103,15 @@ class _Reader:
     codes: Codes
     package: str
 
-    def scope(self, body: list[ast.stmt], owner: str) -> Scope:
+    def scope(self, body: list[ast.stmt], owner: str) -> SourceScope:
         """Return the scope of a module (no owner) or of the class `owner`."""
-        scope = Scope()
+        scope = SourceScope()
         for node, conditional in statements(body, conditional=False):
             self._bind(node, scope, owner, conditional=conditional)
         return scope
 
-    def _bind(self, node: ast.stmt, scope: Scope, owner: str, *, conditional: bool) -> None:
-        def add(name: str, binding: Binding) -> None:
+    def _bind(self, node: ast.stmt, scope: SourceScope, owner: str, *, conditional: bool) -> None:
+        def add(name: str, binding: SourceBinding) -> None:
             scope.names.setdefault(mangled(name, owner), []).append(binding)
 
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -122,18 +122,24 @@ class _Reader:
             scope.fluid |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         else:
             for name in assigned(node):
-                add(name, Binding(kind="value", line=node.lineno, conditional=conditional))
+                add(name, SourceBinding(kind="value", line=node.lineno, conditional=conditional))
 
-    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, *, conditional: bool) -> Binding:
+    def _definition(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, *, conditional: bool
+    ) -> SourceBinding:
         decorators = tuple(dotted(one) for one in node.decorator_list)
         if isinstance(node, ast.ClassDef):
             inner = self.scope(node.body, node.name)
-            return Binding(kind="class", line=node.lineno, decorators=decorators, scope=inner, conditional=conditional)
+            return SourceBinding(
+                kind="class", line=node.lineno, decorators=decorators, scope=inner, conditional=conditional
+            )
         line = min([node.lineno, *(one.lineno for one in node.decorator_list)])
         found = self.codes.get((node.name, line), [None])
-        return Binding(kind="function", line=node.lineno, code=found[0], decorators=decorators, conditional=conditional)
+        return SourceBinding(
+            kind="function", line=node.lineno, code=found[0], decorators=decorators, conditional=conditional
+        )
 
-    def _bind_imports(self, node: ast.Import | ast.ImportFrom, scope: Scope, *, conditional: bool) -> None:
+    def _bind_imports(self, node: ast.Import | ast.ImportFrom, scope: SourceScope, *, conditional: bool) -> None:
         for alias in node.names:
             if alias.name == "*":
                 scope.star = True
@@ -144,7 +150,7 @@ class _Reader:
                     taken = (name, "")
             else:
                 name, taken = alias.asname or alias.name, (self._absolute(node), alias.name)
-            binding = Binding(kind="import", line=node.lineno, taken=taken, conditional=conditional)
+            binding = SourceBinding(kind="import", line=node.lineno, taken=taken, conditional=conditional)
             scope.names.setdefault(name, []).append(binding)
 
     def _absolute(self, node: ast.ImportFrom) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from npu_doctor import versions
 from npu_doctor.checks import driver
 from npu_doctor.context import Context
-from npu_doctor.knowledge import Table
+from npu_doctor.knowledge import VersionTable
 from npu_doctor.model import Level, Row
 
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
@@ -40,7 +40,7 @@ def tables(context: Context) -> Iterator[Row]:
             yield Row(component=table.key, level="unknown", found=key, expected=expected, fix=fix, see=see)
 
 
-def _in_another(context: Context, table: Table, key: str) -> bool:
+def _in_another(context: Context, table: VersionTable, key: str) -> bool:
     """Return whether another table has a row for the version, or for the very commit of what has no release."""
     keys = {table.key: key}
     if f"{table.key}_commit" in context.settings["commit_components"]:
@@ -49,7 +49,7 @@ def _in_another(context: Context, table: Table, key: str) -> bool:
     return any(_rows_of(other, keys[other.key]) for other in others)
 
 
-def _rows_of(table: Table, key: str) -> list[tuple[str, ...]]:
+def _rows_of(table: VersionTable, key: str) -> list[tuple[str, ...]]:
     """Return the rows of a table for a version of its key."""
     column = table.columns.index(table.key)
     return [row for row in table.rows if _matches(row[column], key)]
@@ -61,7 +61,7 @@ def _matches(cell: str, version: str) -> bool:
     return bool(version) and versions.same(cell, versions.public(version))
 
 
-def _pair_rows(context: Context, table: Table, key: str, rows: list[tuple[str, ...]]) -> Iterator[Row]:
+def _pair_rows(context: Context, table: VersionTable, key: str, rows: list[tuple[str, ...]]) -> Iterator[Row]:
     for column, name in enumerate(table.columns):
         found = context.version(name) if name not in {table.key, "branch"} else ""
         cells = [row[column] for row in rows if row[column]]
@@ -81,12 +81,12 @@ def _pair_rows(context: Context, table: Table, key: str, rows: list[tuple[str, .
         yield Row(component=label, level=level, found=found, expected=expected, why=why, fix=fix, see=(source,))
 
 
-def _partner(table: Table, torch: str) -> str:
+def _partner(table: VersionTable, torch: str) -> str:
     column = table.columns.index("torch") if "torch" in table.columns else -1
     return next((row[0] for row in table.rows if column >= 0 and versions.same(row[column], torch)), "…")
 
 
-def _level(context: Context, table: Table, name: str, found: str, cells: list[str]) -> tuple[Level, str, str]:
+def _level(context: Context, table: VersionTable, name: str, found: str, cells: list[str]) -> tuple[Level, str, str]:
     """Return the level of one component, what was expected, and where that is published."""
     choices = " | ".join(cells).split(" | ")
     answers = [versions.allows(choice, versions.public(found)) for choice in choices]
@@ -130,7 +130,7 @@ def tables_that_allow(context: Context, name: str, found: str, pins: Mapping[str
     return tuple(published)
 
 
-def _choices(table: Table, name: str, key: str) -> list[str]:
+def _choices(table: VersionTable, name: str, key: str) -> list[str]:
     """Return the versions and ranges of a component that a table puts with a version of its key."""
     if name not in table.columns:
         return []

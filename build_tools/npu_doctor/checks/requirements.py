@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from npu_doctor import files, versions
 from npu_doctor.checks.published import TORCH, fix_of
 from npu_doctor.context import Context
-from npu_doctor.distributions import Distribution
+from npu_doctor.distributions import InstalledDistribution
 from npu_doctor.gates import find_gates
 from npu_doctor.model import Level, Row
 from npu_summary.verify.companions import suffix_of
@@ -51,7 +51,7 @@ def development_pin(context: Context) -> Iterator[Row]:
 def required(context: Context) -> Iterator[Row]:
     """Yield what patched distributions require and nobody installed, as after ``--no-deps``, and what installs it."""
     absent: dict[str, dict[str, Requirement]] = {}
-    lacking: dict[str, Distribution] = {}
+    lacking: dict[str, InstalledDistribution] = {}
     for distribution in context.packages.by_name.values():
         summary = f"{distribution.root}/{distribution.name.replace('-', '_')}_summary"
         if not files.is_file(f"{summary}/changes.json"):
@@ -74,7 +74,7 @@ def required(context: Context) -> Iterator[Row]:
         )
 
 
-def _absent(context: Context, distribution: Distribution) -> Iterator[tuple[str, Requirement]]:
+def _absent(context: Context, distribution: InstalledDistribution) -> Iterator[tuple[str, Requirement]]:
     """Yield the requirements of a distribution that are not installed, as written but for their conditions."""
     for text in distribution.requires:
         one = _requirement_here(context, text)
@@ -108,7 +108,7 @@ def requirements(context: Context) -> Iterator[Row]:
             yield from _unmet_rows(context, distribution, set(names))
 
 
-def _unmet_rows(context: Context, distribution: Distribution, names: set[str]) -> Iterator[Row]:
+def _unmet_rows(context: Context, distribution: InstalledDistribution, names: set[str]) -> Iterator[Row]:
     for text in dict.fromkeys(distribution.requires):
         wanted = _requirement_here(context, text)
         name = canonicalize_name(wanted.name) if wanted else ""
@@ -149,7 +149,7 @@ def bounds(context: Context) -> Iterator[Row]:
 
 
 def _gate_rows(
-    context: Context, distribution: Distribution, paths: Sequence[str], ours: Mapping[str, str]
+    context: Context, distribution: InstalledDistribution, paths: Sequence[str], ours: Mapping[str, str]
 ) -> Iterator[Row]:
     """Yield where a distribution's code does something else for our version than for upstream's."""
     places: dict[tuple[str, bool, bool], list[str]] = {}
@@ -170,7 +170,7 @@ def _gate_rows(
         )
 
 
-def _asked_rows(context: Context, distribution: Distribution, ours: Mapping[str, str]) -> Iterator[Row]:
+def _asked_rows(context: Context, distribution: InstalledDistribution, ours: Mapping[str, str]) -> Iterator[Row]:
     """Yield a distribution's requirements that name the release itself: pip and uv hold all but ``===`` for met."""
     lines = (files.text(f"{distribution.info}/METADATA") or "").partition("\n\n")[0].split("\n")
     for number, line in enumerate(lines, 1):

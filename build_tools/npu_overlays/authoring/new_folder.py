@@ -27,8 +27,7 @@ def presence(folder: Path, fix: str, options: tuple[tuple[str, str], ...] = ()) 
 def refuse_present(folder: Path) -> None:
     """Raise `UsageError` where something is there already, with a folder to name instead."""
     options = ((str(folder), str(another(folder))),)
-    if problems := list(presence(folder, "name a folder that is not there yet", options)):
-        raise UsageError(problems)
+    UsageError.raise_for(presence(folder, "name a folder that is not there yet", options))
 
 
 def another(folder: Path) -> Path:
@@ -56,14 +55,10 @@ def new_folder(folder: Path, *, option: str = "", fix: str) -> Iterator[Path]:
         with scratch(folder.parent) as stage:
             yield stage
             with held(f"{folder} is written"):
-                _move(stage, folder, fix)
-
-
-def _move(stage: Path, folder: Path, fix: str) -> None:
-    stage.chmod(0o755)
-    try:
-        stage.rename(folder)
-    except OSError as error:
-        if error.errno not in _PRESENT:
-            raise
-        raise OutputError(Problem(where=str(folder), what="is there already", fix=fix)) from error
+                stage.chmod(0o755)
+                try:
+                    stage.rename(folder)
+                except OSError as error:
+                    if error.errno not in _PRESENT:
+                        raise
+                    raise OutputError(Problem(where=str(folder), what="is there already", fix=fix)) from error

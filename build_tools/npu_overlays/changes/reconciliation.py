@@ -67,8 +67,7 @@ def declarations(applied: Applied) -> tuple[Declared, ...]:
     """
     left = remaining(applied.patched)
     unmoved = [one for one in left if one.place == one.effect.place and not one.effect.whole]
-    if problems := list(lost_changes(applied, unmoved)):
-        raise MergeError(problems)
+    MergeError.raise_for(lost_changes(applied, unmoved))
     return (*(one.declared for one in left), *applied.declared)
 
 
@@ -84,8 +83,7 @@ def reconcile(
     ledger = _Ledger(declared)
     files = tuple(_explain_file(ledger, change) for change in changes)
     undeclared, ineffective = ledger.undeclared(overlay), ledger.ineffective(overlay)
-    if problems := [*undeclared, *ineffective, *_lost_originals(tree, declared, overlay)]:
-        raise MergeError(problems)
+    MergeError.raise_for([*undeclared, *ineffective, *_lost_originals(tree, declared, overlay)])
     return files
 
 
@@ -136,7 +134,13 @@ class _Ledger:
         """Return the change with the declarations for the innermost of its places, if any."""
         innermost: list[Declared] = []
         for place in _places(change.symbol):
-            fitting = self._fitting(path, place, change)
+            parts = change.parts if place == change.symbol else ()
+            entries: list[Declared] = []
+            for one in dict.fromkeys((place, *parts)):
+                entries += self._by_place.get((path, one), [])
+            # What a patch adds may be edited further, and is added then.
+            patched = change.action == "added" and any(entry.operation == "patch" for entry in entries)
+            fitting = [one for one in entries if _fits(one, change) or (patched and one.operation == "edited")]
             self._seen.update(map(id, fitting))
             innermost = innermost or fitting
         if not innermost:
@@ -144,16 +148,6 @@ class _Ledger:
             return None
         first, *also = innermost
         return Explained(change=change, declared=first, also=tuple(also))
-
-    def _fitting(self, path: str, place: str, change: SymbolChange) -> list[Declared]:
-        """Return the declarations for a place that can explain a change there."""
-        parts = change.parts if place == change.symbol else ()
-        entries: list[Declared] = []
-        for one in dict.fromkeys((place, *parts)):
-            entries += self._by_place.get((path, one), [])
-        # What a patch adds may be edited further, and is added then.
-        patched = change.action == "added" and any(entry.operation == "patch" for entry in entries)
-        return [one for one in entries if _fits(one, change) or (patched and one.operation == "edited")]
 
     def formatting(self, file: ChangedFile) -> Iterator[SymbolChange]:
         """Yield a patch's change of comments or layout beside its changes of symbols."""

@@ -61,8 +61,7 @@ def check(content: Content, applied: Applied) -> None:
     for check_rule in _CHECKS.values():
         check_rule(context, report)
     problems += report.problems()
-    if problems:
-        raise MergeError(by_cause(problems))
+    MergeError.raise_for(by_cause(problems))
 
 
 def _report_compiled(context: CheckContext, report: ProblemReport) -> None:

@@ -14,9 +14,8 @@ from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import count_of, source_notes
 from npu_overlays.commands.selection import select
 from npu_overlays.contracts.contract_drift import drift_notices, without_lines
-from npu_overlays.contracts.drop_conditions import met_drop_conditions
+from npu_overlays.contracts.expiry import met_drop_conditions, unused_bounds
 from npu_overlays.contracts.runtime_coverage import load_coverage, uncovered_operations
-from npu_overlays.contracts.unused_bounds import unused_bounds
 from npu_overlays.errors import MergeError, OverlayError, Problem, by_cause
 from npu_overlays.overlay.overlay_folders import pins_on
 from npu_overlays.overlay.project import Overlay

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +18,6 @@ from npu_overlays.progress import about
 from npu_summary.plurals import plural
 
 if TYPE_CHECKING:
-    from npu_overlays.authoring.checkout.commit_series import OverlayCommit
-    from npu_overlays.authoring.checkout.folder import Checkout
     from npu_overlays.commands.console import Console
 
 SUMMARY = "make a git work tree of an overlay, with one commit for each change, to edit there"
@@ -59,7 +56,16 @@ def run(options: Options, console: Console) -> int:
     with about(overlay.name):
         found, made = check_out(subject(overlay, options.choice), options.folder)
     if options.json:
-        console.json(_as_json(found, made))
+        commits = [{"units": units_as_json(one.units), "paths": sorted(one.changes)} for one in made]
+        console.json(
+            {
+                "overlay": found.overlay,
+                "folder": str(found.folder),
+                "upstream": found.base,
+                "head": found.head,
+                "commits": commits,
+            }
+        )
         return 0
     number = plural(len(made), "commit")
     console.line(f"{found.folder}: {number} on top of {found.base[:12]}, on branch {BRANCH}", style="green")
@@ -67,14 +73,3 @@ def run(options: Options, console: Console) -> int:
     console.line(f"  every change and its reason:    git -C {place} log {UPSTREAM}..")
     console.line(f"  back into the overlay:          npu-overlays refresh {overlay.argument} {place}")
     return 0
-
-
-def _as_json(found: Checkout, made: Iterable[OverlayCommit]) -> dict[str, object]:
-    commits = [{"units": units_as_json(one.units), "paths": sorted(one.changes)} for one in made]
-    return {
-        "overlay": found.overlay,
-        "folder": str(found.folder),
-        "upstream": found.base,
-        "head": found.head,
-        "commits": commits,
-    }

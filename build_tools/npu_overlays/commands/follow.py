@@ -93,5 +93,4 @@ def _refuse_unknown(projects: list[str], known: set[str]) -> None:
         if project not in known:
             fix = f"one of: {', '.join(sorted(known))}"
             problems.append(Problem(where=project, what="no overlay is for a project of that name", fix=fix))
-    if problems:
-        raise ConfigError(problems)
+    ConfigError.raise_for(problems)

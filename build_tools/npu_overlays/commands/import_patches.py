@@ -64,7 +64,7 @@ examples:
   npu-overlays import-patches ../verl_npu --label imported --why "As the plugin patched it."
   npu-overlays import-patches ../verl_npu --only verl/796871d --as operations --label imported
   npu-overlays import-patches patches --only jinja2/3.1.2 --only-shipped --suffix acme
-  npu-overlays import-patches patches --only attrs --suffix acme --repository ~/src/attrs
+  npu-overlays import-patches patches --only lib --suffix acme --repository https://example.com/lib
 
 exit codes: 0 imported, even if the summary is wrong; 5 a patch cannot be
 imported, and nothing is written; or the overlays are written, and a build

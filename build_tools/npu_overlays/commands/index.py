@@ -69,8 +69,7 @@ def _request(options: Options) -> IndexRequest:
         for text in texts:
             if named := _pinned(name, text, problems):
                 yanks.append(Yank(project=named[0], version=named[1], reason=reason))
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_for(problems)
     folders = tuple(options.folders)
     return IndexRequest(folders=folders, out=options.out, yanks=tuple(yanks), replace=options.replace)
 

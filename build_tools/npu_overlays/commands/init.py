@@ -22,7 +22,7 @@ from npu_overlays.commands.command import (
 )
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import archives_as_json, pinned
-from npu_overlays.errors import ConfigError, Problem, UsageError
+from npu_overlays.errors import ConfigError, Problem, UsageError, collected
 from npu_overlays.overlay.project import CONFIG_FILE
 from npu_overlays.overlay.source_choice import choice_from
 from npu_overlays.paths import as_typed
@@ -104,15 +104,11 @@ def run(options: Options, console: Console) -> int:
     """Run the command and report; returns the exit code, raises `OverlayError`."""
     request, layered = _request(options), BaseLayers()
     problems: list[Problem] = []
-    try:
+    with collected(problems, ConfigError):
         layered = read_base_layers(request.layers, request.project, request.parent)
-    except ConfigError as error:
-        problems += error.problems
     if not (request.suffix or problems or options.json or "suffix" in layered.settings):
         request = replace(request, suffix=_ask(request.project))
-    problems = [*faults(request), *(problems or missing(request, layered))]
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_for([*faults(request), *(problems or missing(request, layered))])
     with about(request.project):
         started = write_overlay(request, layered)
     if options.json:

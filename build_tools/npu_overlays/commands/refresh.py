@@ -110,8 +110,7 @@ def _refuse_contradictions(options: Options) -> None:
     if options.out and not options.build:
         what = "says where wheels go, and none are built"
         problems.append(Problem(where="--out", what=what, fix="build them too", options=(("--build", ""),)))
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_for(problems)
 
 
 def run(options: Options, console: Console) -> int:

@@ -67,8 +67,7 @@ def _check(options: Options) -> None:
         )
     if not options.why:
         problems.append(Problem(where="--why", what="is empty", fix="say what is new, in a sentence for users"))
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_for(problems)
 
 
 def run(options: Options, console: Console) -> int:

@@ -83,6 +83,5 @@ def _by_names(selection: Selection) -> list[Overlay]:
             overlays[overlay.folder.resolve()] = overlay
         except OverlayError as error:
             problems += [problem for problem in error.problems if problem not in problems]
-    if problems:
-        raise ConfigError(problems)
+    ConfigError.raise_for(problems)
     return list(overlays.values())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from npu_overlays.commands.command import json_option, option
 from npu_overlays.commands.console import Console
-from npu_overlays.errors import OutputError, Problem
+from npu_overlays.errors import OutputError, Problem, collected
 from npu_overlays.progress import step
 from npu_summary.plurals import plural
 
@@ -82,13 +82,10 @@ def _verified(files: Iterable[Path]) -> list[Verified]:
     problems: list[Problem] = []
     for file in files:
         step(f"{file.name}: reading it whole")
-        try:
+        with collected(problems, OutputError):
             verified.append(verify_output(file))
             problems += [one for one in verified[-1].problems if one not in problems]
-        except OutputError as error:
-            problems += error.problems
-    if problems:
-        raise OutputError(problems)
+    OutputError.raise_for(problems)
     return verified
 
 

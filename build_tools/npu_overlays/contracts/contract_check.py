@@ -53,8 +53,7 @@ def check_contracts(
         else:
             notices += [f"{at}: {notice}" for notice in _harmless(known, entry, again)]
     problems += list(_superfluous(locked, now, overlay, again))
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
     return notices
 
 

@@ -56,8 +56,7 @@ def form_targets(
             found[like] = _targets(like, model, kept)
             wrong = [*_but_problems(operation, like, found[like])]
         problems += wrong
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
     return found
 
 
@@ -69,9 +68,13 @@ def found_content(overlay: Overlay, version: str, tree: SourceTree) -> Content:
         version: upstream's; empty if it is not known yet.
         tree: upstream.
     """
+    return load_content(overlay, version, found_forms(overlay, version, tree))
+
+
+def found_forms(overlay: Overlay, version: str, tree: SourceTree) -> FormTargets:
+    """Return the targets of a pin's operations that name a model, as its upstream has them; raises `OverlayError`."""
     dropped = names_dropped(overlay, version)
-    forms = form_targets(models_of(overlay, version), tree, model_of(overlay.pin, tree), dropped=dropped)
-    return load_content(overlay, version, forms)
+    return form_targets(models_of(overlay, version), tree, model_of(overlay.pin, tree), dropped=dropped)
 
 
 def _targets(like: Like, model: Model, kept: Iterable[str]) -> tuple[str, ...]:

@@ -128,7 +128,13 @@ class OverlayCode:
 
     def _reached(self, code: CodePiece) -> Iterator[tuple[CodePiece, ast.AST]]:
         """Yield a piece and the pieces that it calls."""
-        pending = [(code, code.tree), *self._all_own(code, _new_names(code.operation))]
+        new: list[str] = []
+        old: set[str] = set()
+        edits = code.operation.edits if code.operation else ()
+        for edit in edits:
+            new += _beginnings(edit.replace)
+            old.update(_beginnings(edit.find))
+        pending = [(code, code.tree), *self._all_own(code, [name for name in new if name not in old])]
         seen: set[ast.AST] = set()
         while pending:
             piece, part = pending.pop()
@@ -161,17 +167,6 @@ def readers(content: Content) -> dict[str, tuple[str, Bounds]]:
 def reader_of(operation: Operation) -> str:
     """Return an operation's name as a reader in locks."""
     return f"{operation.action} {operation.path}:{operation.symbol}"
-
-
-def _new_names(operation: Operation | None) -> list[str]:
-    """Return the names that begin chains in an edit's replacements and not in its finds."""
-    new: list[str] = []
-    old: set[str] = set()
-    edits = operation.edits if operation else ()
-    for edit in edits:
-        new += _beginnings(edit.replace)
-        old.update(_beginnings(edit.find))
-    return [name for name in new if name not in old]
 
 
 def _beginnings(text: str) -> Iterator[str]:

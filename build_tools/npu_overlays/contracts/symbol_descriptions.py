@@ -27,30 +27,26 @@ def described(found: ResolvedSymbol, upstream: SymbolLookup, *, whole: bool = Fa
         whole: whether all of it counts, function bodies included, and not only what readers of its name see.
     """
     try:
-        return _described(found, upstream, whole=whole)
+        entries = _entries(found)
+        values = {} if entries else dict.fromkeys(map(str, found.values))
+        shown = _parts(found)
+        shapes: dict[str, None] = {}
+        for node in found.nodes:
+            shapes.update(dict.fromkeys(_shapes(node)))
+        return Read(
+            path=found.path,
+            symbol=found.symbol,
+            kind=shown.get("kind", "attribute"),
+            signature=shown.get("signature", ""),
+            called=constructor_signature(upstream.classes, found.origin) if found.classes else "",
+            decorators=shown.get("decorators", ""),
+            returns=" or ".join(shapes),
+            value=" or ".join(values),
+            entries=entries,
+            body=fingerprint_of_all([*found.nodes, *(one.node for one in found.values)]) if whole else "",
+        )
     except RecursionError:  # nested too deeply for Python; its text is unknown
         return Read(path=found.path, symbol=found.symbol, kind="attribute", value="<deep>")
-
-
-def _described(found: ResolvedSymbol, upstream: SymbolLookup, *, whole: bool) -> Read:
-    entries = _entries(found)
-    values = {} if entries else dict.fromkeys(map(str, found.values))
-    shown = _parts(found)
-    shapes: dict[str, None] = {}
-    for node in found.nodes:
-        shapes.update(dict.fromkeys(_shapes(node)))
-    return Read(
-        path=found.path,
-        symbol=found.symbol,
-        kind=shown.get("kind", "attribute"),
-        signature=shown.get("signature", ""),
-        called=constructor_signature(upstream.classes, found.origin) if found.classes else "",
-        decorators=shown.get("decorators", ""),
-        returns=" or ".join(shapes),
-        value=" or ".join(values),
-        entries=entries,
-        body=fingerprint_of_all([*found.nodes, *(one.node for one in found.values)]) if whole else "",
-    )
 
 
 def _parts(found: ResolvedSymbol) -> dict[str, str]:

@@ -104,8 +104,7 @@ def _walk(content: Content, upstream: SourceTree, before: Model, *, notices: boo
     changed = any(path in upstream and path.endswith(".py") for path in walked.tree.changed)
     model = patched_model(content.overlay.pin, walked.tree, before) if changed else before
     problems += walked.make(_of_operations(content), content, model)
-    if problems:
-        raise MergeError(by_cause(problems))
+    MergeError.raise_for(by_cause(problems))
     return walked
 
 

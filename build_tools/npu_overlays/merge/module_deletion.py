@@ -6,7 +6,7 @@ import ast
 import dataclasses
 from collections.abc import Iterator
 
-from npu_overlays.errors import MergeError, Problem
+from npu_overlays.errors import MergeError, Problem, collected
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import with_selector
 from npu_overlays.overlay.content import Content
@@ -26,12 +26,9 @@ def written_out(content: Content, tree: SourceTree) -> Content:
         if operation.symbol != EVERYTHING or operation.path not in tree:
             operations.append(operation)
             continue
-        try:
+        with collected(problems, MergeError):
             operations += each_deletion(operation, Module(operation.path, tree.read(operation.path)))
-        except MergeError as error:
-            problems += error.problems
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
     return dataclasses.replace(content, operations=tuple(operations))
 
 

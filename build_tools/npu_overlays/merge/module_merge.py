@@ -11,12 +11,11 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from npu_overlays.errors import MergeError, Problem
+from npu_overlays.errors import MergeError, Problem, collected
 from npu_overlays.merge.actions import additions, deletions, replacements, wraps
 from npu_overlays.merge.edits import substitutions
-from npu_overlays.merge.hidden_additions import hidden_additions
 from npu_overlays.merge.import_merge import first_users, import_splice, missing_imports
-from npu_overlays.merge.merged_text import MergedText
+from npu_overlays.merge.merged_text import MergedText, hidden_additions
 from npu_overlays.merge.remaining_text import bound_otherwise, read_otherwise, seen_by_upstream
 from npu_overlays.merge.results import AppliedOperation, Declared, MergedModule
 from npu_overlays.merge.sites import Companions, Site
@@ -79,8 +78,7 @@ def merged_module(  # noqa: PLR0913  # the module, what is done to it and what i
     problems += [*conflicts, *unfit, *_overlapping(changes)]
     problems += seen_by_upstream(module, imports, operations, changes)
     problems += _unwritable(module, imports, changes)
-    if problems:
-        raise MergeError(dict.fromkeys(problems))
+    MergeError.raise_for(dict.fromkeys(problems))
     merged = _merge(module, imports, changes, model)
     made = as_declared(merged.content, content)
     declared = tuple(_declarations(module, merged, operations, model.classes))
@@ -92,10 +90,8 @@ def _applied(sites: Iterable[Site]) -> tuple[list[AppliedOperation], list[Proble
     changes: list[AppliedOperation] = []
     problems: list[Problem] = []
     for site in sites:
-        try:
+        with collected(problems, MergeError):
             changes.append(AppliedOperation(operation=site.operation, splices=tuple(splices_of(site))))
-        except MergeError as error:
-            problems += error.problems
     return changes, problems
 
 
@@ -132,8 +128,7 @@ def _merge(module: Module, imports: list[ImportedName], changes: list[AppliedOpe
         problems += read_otherwise(module, merged.module, merged.authorship, changes)
         problems += bound_otherwise(module, merged.module, merged.authorship, changes)
         problems += hidden_additions(module, merged.module, merged.authorship, changes, model)
-    if problems:
-        raise MergeError(dict.fromkeys(problems))
+    MergeError.raise_for(dict.fromkeys(problems))
     return merged
 
 

@@ -41,15 +41,13 @@ def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) 
     Raises:
         MergeError: a hunk does not fit or fits more than once, or the patch is already upstream or changes nothing.
     """
-    if problems := list(ambiguities(patch, tree)):
-        raise MergeError(problems)
+    MergeError.raise_for(ambiguities(patch, tree))
     return apply_as_git_does(patch, tree, absent=absent)
 
 
 def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str] = frozenset()) -> AppliedPatch:
     """Apply a patch, like `apply_patch`, but at git's place if a hunk fits more than once."""
-    if problems := list(_upstreams_modes(patch, tree)):
-        raise MergeError(problems)
+    MergeError.raise_for(_upstreams_modes(patch, tree))
     paths = [path for path in patch.paths if path not in absent]
     before = {path: tree.after(path) for path in paths}
     with tempfile.TemporaryDirectory(prefix="npu-overlays-patch-") as folder:

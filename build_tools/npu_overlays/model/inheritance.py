@@ -206,9 +206,16 @@ class Inheritance:
 
     def is_typed_dict(self, target: Target) -> bool:
         """Return whether a class is a ``TypedDict``, and so a plain dictionary at run time."""
-        if isinstance(target, Symbol):
-            return any(map(self.is_typed_dict, self.bases(target).stated))
-        return made_of(target) == "builtins.dict"
+        pending, seen = [target], set[Target]()
+        while pending:
+            one = pending.pop()
+            if not isinstance(one, Symbol):
+                if made_of(one) == "builtins.dict":
+                    return True
+            elif one not in seen:  # `class A(A)`: several definitions of one name have each other among their bases
+                seen.add(one)
+                pending += self.bases(one).stated
+        return False
 
     def _keeps_bases(self, path: str, definition: Definition, keyword: ast.keyword) -> bool:
         """Return whether the keywords of a class header certainly keep its bases."""

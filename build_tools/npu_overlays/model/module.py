@@ -103,13 +103,6 @@ class Module:
         """Return whether a 1-based line ends in a backslash, which joins the next one to it."""
         return self._lines[line - 1].rstrip(b"\r\n").endswith(b"\\")
 
-    def end_of_lines(self, node: ast.stmt) -> int:
-        """Return the byte offset after a statement's last line, lines joined by a backslash included."""
-        line = node.end_lineno or node.lineno
-        while self.goes_on(line) and line < len(self._lines):
-            line += 1
-        return self.line_end(line)
-
     @property
     def definitions(self) -> dict[str, list[Definition]]:
         """Every definition by qualified name, several if a name is bound several times."""
@@ -211,7 +204,10 @@ class Module:
             group.append(node)
             following = self.tree.body[number + 1 : number + 2]
             if not following or not self._reaches(node, following[0]):
-                yield group, self.end_of_lines(node)
+                line = node.end_lineno or node.lineno
+                while self.goes_on(line) and line < len(self._lines):
+                    line += 1
+                yield group, self.line_end(line)
                 group = []
 
     def _reaches(self, earlier: ast.stmt, later: ast.stmt) -> bool:

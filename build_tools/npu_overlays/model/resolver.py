@@ -212,7 +212,11 @@ class Resolver:
             if one.node not in never and _gives_value(one):
                 yield one
         if "." not in symbol and module.parsed.may_import_all:
-            yield from self._stars(path, module, symbol)
+            for star in module.outer_scopes.stars:
+                source = self._source(path, star)
+                brings = not star.typing_only and self._may_mention(source, symbol)
+                if brings and self.modules.star_brings(source, symbol) is not False:
+                    yield star
 
     def _bound_to(self, path: str, one: _Binder, symbol: str, *, follow: bool) -> Iterator[Target]:
         """Yield what a name may stand for by one of its binding statements."""
@@ -246,14 +250,6 @@ class Resolver:
                     found.setdefault(one.local, []).append(one)
             self._imports[path] = found
         return self._imports[path]
-
-    def _stars(self, path: str, module: Module, name: str) -> Iterator[Binding]:
-        """Yield the star imports of a module that may bring a name."""
-        for star in module.outer_scopes.stars:
-            source = self._source(path, star)
-            brings = not star.typing_only and self._may_mention(source, name)
-            if brings and self.modules.star_brings(source, name) is not False:
-                yield star
 
     def _may_mention(self, module: str, name: str) -> bool:
         """Return whether a module may have a name, by its text: parsing every module of large packages is slow."""

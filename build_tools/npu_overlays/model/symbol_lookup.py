@@ -129,18 +129,14 @@ class SymbolLookup:
     def _own(self, owner: ResolvedSymbol, origin: Symbol, name: str) -> ResolvedSymbol | None:
         """Return a member in the body of a class or of one of its bases."""
         nodes = tuple(one.node for one in self.classes.definitions(origin.member(name)))
-        values = (*_values(nodes), *self._attribute_values(origin).get(name, []))
+        if origin not in self._given:
+            known = self.classes.definitions(origin)
+            self._given[origin] = attribute_values(one.node for one in known if isinstance(one.node, ast.ClassDef))
+        values = (*_values(nodes), *self._given[origin].get(name, []))
         if not nodes and not values:
             return None
         symbol = f"{owner.symbol}.{name}"
         return ResolvedSymbol(path=owner.path, symbol=symbol, origin=origin.member(name), nodes=nodes, values=values)
-
-    def _attribute_values(self, symbol: Symbol) -> dict[str, list[GivenValue]]:
-        """Return the values that the methods of a class set on ``self``, by name."""
-        if symbol not in self._given:
-            known = self.classes.definitions(symbol)
-            self._given[symbol] = attribute_values(one.node for one in known if isinstance(one.node, ast.ClassDef))
-        return self._given[symbol]
 
     def _first(self, targets: Iterable[Target]) -> ResolvedSymbol | None:
         """Return the first thing a name may stand for that is in upstream's text."""

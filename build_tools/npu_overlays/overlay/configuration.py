@@ -60,8 +60,7 @@ def load_overlay(folder: Path) -> Overlay:
     overlay = _read_overlay(folder, table, found)
     overlay = replace(overlay, own_not_built=own.texts("not-built"), text=content.decode("utf-8"))
     _check_build_settings(document, values)
-    if problems:
-        raise ConfigError(dict.fromkeys(problems))
+    ConfigError.raise_for(dict.fromkeys(problems))
     return overlay
 
 

@@ -95,8 +95,7 @@ def load_content(overlay: Overlay, version: str, forms: FormTargets | None = NO_
     likes = [one.like for one in layers.operations if one.like and not one.path]
     problems = [*layers.problems, *_clashes(content), *(() if unlisted else selection.unused(likes))]
     problems += [] if forms is None else _unlisted(overlay, unlisted)
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
     return content
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from npu_overlays.errors import OverlayError, Problem
+from npu_overlays.errors import Problem, collected
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds, patch_bounds
 from npu_overlays.overlay.inputs import is_ignored, is_left_over
@@ -246,10 +246,8 @@ def _read_all(
     files: list[OverlayFile], problems: list[Problem], target: Callable[[OverlayFile], str], forms: FormTargets
 ) -> Iterator[Operation]:
     for file in files:
-        try:
+        with collected(problems):
             yield from read_operations(file.file, file.content, layer=file.layer, target=target(file), forms=forms)
-        except OverlayError as error:
-            problems.extend(error.problems)
 
 
 def file_reason(file: OverlayFile) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from npu_overlays.errors import ConfigError, Problem
+from npu_overlays.errors import ConfigError, Problem, collected
 from npu_overlays.overlay.pin_faults import is_folder_name
 from npu_overlays.overlay.project import BUNDLED, LAYER_FILE, Layer
 from npu_overlays.overlay.settings import (
@@ -137,12 +137,9 @@ def _read_all(folders: list[Path]) -> list[Found]:
     found: list[Found] = []
     problems: list[Problem] = []
     for folder in folders:
-        try:
+        with collected(problems, ConfigError):
             found.append(read_layer(folder))
-        except ConfigError as error:
-            problems += error.problems
-    if problems:
-        raise ConfigError(problems)
+    ConfigError.raise_for(problems)
     return found
 
 
@@ -175,8 +172,7 @@ def _layer_of(folder: Path, content: bytes) -> Found:
         text=content.decode("utf-8"),
     )
     table.refuse_others()
-    if problems:
-        raise ConfigError(problems)
+    ConfigError.raise_for(problems)
     return Found(layer=layer, project=project, values=values)
 
 

@@ -61,8 +61,7 @@ def _read(
     if not target and all(operation.path for operation in operations):
         operations, strays = rename_references(parsed, operations)
         problems += strays
-    if problems := problems or list(_idle(parsed, operations)):
-        raise MergeError(problems)
+    MergeError.raise_for(problems or list(_idle(parsed, operations)))
     return with_anchors(operations)
 
 
@@ -84,6 +83,11 @@ def _read_operations(parsed: ParsedFile, forms: FormTargets) -> Iterator[Operati
 
 def _operation(parsed: ParsedFile, mark: Mark, arguments: Arguments) -> Operation:
     """Return the operation of a mark, on the file's own target."""
+    used: set[str] = set()
+    for part in _merged_parts(mark):
+        used |= {one.id for one in ast.walk(part) if isinstance(one, ast.Name)}
+    for edit in arguments.edits:
+        used |= set(names_in(edit.replace))
     return Operation(
         action=mark.action,
         path=parsed.target,
@@ -93,7 +97,7 @@ def _operation(parsed: ParsedFile, mark: Mark, arguments: Arguments) -> Operatio
         annotation=mark.annotation,
         upstream_name=parsed.upstream_name,
         edits=arguments.edits,
-        imports=_needed_imports(parsed, mark, arguments.edits),
+        imports=tuple(imported for imported in parsed.imports if imported.name in used),
         reason=arguments.reason,
         layer=parsed.layer,
         bounds=arguments.bounds,
@@ -145,15 +149,6 @@ def _for_targets(
         else:
             chosen = symbol if selector(symbol) else with_selector(symbol, selector(operation.symbol))
             yield replace(operation, path=path, symbol=chosen, shared=operation.name)
-
-
-def _needed_imports(parsed: ParsedFile, mark: Mark, edits: Iterable[Edit]) -> tuple[ImportedName, ...]:
-    used: set[str] = set()
-    for part in _merged_parts(mark):
-        used |= {one.id for one in ast.walk(part) if isinstance(one, ast.Name)}
-    for edit in edits:
-        used |= set(names_in(edit.replace))
-    return tuple(imported for imported in parsed.imports if imported.name in used)
 
 
 def _merged_parts(mark: Mark) -> list[ast.AST]:

@@ -35,8 +35,7 @@ def load_all(root: Path) -> list[Overlay]:
         problems += error.problems
     if not overlays and not problems:
         problems.append(Problem(where=str(root), what="holds no overlay", fix="name the folder with --overlays"))
-    if problems:
-        raise ConfigError(problems)
+    ConfigError.raise_for(problems)
     return overlays
 
 

@@ -47,8 +47,7 @@ def read_revisions(folder: Path) -> tuple[Revision, ...]:
     if not problems and numbers != sorted(set(numbers)):
         what = f"numbers are {', '.join(map(str, numbers))}: each is to be higher than the one before"
         document.problem("revision", what, "take the file as it was released last, and run `npu-overlays revise` again")
-    if problems:
-        raise ConfigError(problems)
+    ConfigError.raise_for(problems)
     return tuple(revisions)
 
 

@@ -79,8 +79,7 @@ def load_stacks(root: Path) -> Stacks:
     problems: list[Problem] = []
     for stack in stacks.stacks:
         problems += _problems(stack, folder, root)
-    if problems:
-        raise ConfigError(problems)
+    ConfigError.raise_for(problems)
     return stacks
 
 

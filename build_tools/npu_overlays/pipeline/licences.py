@@ -36,8 +36,7 @@ def licence_files(overlay: Overlay, tree: SourceTree) -> dict[str, bytes]:
             fix = f"delete {path}, then upstream's is taken; or copy upstream's {path} into it"
             problems.append(Problem(where=where, what=what, fix=fix))
         files[path] = content
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
     return dict(sorted(files.items()))
 
 

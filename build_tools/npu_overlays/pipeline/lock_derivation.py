@@ -96,8 +96,7 @@ def derive_lock(overlay: Overlay, choice: Choice, read: ReadUpstream | None = No
         contracts(content, tree, applied.before.classes), applied.before.classes, applied.after.classes, earlier
     )
     found += patch_contracts(applied.patched)
-    if problems := [*unmet_depends(content, upstream)]:
-        raise MergeError(problems)
+    MergeError.raise_for([*unmet_depends(content, upstream)])
     lock = Lock(
         commit=overlay.pin.identity,
         metadata=metadata,

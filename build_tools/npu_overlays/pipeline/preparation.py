@@ -18,7 +18,7 @@ from npu_overlays.changes.tree_comparison import compare_trees
 from npu_overlays.checks.patched_tree import apply_overlay
 from npu_overlays.contracts.contract_check import check_contracts
 from npu_overlays.contracts.contracts import contracts
-from npu_overlays.contracts.form_targets import form_targets
+from npu_overlays.contracts.form_targets import found_forms
 from npu_overlays.contracts.lock_head import is_unlocked
 from npu_overlays.contracts.lockfile import ArchiveRecord, Lock, load_lock
 from npu_overlays.contracts.own_metadata import own_metadata_notices
@@ -29,7 +29,7 @@ from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.merge.results import Applied
 from npu_overlays.model import model_of
 from npu_overlays.overlay.compiled import wheel_tag
-from npu_overlays.overlay.content import Content, load_content, models_of, names_dropped, needs_version
+from npu_overlays.overlay.content import Content, load_content, needs_version
 from npu_overlays.overlay.inputs import LOCK_FILE
 from npu_overlays.overlay.operations import FormTargets
 from npu_overlays.overlay.project import Overlay
@@ -117,11 +117,7 @@ def subject(overlay: Overlay, choice: Choice) -> AppliedInput:
     version = lock.metadata.version if lock else ""
     if not lock and needs_version(overlay):
         version = released_version(tree)
-    if lock:
-        forms = lock.forms
-    else:
-        models, dropped = models_of(overlay, version), names_dropped(overlay, version)
-        forms = form_targets(models, tree, model_of(overlay.pin, tree), dropped=dropped)
+    forms = lock.forms if lock else found_forms(overlay, version, tree)
     content = written_out(load_content(overlay, version, forms), tree)
     absent = frozenset(archive.missing if archive else ())
     return AppliedInput(content=content, tree=tree, absent=absent, version=version, forms=forms)
@@ -221,8 +217,7 @@ def apply_checked(content: Content, lock: Lock, tree: SourceTree, absent: frozen
         )
     except MergeError as error:
         raise MergeError(dict.fromkeys([*error.problems, *problems])) from error
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
     return applied, notices
 
 

@@ -10,11 +10,12 @@ import warnings
 from collections.abc import Iterable
 from email.parser import HeaderParser
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 from npu_overlays.contracts.core_metadata import parse_metadata
 from npu_overlays.contracts.metadata import UpstreamMetadata
-from npu_overlays.errors import ConfigError, MergeError, Problem, SourceError
+from npu_overlays.errors import ConfigError, MergeError, Problem, SourceError, collected
 from npu_overlays.overlay.compiled import check_compiled
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.tables import parse_toml, place_in
@@ -90,8 +91,7 @@ def _check_packages(overlay: Overlay, tree: SourceTree) -> None:
         if f"{path}/".startswith(f"{SCHEMES}/") and not f"{path}/".startswith(tuple(f"{kind}/" for kind in _KINDS)):
             fix = f"name {' or '.join(_KINDS)}"
             problems.append(Problem(where=where("tool.overlay.packages"), what=f"`{path}` cannot be shipped", fix=fix))
-    if problems:
-        raise ConfigError(problems)
+    ConfigError.raise_for(problems)
 
 
 def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTree] = ()) -> None:
@@ -105,12 +105,9 @@ def check_shape(overlay: Overlay, tree: SourceTree, releases: Iterable[SourceTre
         lambda: licence_files(overlay, tree),
     )
     for check in checks:
-        try:
+        with collected(problems, MergeError):
             check()
-        except MergeError as error:
-            problems += error.problems
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
 
 
 def check_import_names(overlay: Overlay, tree: SourceTree) -> None:
@@ -124,26 +121,18 @@ def check_import_names(overlay: Overlay, tree: SourceTree) -> None:
     for top, home in overlay.pin.homes:
         if tree.wheel or "/" not in home or top in explicit:
             continue
-        used = _imported_names(tree, top)
+        used: set[str] = set()
+        for path in tree.entries:
+            if path.startswith(f"{top}/") and path.endswith(".py"):
+                for match in _IMPORT.findall(tree.read(path)):
+                    used.update(accumulate(match.decode().split("."), "{}.{}".format))
         dotted, short = home.replace("/", "."), home.rpartition("/")[2]
         if dotted not in used and short in used and short not in sys.stdlib_module_names:
             what = f"{top} would be installed as `{dotted}`, and its modules import `{short}`"
             fix = f'write {{ path = "{top}", import = "{short}" }} instead of "{top}"'
             where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages")
             problems.append(Problem(where=where, what=what, fix=fix))
-    if problems:
-        raise MergeError(problems)
-
-
-def _imported_names(tree: SourceTree, top: str) -> set[str]:
-    """Return the modules that the files of a package import, with the packages around them."""
-    found: set[str] = set()
-    for path in tree.entries:
-        if path.startswith(f"{top}/") and path.endswith(".py"):
-            for match in _IMPORT.findall(tree.read(path)):
-                parts = match.decode().split(".")
-                found |= {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
-    return found
+    MergeError.raise_for(problems)
 
 
 def upstream_metadata(tree: SourceTree) -> UpstreamMetadata:

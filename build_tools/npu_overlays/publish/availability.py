@@ -36,17 +36,13 @@ def with_yanks(
     for yank in yanks:
         page = changed[yank.project]
         if yank.version not in page.versions:
-            problems.append(_unknown(yank, page))
+            there = ", ".join(map(str, page.versions))
+            what = f"the index has no such version; it has {there}" if there else "the index has no such project"
+            fix = "name one that it has, with its local version (+…)" if there else "correct the name"
+            problems.append(Problem(where=yank.name, what=what, fix=fix))
         links = [replace(link, yanked=yank.reason) for link in page.links if link.version == yank.version]
         changed[yank.project] = page.with_links(*links)
     return changed
-
-
-def _unknown(yank: Yank, page: ProjectPage) -> Problem:
-    there = ", ".join(map(str, page.versions))
-    what = f"the index has no such version; it has {there}" if there else "the index has no such project"
-    fix = "name one that it has, with its local version (+…)" if there else "correct the name"
-    return Problem(where=yank.name, what=what, fix=fix)
 
 
 def yanked_versions(page: ProjectPage) -> dict[Version, str]:

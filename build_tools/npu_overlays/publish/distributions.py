@@ -87,8 +87,7 @@ def read_distribution(file: Path, given: DistributionFile, sha256: str) -> tuple
         fields, _ = parse_email(metadata)
     except (ArchiveError, OSError) as error:
         raise OutputError(Problem(where=str(given.file), what=str(error), fix="build or fetch it again")) from error
-    if problems := list(_mistakes(given, fields)):
-        raise OutputError(problems)
+    OutputError.raise_for(_mistakes(given, fields))
     beside = metadata if file.name.endswith(".whl") else b""
     link = FileLink(
         filename=file.name,

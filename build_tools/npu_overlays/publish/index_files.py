@@ -1,4 +1,7 @@
-"""Index files: copied into a folder beside the index, then moved to their places, by one process at a time."""
+"""Index files: copied into a folder beside the index, then moved to their places, by one process at a time.
+
+A statement beside a wheel is copied where what it says of the files is true.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from npu_overlays.errors import OutputError, Problem
+from npu_overlays.errors import OutputError, Problem, listing
 from npu_overlays.interrupts import held
 from npu_overlays.progress import step
 from npu_overlays.publish.distributions import digest
 from npu_overlays.publish.simple_pages import FileLink
 from npu_overlays.publish.stored_pages import HTML, JSON
+from npu_overlays.wheels.statement import SUFFIX, named_digests
 
 METADATA = ".metadata"
 _LOCK = ".npu-overlays-index.lock"
@@ -134,3 +138,32 @@ def locked(out: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def is_outdated(statement: Path, digests: Mapping[str, str]) -> bool:
+    """Return whether a statement gives another digest of some file than it has now; another file gives none."""
+    return bool(_differing(named_digests(statement) or {}, digests))
+
+
+def statement_faults(statement: Path, digests: Mapping[str, str]) -> list[Problem]:
+    """Return why a statement must not be given out beside the wheel of its name, where files have these digests."""
+    subjects, wheel = named_digests(statement), wheel_of(statement).name
+    if subjects is None:
+        what = "is no statement in the form of in-toto that can be read"
+    elif wheel not in subjects:
+        what = f"names no {wheel}, which it is called after"
+    elif other := _differing(subjects, digests):
+        what = f"gives another digest than {listing(other)} has"
+    else:
+        return []
+    fix = "give the one that was written with these wheels, or leave it out"
+    return [Problem(where=str(statement), what=what, fix=fix)]
+
+
+def wheel_of(statement: Path) -> Path:
+    """Return the wheel that a statement is called after."""
+    return statement.with_name(f"{statement.name.removesuffix(SUFFIX)}.whl")
+
+
+def _differing(subjects: Mapping[str, str], digests: Mapping[str, str]) -> list[str]:
+    return [name for name, digest in subjects.items() if digests.get(name, digest) != digest]

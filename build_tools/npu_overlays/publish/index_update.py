@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from npu_overlays.errors import OutputError, OverlayError, Problem
+from npu_overlays.errors import OutputError, OverlayError, Problem, collected
 from npu_overlays.files import scratch, writing
 from npu_overlays.progress import step
-from npu_overlays.publish import availability, index_files, statements
+from npu_overlays.publish import availability, index_files
 from npu_overlays.publish.availability import Yank
 from npu_overlays.publish.distributions import DistributionFile, digest, find_distributions, read_distribution
 from npu_overlays.publish.index_constraints import ConstraintsContext, ConstraintsUpdate, update_constraints
 from npu_overlays.publish.simple_pages import FileLink, ProjectPage
 from npu_overlays.publish.stored_pages import RootPage, StoredPage, files_of, read_page, read_root
+from npu_overlays.wheels.statement import SUFFIX
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,14 +73,6 @@ class _Update:
     def out(self) -> Path:
         """The folder of the index."""
         return self.request.out
-
-    @contextmanager
-    def collecting_problems(self) -> Iterator[None]:
-        """Add the mistakes that the block raises to all others, instead of ending with them."""
-        try:
-            yield
-        except OverlayError as error:
-            self.problems += error.problems
 
 
 def update_index(request: IndexRequest) -> UpdatedIndex:
@@ -148,12 +140,12 @@ def _open_pages(update: _Update, projects: set[str]) -> None:
     """Read the page that lists all projects, and the pages of some."""
     for name in sorted(projects):
         folder, stored = update.out / name, StoredPage(page=ProjectPage(project=name))
-        with update.collecting_problems():
+        with collected(update.problems):
             stored = read_page(folder)
         update.projects[name] = _Project(
             folder=folder, stored=stored, changed_at=index_files.changed_at(folder), listed=stored.page.by_name
         )
-    with update.collecting_problems():
+    with collected(update.problems):
         update.root = read_root(update.out)
 
 
@@ -226,7 +218,7 @@ def _versions(update: _Update, pages: Mapping[str, ProjectPage], name: str) -> C
     if project in pages:
         return pages[project].versions
     folder, page = update.out / project, ProjectPage(project=project)
-    with update.collecting_problems():
+    with collected(update.problems):
         page = read_page(folder).page
     available = [link for link in page.links if not link.is_local or (folder / link.filename).is_file()]
     return replace(page, links=tuple(available)).versions
@@ -250,10 +242,10 @@ def _given_statements(
     projects = {one.file: update.projects[one.project] for one in given}
     found = []
     for folder in update.request.folders:
-        for statement in sorted(folder.glob(f"*{statements.STATEMENT}")):
-            project = projects.get(statements.wheel_of(statement))
+        for statement in sorted(folder.glob(f"*{SUFFIX}")):
+            project = projects.get(index_files.wheel_of(statement))
             if project:
-                update.problems += statements.mistakes(statement, digests)
+                update.problems += index_files.statement_faults(statement, digests)
                 found.append((statement, project))
     return found
 
@@ -264,12 +256,12 @@ def _outdated_statements(update: _Update) -> list[Path]:
     for project in update.projects.values():
         for link in project.new:
             digests[link.filename] = link.hashes["sha256"]
-            beside.append(project.folder / f"{link.filename.removesuffix('.whl')}{statements.STATEMENT}")
-    pattern = f"*/*{statements.STATEMENT}"
+            beside.append(project.folder / f"{link.filename.removesuffix('.whl')}{SUFFIX}")
+    pattern = f"*/*{SUFFIX}"
     replaced = {update.out / file.relative_to(update.staging) for file in update.staging.glob(pattern)}
     # A statement names the companion, too, which lies with another project.
     found = set(update.out.glob(pattern) if update.request.replace else beside) - replaced
-    return sorted(file for file in found if statements.is_outdated(file, digests))
+    return sorted(file for file in found if index_files.is_outdated(file, digests))
 
 
 def _stage_pages(update: _Update, pages: Mapping[str, ProjectPage]) -> None:

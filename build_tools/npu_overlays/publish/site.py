@@ -112,8 +112,7 @@ def _read_reports(files: Sequence[Path]) -> dict[str, bytes]:
         if file.suffix != ".html" or not content.lstrip().lower().startswith(b"<!doctype html"):
             fix = "write one with: npu-overlays drift OVERLAY --range ..main --html FILE.html"
             problems.append(Problem(where=str(file), what="is no report of npu-overlays drift", fix=fix))
-    if problems:
-        raise OutputError(problems)
+    OutputError.raise_for(problems)
     return reports
 
 

@@ -13,7 +13,7 @@ from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from npu_doctor.stacks import Catalogue, Stack, constraints_name
-from npu_overlays.errors import OutputError, OverlayError, Problem
+from npu_overlays.errors import OutputError, Problem, collected
 from npu_overlays.overlay.stack_requirements import BASE, DOCTOR, extras
 from npu_overlays.progress import step
 from npu_overlays.wheels.constraints import own_pins
@@ -79,14 +79,11 @@ def read_patched_wheels(folders: Sequence[Path]) -> list[PatchedWheel]:
     wheels, problems = [], list[Problem]()
     for file in files.values():
         step(f"reading {file.name}")
-        try:
+        with collected(problems):
             if carries_summary(file):
                 name, version, *_ = parse_wheel_filename(file.name)
                 wheels.append(PatchedWheel(file=file, name=name, version=version, record=read_record(file)))
-        except OverlayError as error:
-            problems += error.problems
-    if problems:
-        raise OutputError(problems)
+    OutputError.raise_for(problems)
     wheels.sort(key=lambda wheel: wheel.version, reverse=True)
     return sorted(wheels, key=lambda wheel: wheel.name)
 

@@ -79,6 +79,13 @@ def publish(cache: Path, made: Path, destination: Path) -> None:
             raise
 
 
+def keep(cache: Path, file: Path, content: bytes) -> None:
+    """Put a file into the cache; raises `OutputError` if that fails."""
+    with using(cache), workspace(cache) as work:
+        (work / "made").write_bytes(content)
+        publish(cache, work / "made", file)
+
+
 def room(cache: Path, name: str) -> Path:
     """Return a folder of the cache, created if necessary."""
     if not cache.exists():

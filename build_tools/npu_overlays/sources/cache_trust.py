@@ -58,8 +58,7 @@ def check(cache: Path, *places: Path) -> None:
         if fault := trust.fault(path.lstat()):
             what = f"the source cache cannot be trusted: this {fault}"
             problems.append(Problem(where=str(path), what=what, fix=_fix(path, fault, cache)))
-    if problems:
-        raise OutputError(problems)
+    OutputError.raise_for(problems)
 
 
 def _all(cache: Path, places: tuple[Path, ...]) -> Iterator[Path]:

@@ -126,9 +126,8 @@ def _holds(blob: str, member: DeflatedMember) -> bool:
 
 def keep(cache: Path, file: Path, content: bytes) -> None:
     """Put a file into the cache; a cache that cannot be written is not an error."""
-    with suppress(OutputError), caching.using(cache), caching.workspace(cache) as work:
-        (work / "made").write_bytes(content)
-        caching.publish(cache, work / "made", file)
+    with suppress(OutputError):
+        caching.keep(cache, file, content)
 
 
 def kept(cache: Path, identity: str, pin: Pin) -> Path:

@@ -61,8 +61,7 @@ def history(
             found = {one: _found(folder, one, urls, progress, said[one]) for one in said}
             caching.close(folder, cache)
     missing = [_missing(one, urls, said[one], pin.project) for one, commit in found.items() if not commit]
-    if missing:
-        raise SourceError(missing)
+    SourceError.raise_for(missing)
     return folder, found
 
 

@@ -81,8 +81,7 @@ def _refuse_wrong(settings: Mapping[str, str]) -> None:
     if timeout and not 0 < _number(timeout) < math.inf:
         where, what = "PIP_TIMEOUT, or timeout of pip's configuration", f"`{timeout}` is no number of seconds above 0"
         problems.append(Problem(where=where, what=what, fix="15, as pip waits where nothing is set"))
-    if problems:
-        raise SourceError(problems)
+    SourceError.raise_for(problems)
 
 
 def _number(text: str) -> float:
@@ -133,7 +132,8 @@ def _session(settings: Mapping[str, str], wanted: str, urls: list[str]) -> PyPIC
     from unearth.fetchers import PyPIClient  # noqa: PLC0415
 
     trusted = settings.get("trusted-host", "").split()
-    proxies = _proxies(settings)
+    proxy = settings.get("proxy")
+    proxies = {"http": proxy, "https": proxy} if proxy else getproxies()
     cert = settings.get("client-cert") or None
     try:
         session = PyPIClient(
@@ -156,11 +156,6 @@ def _session(settings: Mapping[str, str], wanted: str, urls: list[str]) -> PyPIC
         raise SourceError(Problem(where=wanted, what=what, fix=fix)) from error
     session.auth = MultiDomainBasicAuth(prompting=False, index_urls=[url for url in urls if url])
     return session
-
-
-def _proxies(settings: Mapping[str, str]) -> dict[str, str]:
-    proxy = settings.get("proxy")
-    return {"http": proxy, "https": proxy} if proxy else getproxies()
 
 
 def _proxy(proxies: Mapping[str, str], scheme: str, host: str) -> str | None:

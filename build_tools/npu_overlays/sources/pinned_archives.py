@@ -62,13 +62,6 @@ def kept(cache: Path, sha256: str) -> Path:
     return cache / "archives" / sha256
 
 
-def keep(content: bytes, sha256: str, cache: Path) -> None:
-    """Put an archive into the cache; raises `OutputError` if that fails."""
-    with caching.using(cache), caching.workspace(cache) as work:
-        (work / "archive").write_bytes(content)
-        caching.publish(cache, work / "archive", kept(cache, sha256))
-
-
 def cached(archive: Archive, cache: Path) -> bytes | None:
     """Return an archive from the cache, None where it is not there; raises `OutputError` if others can write there."""
     file = kept(cache, archive.sha256)
@@ -84,15 +77,11 @@ def _content(archive: Archive, cache: Path, progress: Progress) -> bytes:
     content = cached(archive, cache)
     if content is None:
         with caching.exclusive(cache, archive.file, progress):
-            content = cached(archive, cache) or _downloaded(archive, cache, progress)
-    return content
+            content = cached(archive, cache)
+            if content is None:
+                from npu_overlays.sources.download import download  # noqa: PLC0415  # a fiftieth of a start, and seldom asked
 
-
-def _downloaded(archive: Archive, cache: Path, progress: Progress) -> bytes:
-    from npu_overlays.sources.download import download  # noqa: PLC0415  # a fiftieth of a start, and seldom asked
-
-    with caching.workspace(cache) as work:
-        content = download(archive, progress)
-        (work / "archive").write_bytes(content)
-        caching.publish(cache, work / "archive", kept(cache, archive.sha256))
+                with caching.workspace(cache):  # where nothing can be written, a download would be in vain
+                    content = download(archive, progress)
+                caching.keep(cache, kept(cache, archive.sha256), content)
     return content

@@ -16,11 +16,11 @@ from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sd
 from packaging.version import InvalidVersion, Version
 
 from npu_overlays.errors import Problem, SourceError, listing
-from npu_overlays.sources.cache import Progress
+from npu_overlays.sources.cache import Progress, keep
 from npu_overlays.sources.download import FIX, explained, failures, fetched, noted
 from npu_overlays.sources.package_index import Index, indexes
 from npu_overlays.sources.pin import Archive
-from npu_overlays.sources.pinned_archives import cached, keep
+from npu_overlays.sources.pinned_archives import cached, kept
 
 if TYPE_CHECKING:
     from unearth import Link
@@ -205,7 +205,7 @@ def _had(project: str, file: _File, cache: Path, progress: Progress) -> tuple[Ar
     if listed and digest not in listed:
         what = f"{file.index.shown} lists sha256 {', '.join(listed)}, but gave {digest}"
         raise SourceError(Problem(where=name, what=what, fix="use an index with upstream's own file"))
-    keep(content, digest, cache)
+    keep(cache, kept(cache, digest), content)
     return replace(archive, sha256=digest), content
 
 

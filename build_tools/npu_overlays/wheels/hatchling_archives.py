@@ -109,12 +109,6 @@ def pack_sdist(prepared: Prepared, out: Path) -> Path:
     return _written(_Sdist(overlay.folder, table, sdist_files(prepared.loaded)), overlay, out)
 
 
-def check_tables(prepared: Prepared) -> None:
-    """Refuse early what hatchling would refuse when it writes the wheels; raises `ConfigError`."""
-    for table in (project_table(prepared), companion_table(prepared)):
-        core_metadata(table, prepared.content.overlay)
-
-
 def _written(builder: WheelBuilder | SdistBuilder, overlay: Overlay, out: Path) -> Path:
     with explained(overlay):
         return written(builder, out)
@@ -138,5 +132,6 @@ def rehearse(loaded: Loaded) -> Prepared:
     """Do everything a build does, except writing the wheel and its companion; raises `OverlayError`."""
     prepared = prepare(loaded)
     step(f"trying what {loaded.overlay.distribution} {prepared.version} will be")
-    check_tables(prepared)
+    for table in (project_table(prepared), companion_table(prepared)):
+        core_metadata(table, prepared.content.overlay)
     return prepared

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,12 @@ from npu_overlays.wheels.inspection import read_record
 from npu_overlays.wheels.results import Verified
 from npu_overlays.wheels.statement import (
     BUILD_TYPE,
+    MALFORMED,
     SUFFIX,
+    digests_of,
     inputs_of,
     material,
+    named_digests,
     neighbour,
     sha256,
     statement_file,
@@ -51,13 +53,13 @@ def verify_statement(file: Path) -> Verified:
     try:
         value: Any = json.loads(file.read_bytes())
         definition = value["predicate"]["buildDefinition"]
-        named = _named(value)
+        named = digests_of(value)
         kind, materials = definition["buildType"], definition["resolvedDependencies"]
         overlay = definition["internalParameters"]["overlay"]
         inputs = inputs_digest(inputs_of(materials))
     except OSError as error:
         raise OutputError(Problem(where=str(file), what=f"cannot be read: {error.strerror}", fix=_FIX)) from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except MALFORMED as error:
         what = f"is not a statement of npu-overlays ({error!r})"
         raise OutputError(Problem(where=str(file), what=what, fix=_OURS)) from error
     if kind != BUILD_TYPE:
@@ -83,16 +85,12 @@ def beside(wheel: Path) -> tuple[bool, tuple[Problem, ...]]:
     problems: list[Problem] = []
     digest = sha256(wheel)
     for file in statements(wheel):
-        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # `verify_statement` reports it
-            if said := _named(json.loads(file.read_bytes())).get(wheel.name):
-                if said == digest:
-                    return True, ()
-                problems.append(_other(file, wheel.name))
+        # `verify_statement` reports one that cannot be read.
+        if said := (named_digests(file) or {}).get(wheel.name):
+            if said == digest:
+                return True, ()
+            problems.append(_other(file, wheel.name))
     return False, tuple(problems)
-
-
-def _named(statement: Any) -> dict[str, str]:
-    return {str(one["name"]): str(one["digest"]["sha256"]) for one in statement["subject"]}
 
 
 def _other(file: Path, name: str) -> Problem:

@@ -27,6 +27,8 @@ SUFFIX = ".intoto.json"
 BUILDER = "pkg:pypi/npu-overlays"
 BUILD_TYPE = f"{BUILDER}#wheel/1"
 _PART = 1 << 20
+# What is raised by reading a file that is no statement.
+MALFORMED = (OSError, ValueError, KeyError, TypeError, RecursionError)
 
 
 def statement_file(wheel: Path) -> Path:
@@ -118,17 +120,26 @@ def stated_inputs(wheel: Path) -> dict[str, str]:
     try:
         definition = json.loads(statement_file(wheel).read_bytes())["predicate"]["buildDefinition"]
         return dict(definition["internalParameters"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except MALFORMED:
         return {}
 
 
 def stated_digests(wheel: Path) -> dict[str, str]:
     """Return the sha256 of each file, by its name, that the statement beside a wheel names; nothing without one."""
+    return named_digests(statement_file(wheel)) or {}
+
+
+def named_digests(statement: Path) -> dict[str, str] | None:
+    """Return the sha256 of each file, by its name, that a statement names; None if it is no statement."""
     try:
-        subject = json.loads(statement_file(wheel).read_bytes())["subject"]
-        return {one["name"]: one["digest"]["sha256"] for one in subject}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
+        return digests_of(json.loads(statement.read_bytes()))
+    except MALFORMED:
+        return None
+
+
+def digests_of(value: Any) -> dict[str, str]:
+    """Return the sha256 of each file that a statement's JSON names; raises one of `MALFORMED` for other JSON."""
+    return {str(one["name"]): str(one["digest"]["sha256"]) for one in value["subject"]}
 
 
 def neighbour(file: Path, name: str) -> Path:

@@ -22,7 +22,7 @@ class Trainer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pin:
+class VerlPin:
     """A verl that recipes are for."""
 
     name: str  # of its overlay
@@ -36,17 +36,17 @@ class Pin:
 
 
 @cache
-def load_pins() -> dict[str, Pin]:
+def load_pins() -> dict[str, VerlPin]:
     """Return all pins by their names, the newest first."""
     text = Path(__file__).with_name("pins.yaml").read_text("utf-8")
     pins = {}
     for name, stated in yaml.safe_load(text).items():
         trainers = {algorithm: Trainer(**trainer) for algorithm, trainer in stated.pop("trainers").items()}
-        pins[name] = Pin(name=name, trainers=trainers, **stated)
+        pins[name] = VerlPin(name=name, trainers=trainers, **stated)
     return pins
 
 
-def pin_of_version(version: str) -> Pin | None:
+def pin_of_version(version: str) -> VerlPin | None:
     """Return the pin of an installed verl by its version, upstream's or ours; None where there is none."""
     release = version.partition("+")[0]
     return next((pin for pin in load_pins().values() if pin.version == release), None)

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from npu_doctor.jsonfiles import Mistake, decode
+from npu_doctor.jsonfiles import DataMistake, decode
 from npu_recipes.catalogue.pins import load_pins
 from npu_recipes.errors import Problem, RecipeError
 
@@ -32,7 +32,7 @@ class Translated:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class SettingsSource:
     """Where settings of a recipe come from."""
 
     name: str  # of the page or script
@@ -80,7 +80,7 @@ class Recipe:
     data: str  # what it trains on, by its name in ``npu-recipes data``
     layout: Layout  # what it runs on
     memory: Translated  # what fills the memory, and what to change where it does not suffice
-    sources: tuple[Source, ...]  # where its settings come from
+    sources: tuple[SettingsSource, ...]  # where its settings come from
     environment: Mapping[str, str]  # variables it is started with
     # Keys and values of Hydra, for all pins; a key that begins with ``+`` is added to verl's configuration.
     options: Mapping[str, Any]
@@ -157,22 +157,22 @@ def _merged(whole: Any, patch: Any) -> Any:
     return merged
 
 
-def _mistakes(stated: Mapping[str, Any], prefix: str) -> Iterator[Mistake]:
+def _mistakes(stated: Mapping[str, Any], prefix: str) -> Iterator[DataMistake]:
     """Yield what is wrong in a recipe beside the types of its values."""
     algorithm, pins, options = (stated.get(key) for key in ("algorithm", "pins", "options"))
     if algorithm not in (*_ALGORITHMS, None):
         named = ", ".join(_ALGORITHMS)
-        yield Mistake(where=f"{prefix}algorithm", what=f"{algorithm} is none of {named}", fix="name one of them")
+        yield DataMistake(where=f"{prefix}algorithm", what=f"{algorithm} is none of {named}", fix="name one of them")
     if not isinstance(pins, dict):
         return
     for pin, part in pins.items():
         where = f"{prefix}pins.{pin}"
         if pin not in load_pins():
-            yield Mistake(where=where, what="there is no such pin", fix=f"name one of {', '.join(load_pins())}")
+            yield DataMistake(where=where, what="there is no such pin", fix=f"name one of {', '.join(load_pins())}")
         if not isinstance(part, dict):
             continue
         if part.get("stacks") == [] and "note" not in part:
-            yield Mistake(where=f"{where}.stacks", what="holds none, and no note says why", fix="write a note")
+            yield DataMistake(where=f"{where}.stacks", what="holds none, and no note says why", fix="write a note")
         if isinstance(options, dict):
             for key in set(part.get("without", ())).difference(options):
-                yield Mistake(where=f"{where}.without", what=f"{key} is no option of all pins", fix="leave it out")
+                yield DataMistake(where=f"{where}.without", what=f"{key} is no option of all pins", fix="leave it out")

@@ -12,7 +12,7 @@ from npu_recipes.commands.recipes import add_pin
 from npu_recipes.console import Console
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import at_home
-from npu_recipes.launch.curve import Curve
+from npu_recipes.launch.curve import MetricCurve
 from npu_recipes.launch.environment import AUTO, Wishes
 from npu_recipes.launch.machine import ask_doctor, shadows
 from npu_recipes.launch.plan import Places, Plan, chosen_pin, installed_verl, make_plan, model_of
@@ -106,7 +106,7 @@ def _run(options: Options, console: Console) -> int:
     console.notice(f"{recipe.name} with verl {installed_verl()}: its output goes to {run.log}")
     console.step("training; it takes a minute or more to the first step")
 
-    def report(curve: Curve) -> None:
+    def report(curve: MetricCurve) -> None:
         console.notice(curve.summary())
         console.step("training")
 

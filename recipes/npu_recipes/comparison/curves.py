@@ -67,7 +67,7 @@ class Aligned:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftOut:
+class SkippedSteps:
     """At how many common steps there is no relative error."""
 
     zero: int  # the reference is zero and the run is not
@@ -85,7 +85,7 @@ class Measure:
     # The sum of the differences by the sum of the reference: tells more where the reference is near zero.
     to_mean: float | None
     broken: int  # at how many steps the run is NaN, infinite or beyond all numbers, and the reference is not
-    left_out: LeftOut  # steps without a relative error
+    left_out: SkippedSteps  # steps without a relative error
     first: int | None  # the first step at which the error is above the threshold
     for_good: int | None  # the first step from which on it always is, where that is so for five steps and more
 
@@ -134,7 +134,7 @@ def measure(aligned: Aligned, threshold: float) -> Measure:
         largest_at=int(aligned.steps[worst]) if worst is not None else None,
         to_mean=_to_mean(aligned, known & np.isfinite(aligned.run)),
         broken=int(np.isposinf(error).sum()),
-        left_out=LeftOut(zero=int((np.isnan(error) & known).sum()), not_finite=int((~known).sum())),
+        left_out=SkippedSteps(zero=int((np.isnan(error) & known).sum()), not_finite=int((~known).sum())),
         first=first,
         for_good=for_good,
     )

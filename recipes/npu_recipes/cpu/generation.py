@@ -40,7 +40,7 @@ class Request:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class GeneratedTokens:
     """What continues a prompt: tokens, and the logarithm of the probability with which each was drawn."""
 
     tokens: list[int]
@@ -60,7 +60,7 @@ class _Drawn(LogitsProcessor):  # type: ignore[misc]  # transformers is not type
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]  # torch is not there for the linters
-def generate(model: Any, requests: Sequence[Request], *, end: Sequence[int], padding: int) -> list[Answer]:
+def generate(model: Any, requests: Sequence[Request], *, end: Sequence[int], padding: int) -> list[GeneratedTokens]:
     """Return the answers to requests, in their order.
 
     Args:
@@ -72,14 +72,16 @@ def generate(model: Any, requests: Sequence[Request], *, end: Sequence[int], pad
     groups: dict[Sampling, list[int]] = {}
     for place, request in enumerate(requests):
         groups.setdefault(request.sampling, []).append(place)
-    answers: dict[int, Answer] = {}
+    answers: dict[int, GeneratedTokens] = {}
     for sampling, places in groups.items():
         batch = [requests[place] for place in places]
         answers |= dict(zip(places, _batch(model, batch, sampling, end, padding), strict=True))
     return [answers[place] for place in range(len(requests))]
 
 
-def _batch(model: Any, batch: list[Request], sampling: Sampling, end: Sequence[int], padding: int) -> list[Answer]:
+def _batch(
+    model: Any, batch: list[Request], sampling: Sampling, end: Sequence[int], padding: int
+) -> list[GeneratedTokens]:
     width = max(len(request.prompt) for request in batch)
     tokens, mask = [], []
     for request in batch:
@@ -121,7 +123,7 @@ def _processors(sampling: Sampling, seeds: list[int]) -> LogitsProcessorList:
     return processors
 
 
-def _answer(tokens: list[int], log_probs: list[float], end: set[int]) -> Answer:
+def _answer(tokens: list[int], log_probs: list[float], end: set[int]) -> GeneratedTokens:
     """Return an answer without what fills it up behind its end."""
     length = next((place + 1 for place, token in enumerate(tokens) if token in end), len(tokens))
-    return Answer(tokens=tokens[:length], log_probs=log_probs[:length])
+    return GeneratedTokens(tokens=tokens[:length], log_probs=log_probs[:length])

@@ -15,7 +15,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from verl.workers.rollout.replica import TokenOutput
 
-from npu_recipes.cpu.generation import Answer, Request, Sampling, generate
+from npu_recipes.cpu.generation import GeneratedTokens, Request, Sampling, generate
 
 # Seconds to wait for further requests before a batch is begun: all of a step come at once.
 PATIENCE = 0.05
@@ -49,7 +49,7 @@ class Server:
         self._seed, self._length = settings.seed, settings.length
         self._steps: int | None = None
         self._drawn: Counter[tuple[int, ...]] = Counter()
-        self._waiting: list[tuple[Request, asyncio.Future[Answer]]] = []
+        self._waiting: list[tuple[Request, asyncio.Future[GeneratedTokens]]] = []
         self._serving: asyncio.Task[None] | None = None
 
     async def load(self, weights: dict[str, torch.Tensor], global_steps: int | None) -> None:
@@ -75,7 +75,7 @@ class Server:
             top_p=sampling_params.get("top_p", 1.0),
         )
         request = Request(prompt=prompt, sampling=sampling, seed=self._next_seed(prompt))
-        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answered: asyncio.Future[GeneratedTokens] = asyncio.get_running_loop().create_future()
         self._waiting.append((request, answered))
         if self._serving is None:
             self._serving = asyncio.create_task(self._serve())
@@ -110,9 +110,9 @@ class Server:
                 answered.set_result(answer)
         self._serving = None
 
-    def _answers(self, requests: list[Request]) -> list[Answer]:
+    def _answers(self, requests: list[Request]) -> list[GeneratedTokens]:
         padding = self._tokenizer.pad_token_id
-        found: list[Answer] = generate(
+        found: list[GeneratedTokens] = generate(
             self._model, requests, end=self._end, padding=self._end[0] if padding is None else padding
         )
         return found

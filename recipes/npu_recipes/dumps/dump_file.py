@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from npu_doctor.jsonfiles import DataError, Mistake, decode
+from npu_doctor.jsonfiles import DataError, DataMistake, decode
 from npu_recipes.dumps.request import spared
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import replacing
@@ -54,7 +54,7 @@ class Passage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manifest:
+class DumpManifest:
     """The description of a dump."""
 
     passages: tuple[Passage, ...]  # in the order in which they were through
@@ -70,21 +70,21 @@ class Manifest:
         return tuple(call for call in range(self.begun) if call not in ended)
 
 
-def as_json(manifest: Manifest) -> dict[str, Any]:
+def as_json(manifest: DumpManifest) -> dict[str, Any]:
     """Return a manifest as JSON holds it."""
     return {"schema": SCHEMA, **asdict(manifest)}
 
 
-def of_json(stated: Mapping[str, Any]) -> Manifest:
+def of_json(stated: Mapping[str, Any]) -> DumpManifest:
     """Return a manifest; raises ``ValueError``, ``KeyError`` or ``TypeError`` if it has another form or version."""
     if stated["schema"] != SCHEMA:
         msg = f"its schema version is {stated['schema']}, this code reads {SCHEMA}"
         raise ValueError(msg)
     # Dumps did not always say how many forwards were begun.
     begun = 1 + max((one["call"] for one in stated["passages"]), default=-1)
-    mistakes: list[Mistake] = []
+    mistakes: list[DataMistake] = []
     fields = {"begun": begun, **{name: value for name, value in stated.items() if name != "schema"}}
-    manifest = decode(Manifest, fields, "", mistakes)
+    manifest = decode(DumpManifest, fields, "", mistakes)
     if manifest is None:
         raise ValueError(DataError(mistakes))
     return manifest
@@ -120,7 +120,7 @@ class Store:
             np.lib.format.write_array(place, array, allow_pickle=False)
         return number
 
-    def finish(self, manifest: Manifest) -> None:
+    def finish(self, manifest: DumpManifest) -> None:
         """Write the manifest and let the file appear."""
         self._zip.writestr(MANIFEST, json.dumps(as_json(manifest)))
         self._stack.close()
@@ -146,7 +146,7 @@ class Dump:
     def __init__(self, name: str, archive: zipfile.ZipFile) -> None:
         self.name = name
         self._zip = archive
-        self.manifest: Manifest = of_json(json.loads(archive.read(MANIFEST)))
+        self.manifest: DumpManifest = of_json(json.loads(archive.read(MANIFEST)))
 
     def array(self, number: int) -> Array:
         """Return an array as 64-bit floats, or as pairs of those where its numbers are complex.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from npu_recipes.dumps.dump_file import Manifest
+from npu_recipes.dumps.dump_file import DumpManifest
 from npu_recipes.dumps.match import Difference, Matched, Matching
 from npu_recipes.errors import Problem, RecipeError
 from npu_summary import installed
@@ -105,7 +105,7 @@ class First:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class FoundFault:
     """The result of comparing two dumps."""
 
     matching: Matching  # every module
@@ -114,7 +114,7 @@ class Finding:
     wheels: dict[str, str]  # the patched distributions that were asked, with their versions
 
 
-def find(matching: Matching, reference: Manifest, run: Manifest, summaries: Summaries) -> Finding:
+def find(matching: Matching, reference: DumpManifest, run: DumpManifest, summaries: Summaries) -> FoundFault:
     """Find the module at fault.
 
     Raises:
@@ -129,7 +129,7 @@ def find(matching: Matching, reference: Manifest, run: Manifest, summaries: Summ
         fix = "record one that returns tensors, or lists of them"
         raise RecipeError(Problem(where="the model", what=what, fix=fix))
     first = next((place for place, one in enumerate(matching.matched) if not one.agrees), None)
-    return Finding(
+    return FoundFault(
         matching=matching,
         first=None if first is None else _first(matching, first, run, summaries),
         notes=tuple(_notes(matching, reference, run, summaries)),
@@ -137,7 +137,7 @@ def find(matching: Matching, reference: Manifest, run: Manifest, summaries: Summ
     )
 
 
-def _missing(reference: Manifest, run: Manifest) -> Iterator[Problem]:
+def _missing(reference: DumpManifest, run: DumpManifest) -> Iterator[Problem]:
     """Yield which forwards of the model itself are not there or failed: nothing shows whether those agree."""
     if not reference.begun == run.begun > 0:
         what = f"hold {reference.begun} forwards of the model (the reference) and {run.begun} (the run)"
@@ -176,7 +176,7 @@ def why(one: Difference) -> str:
     return f"{error}, tolerance {one.tolerance:.3g} ({one.said})"
 
 
-def _first(matching: Matching, place: int, run: Manifest, summaries: Summaries) -> First:
+def _first(matching: Matching, place: int, run: DumpManifest, summaries: Summaries) -> First:
     matched = matching.matched[place]
     module = matched.passage.module
     suspect = _parent(module, run) if matched.fed_alike is False else module
@@ -192,7 +192,7 @@ def _first(matching: Matching, place: int, run: Manifest, summaries: Summaries) 
     )
 
 
-def _parent(module: str, run: Manifest) -> str:
+def _parent(module: str, run: DumpManifest) -> str:
     """Return the nearest recorded module around one; a list of modules does not run, and is none."""
     while module:
         module = module.rpartition(".")[0]
@@ -201,7 +201,7 @@ def _parent(module: str, run: Manifest) -> str:
     return ""
 
 
-def _notes(matching: Matching, reference: Manifest, run: Manifest, summaries: Summaries) -> Iterator[str]:
+def _notes(matching: Matching, reference: DumpManifest, run: DumpManifest, summaries: Summaries) -> Iterator[str]:
     for side, manifest in (("reference", reference), ("run", run)):
         versions = ", ".join(f"{name} {version}" for name, version in manifest.made_by.items())
         yield f"{side}: {versions}, {len(manifest.passages)} passages of {len(manifest.classes)} modules"

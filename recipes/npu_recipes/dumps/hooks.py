@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from npu_recipes.dumps.dump_file import Manifest, Passage, Store, Tensor
+from npu_recipes.dumps.dump_file import DumpManifest, Passage, Store, Tensor
 from npu_recipes.dumps.request import Wanted, problems_of
 from npu_recipes.dumps.tensors import names_of, written
 from npu_recipes.errors import Problem, RecipeError
@@ -118,7 +118,7 @@ class Recorder:
             recorded = {one.module for one in self._passages}
             classes = {path: _classes(module) for module, path in self._paths.items() if path in recorded}
             made_by = _made_by(self._model)
-            store.finish(Manifest(passages=tuple(self._passages), begun=begun, classes=classes, made_by=made_by))
+            store.finish(DumpManifest(passages=tuple(self._passages), begun=begun, classes=classes, made_by=made_by))
             self.file, self.written = store.file, True
 
     @property

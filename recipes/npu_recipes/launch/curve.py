@@ -18,7 +18,7 @@ SHORT = {"train/loss": "loss", "critic/rewards/mean": "reward"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class MetricCurve:
     """A metric over the steps of a run, in their order."""
 
     metric: str
@@ -57,7 +57,7 @@ class Curve:
         return f"step {self.steps[-1]:>3}  {ends}  {self.sparkline()}{note}"
 
 
-def read_curve(files: Iterable[Path], metric: str) -> Curve:
+def read_curve(files: Iterable[Path], metric: str) -> MetricCurve:
     """Return a metric's curve from files in the order they were begun; a later start replaces the steps it repeats.
 
     A line that is not complete yet is skipped. null is NaN: that is how verl's file logger writes it.
@@ -77,10 +77,10 @@ def read_curve(files: Iterable[Path], metric: str) -> Curve:
                 value = line["data"][metric]
                 found[int(line["step"])] = math.nan if value is None else float(value)
     steps = sorted(found)
-    return Curve(metric=metric, steps=tuple(steps), values=tuple(found[step] for step in steps))
+    return MetricCurve(metric=metric, steps=tuple(steps), values=tuple(found[step] for step in steps))
 
 
-def draw(curve: Curve, file: Path, *, title: str) -> None:
+def draw(curve: MetricCurve, file: Path, *, title: str) -> None:
     """Draw a curve as SVG; the text in it stays text.
 
     Args:

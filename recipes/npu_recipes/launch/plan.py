@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from npu_recipes.catalogue import Pin, Recipe, Trainer, load_pins, pin_of_version
+from npu_recipes.catalogue import Recipe, Trainer, VerlPin, load_pins, pin_of_version
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import at_home
 from npu_recipes.launch.environment import Variable, Wishes, inherited, variables
@@ -66,7 +66,7 @@ class Plan:
     """What will be run."""
 
     recipe: Recipe  # the recipe
-    pin: Pin  # the verl it is run with
+    pin: VerlPin  # the verl it is run with
     trainer: Trainer  # the trainer of that verl
     overrides: tuple[str, ...]  # what Hydra is given
     command: tuple[str, ...]  # the whole command
@@ -89,7 +89,7 @@ class Plan:
 
 
 def make_plan(
-    recipe: Recipe, *, pin: Pin, places: Places, given: Sequence[str] = (), wishes: Wishes = _NO_WISHES
+    recipe: Recipe, *, pin: VerlPin, places: Places, given: Sequence[str] = (), wishes: Wishes = _NO_WISHES
 ) -> Plan:
     """Return what is run.
 
@@ -121,7 +121,7 @@ def make_plan(
     )
 
 
-def trainer_for(recipe: Recipe, pin: Pin) -> Trainer:
+def trainer_for(recipe: Recipe, pin: VerlPin) -> Trainer:
     """Return the trainer that a verl has for a recipe; raises `RecipeError` where the recipe is not for it."""
     trainer = pin.trainer(recipe.algorithm, recipe.layout.engine)
     if pin.name not in recipe.pins or trainer is None:
@@ -143,7 +143,7 @@ def _launcher(recipe: Recipe, trainer: Trainer, overrides: Sequence[str]) -> lis
     return [*torchrun, "-m", trainer.module, *named]
 
 
-def chosen_pin(name: str) -> Pin:
+def chosen_pin(name: str) -> VerlPin:
     """Return the pin a user names by its overlay or its version, else that of the installed verl, else the newest.
 
     Raises:
@@ -166,7 +166,7 @@ def chosen_pin(name: str) -> Pin:
     return found
 
 
-def _listed(pins: Iterable[Pin]) -> str:
+def _listed(pins: Iterable[VerlPin]) -> str:
     return ", ".join(f"{pin.name} (verl {pin.version})" for pin in pins)
 
 

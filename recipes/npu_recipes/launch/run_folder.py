@@ -17,7 +17,7 @@ from typing import IO
 
 from npu_recipes.errors import Problem, RecipeError
 from npu_recipes.files import make_folder
-from npu_recipes.launch.curve import WATCHED, Curve, draw, read_curve
+from npu_recipes.launch.curve import WATCHED, MetricCurve, draw, read_curve
 from npu_recipes.launch.plan import METRICS, Plan
 
 # Seconds between two looks at the metrics, until a process that was asked to end is killed, and between two reports.
@@ -49,7 +49,7 @@ class RunFolder:
         """Whether a start that was to continue a run has logged no step."""
         return bool(self.earlier) and not (self.metrics.exists() and self.metrics.stat().st_size)
 
-    def train(self, plan: Plan, *, tell: Callable[[Curve], None]) -> Curve:
+    def train(self, plan: Plan, *, tell: Callable[[MetricCurve], None]) -> MetricCurve:
         """Run a plan to its end, draw the curve and return it.
 
         Args:
@@ -89,11 +89,11 @@ def begin(folder: Path) -> RunFolder:
     return RunFolder(folder=folder, metrics=file, earlier=tuple(earlier))
 
 
-def _throttled(tell: Callable[[Curve], None]) -> Callable[[Curve], None]:
+def _throttled(tell: Callable[[MetricCurve], None]) -> Callable[[MetricCurve], None]:
     """Return a function that passes on the first curve at once and then one in each `PAUSE`."""
     last = -PAUSE
 
-    def told(curve: Curve) -> None:
+    def told(curve: MetricCurve) -> None:
         nonlocal last
         if time.monotonic() - last >= PAUSE:
             last = time.monotonic()
@@ -102,7 +102,7 @@ def _throttled(tell: Callable[[Curve], None]) -> Callable[[Curve], None]:
     return told
 
 
-def run_plan(plan: Plan, log: Path, *, tell: Callable[[Curve], None], earlier: Sequence[Path]) -> int:
+def run_plan(plan: Plan, log: Path, *, tell: Callable[[MetricCurve], None], earlier: Sequence[Path]) -> int:
     """Run a plan to its end, and return the exit code.
 
     Args:

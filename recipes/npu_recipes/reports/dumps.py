@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from npu_recipes.console import Console
-from npu_recipes.dumps.fault import Finding, First, package_of, why
+from npu_recipes.dumps.fault import First, FoundFault, package_of, why
 from npu_recipes.dumps.match import Matched
 from npu_recipes.errors import listed
 
@@ -16,7 +16,7 @@ _SHOWN = 12
 _HEADINGS = ("module", "call", "outputs", "error", "tolerance", "inputs")
 
 
-def report(finding: Finding, console: Console, *, everything: bool) -> None:
+def report(finding: FoundFault, console: Console, *, everything: bool) -> None:
     """Print a finding; `everything` is whether modules that agree are listed too."""
     for note in finding.notes:
         console.line(note)
@@ -101,7 +101,7 @@ def _named(module: str) -> str:
     return module or "(the model)"
 
 
-def as_data(finding: Finding, *, everything: bool) -> dict[str, Any]:
+def as_data(finding: FoundFault, *, everything: bool) -> dict[str, Any]:
     """Return a finding as JSON holds it."""
     matched = finding.matching.matched
     return {

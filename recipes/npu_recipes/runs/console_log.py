@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from npu_recipes.runs.dict_lines import DictLines
-from npu_recipes.runs.log_lines import Found, Lines
+from npu_recipes.runs.log_lines import FoundRecords, LogForm
 from npu_recipes.runs.megatron_lines import MegatronLines
 from npu_recipes.runs.verl_lines import VerlLines
 
@@ -25,7 +25,7 @@ _REPEATED = re.compile(r" +\[repeated \d+x across .*")
 class _Record:
     """A line in which records of a form begin, with the lines that continue it."""
 
-    form: Lines  # theirs
+    form: LogForm  # theirs
     text: str  # the lines as one
     number: int  # of the first
     whole: bool = True  # whether the last of them ends as lines do
@@ -35,11 +35,11 @@ class _Record:
         return self.form.take(_REPEATED.sub("", self.text), f"in line {self.number}", whole=self.whole)
 
 
-def read_console(file: Path) -> Found | None:
+def read_console(file: Path) -> FoundRecords | None:
     """Read a log; returns what it holds, or None where that is no metrics."""
-    forms: tuple[Lines, ...] = (VerlLines(), MegatronLines(), DictLines())
+    forms: tuple[LogForm, ...] = (VerlLines(), MegatronLines(), DictLines())
     torn = sum(record.take() for record in _records(file, forms))
-    found: list[Found] = []
+    found: list[FoundRecords] = []
     for form in forms:
         found += [one for one in form.found() if one.collector]
     if not found:
@@ -49,7 +49,7 @@ def read_console(file: Path) -> Found | None:
     return replace(found[0], notes=(*found[0].notes, *notes))
 
 
-def _records(file: Path, forms: Sequence[Lines]) -> Iterator[_Record]:
+def _records(file: Path, forms: Sequence[LogForm]) -> Iterator[_Record]:
     """Yield the records of a log, each with all of its lines."""
     signs = tuple(chain.from_iterable(form.signs for form in forms))
     last: _Record | None = None

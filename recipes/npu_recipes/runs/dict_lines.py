@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from npu_recipes.runs.collector import Collector
-from npu_recipes.runs.log_lines import Found
+from npu_recipes.runs.log_lines import FoundRecords
 from npu_recipes.runs.records import is_summary, number, step_name, step_of, take
 
 FORM = "console log of Hugging Face's Trainer"
@@ -60,7 +60,7 @@ class Tally:
             self._twice = self._twice and not _are_same(self._last, former)
             self._once.take(self._last)
 
-    def found(self, which: str) -> Found:
+    def found(self, which: str) -> FoundRecords:
         """Return the records, from the number on that the first has by its epoch; `which` says in words which ones."""
         if self._twice and self._waiting is None and self._last:
             return self._once.found(which, "each is printed twice and counts once")
@@ -115,13 +115,15 @@ class _Counted:
             self._epochs.append(reached)
         take(record, len(self._epochs), self._collector, null_is_nan=False)
 
-    def found(self, which: str, *notes: str) -> Found:
+    def found(self, which: str, *notes: str) -> FoundRecords:
         """Return them; see `Tally.found`."""
         before = self._before()
         self._collector.count_from(before)
         beginning = f", the first as {before + 1}, by its epoch" if before else ""
         note = f"its records state no step: they are counted{beginning}"
-        return Found(form=FORM, records=self.records, which=which, collector=self._collector, notes=(note, *notes))
+        return FoundRecords(
+            form=FORM, records=self.records, which=which, collector=self._collector, notes=(note, *notes)
+        )
 
     def _before(self) -> int:
         """Return how many records are missing at the beginning, as where the run was resumed."""
@@ -144,7 +146,7 @@ _PROCESS = re.compile(r"(?:default|rank)[ =:]?\d+|\[\d+\](?=:)|^\s*\d+(?=: )")
 
 
 class DictLines:
-    """The dictionaries in a log; see `log_lines.Lines`."""
+    """The dictionaries in a log; see `log_lines.LogForm`."""
 
     signs = ("{'",)
 
@@ -180,9 +182,9 @@ class DictLines:
                 torn += not ends
         return torn
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[FoundRecords]:
         """Yield what states its steps, and what one process printed without."""
-        yield Found(form=FORM, records=self._records, which="that state their step", collector=self._stated)
+        yield FoundRecords(form=FORM, records=self._records, which="that state their step", collector=self._stated)
         first, *others = sorted(self._counted.values(), key=lambda one: -one.records) or [Tally()]
         yield first.found("that state no step")
         for one in others:

@@ -10,7 +10,7 @@ from npu_recipes.runs.collector import Collector
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
+class FoundRecords:
     """What a log holds of one form."""
 
     form: str  # its name
@@ -20,7 +20,7 @@ class Found:
     notes: tuple[str, ...] = ()  # how they were understood
 
 
-class Lines(Protocol):
+class LogForm(Protocol):
     """The lines of one form in a log, taken one after the other."""
 
     @property
@@ -45,5 +45,5 @@ class Lines(Protocol):
             How many of the records in it are cut off.
         """
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[FoundRecords]:
         """Yield what the log holds of this form, the records that say most about their steps first."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from npu_recipes.runs.collector import Collector
-from npu_recipes.runs.log_lines import Found
+from npu_recipes.runs.log_lines import FoundRecords
 from npu_recipes.runs.records import number
 
 # A digit before it is the end of a line that was cut off.
@@ -26,7 +26,7 @@ _TAIL = re.compile(r"\s*[-+.eE\d]*\d[-+.eE\d]*\s*")
 
 
 class MegatronLines:
-    """The lines of Megatron-LM in a log; see `log_lines.Lines`."""
+    """The lines of Megatron-LM in a log; see `log_lines.LogForm`."""
 
     signs = ("iteration", "validation")
 
@@ -66,10 +66,10 @@ class MegatronLines:
         self._records += len(found)
         return torn
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[FoundRecords]:
         """Yield what the log holds of this form."""
         form = "console log of Megatron-LM"
-        yield Found(form=form, records=self._records, which="of Megatron-LM", collector=self._collector)
+        yield FoundRecords(form=form, records=self._records, which="of Megatron-LM", collector=self._collector)
 
     def _take(self, pieces: Sequence[str], part: str | None, where: str) -> None:
         """Take the values of a record; `part` is the set that was evaluated, None for training."""

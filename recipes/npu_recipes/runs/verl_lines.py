@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from npu_recipes.runs.collector import Collector
-from npu_recipes.runs.log_lines import Found
+from npu_recipes.runs.log_lines import FoundRecords
 from npu_recipes.runs.records import number
 
 BETWEEN = " - "
@@ -61,7 +61,7 @@ _STEP = re.compile(r"(?<![A-Za-z_/])step:(\d{1,15}) - ")
 
 
 class VerlLines:
-    """The lines of verl in a log; see `log_lines.Lines`."""
+    """The lines of verl in a log; see `log_lines.LogForm`."""
 
     signs = ("step:",)
 
@@ -96,9 +96,9 @@ class VerlLines:
         self._records += len(records)
         return len(records) - whole
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[FoundRecords]:
         """Yield what the log holds of this form."""
-        yield Found(form="console log", records=self._records, which="of verl", collector=self._collector)
+        yield FoundRecords(form="console log", records=self._records, which="of verl", collector=self._collector)
 
     def _take(self, pieces: Sequence[str], where: str) -> None:
         """Take a record's values; a metric's own name may hold what stands between them."""

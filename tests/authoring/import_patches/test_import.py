@@ -116,7 +116,8 @@ def test_all_that_a_patch_says_of_itself_is_said_of_its_operations(team: Team, t
     bounds = {"since": "1.0", "until": "9", "accept": ["print: on purpose", "seed"]}
     assert settings["file"] == [{"path": "src/lib/new.py", **bounds}]
     why = "Files. (forwarded: https://example.invalid/pull/7) (can go when: version 9)"
-    assert [{key: one.get(key) for key in (*bounds, "why")} for one in settings["edit"]] == [{**bounds, "why": why}]
+    (edit,) = settings["edit"]
+    assert {key: edit.get(key) for key in (*bounds, "why")} == {**bounds, "why": why}
     (patch,) = (folder / "patches").iterdir()
     assert patch.read_bytes().startswith(HEADER.format("Files.").encode() + b"diff --git")
     assert team.given(found["overlay"], tmp_path / "given").keys() == team.expected().keys()

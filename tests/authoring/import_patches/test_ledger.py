@@ -138,10 +138,9 @@ def of_core(revision: str = ID[:9]) -> PatchSet:
 def test_what_is_listed_in_parts_is_compared_as_a_whole(tmp_path: Path) -> None:
     """By the version, of which the folder may be written with a slash, or by the patch."""
     again = f"      - rev: {ID}\n        dir: {ID[:9]}/\n        files:\n"
-    one, other = (
-        "          - name: core.patch\n            diff:\n" + "".join(f"              {line}\n" for line in lines)
-        for lines in (("module_changes:", *RIGHT[6:8]), ("module_changes:", *RIGHT[8:]))
-    )
+    head = "          - name: core.patch\n            diff:\n              module_changes:\n"
+    one = head + "".join(f"              {line}\n" for line in RIGHT[6:8])
+    other = head + "".join(f"              {line}\n" for line in RIGHT[8:])
     ledger = listed(tmp_path, *RIGHT[:5], more=one + again + other)
     change = compare_file(CORE, FILES[CORE], CHANGED)
     assert change

@@ -23,7 +23,7 @@ CORE, NOTES, RUN, TESTS = "src/lib/core.py", "src/lib/notes.txt", "src/lib/run.s
 STOP, SCALE = b'return "stopped"', b"value * 2"
 
 
-class Steps:
+class PatchSeries:
     """Patches of which each is made for what the one before leaves.
 
     Args:
@@ -76,9 +76,9 @@ def mail(number: int, subject: str, diff: bytes) -> bytes:
     return letter.encode() + diff + b"-- \n2.39.5\n\n"
 
 
-def every_form(team: Team, *, binary: bool = True) -> Steps:
+def every_form(team: Team, *, binary: bool = True) -> PatchSeries:
     """Put a series of patches in every form that quilt takes, and if asked for a binary one of git's."""
-    steps = Steps(team)
+    steps = PatchSeries(team)
     lines = [
         "# What Debian has.\n",
         "z-git.patch # first\n",
@@ -177,7 +177,7 @@ def test_each_operation_has_the_reasons_of_the_patches_that_made_it(team: Team) 
 
 
 def test_a_patch_that_another_takes_back_is_imported_and_said_to_have_no_effect(team: Team, tmp_path: Path) -> None:
-    steps = Steps(team)
+    steps = PatchSeries(team)
     steps.put("series", b"a.patch\nb.patch\nc.patch\n")
     steps.put("a.patch", b"Why: A.\n" + steps.replace(CORE, SCALE, b"value * 3"))
     steps.put("b.patch", b"Why: B.\n" + steps.replace(CORE, STOP, b'return "halted"'))
@@ -191,7 +191,7 @@ def test_a_patch_that_another_takes_back_is_imported_and_said_to_have_no_effect(
 
 
 def test_all_findings_of_a_folder_are_reported_at_once(team: Team) -> None:
-    steps = Steps(team, "quilt")
+    steps = PatchSeries(team, "quilt")
     lines = b"good.patch\nnowhere.patch\ngood.patch\nback.patch -R\nfuzz.patch\nmode.patch\nprose.patch\ntests.patch\n"
     steps.put("series", lines)
     steps.put("good.patch", b"Why: Good.\n" + steps.replace(CORE, STOP, b'return "halted"'))
@@ -225,7 +225,7 @@ def test_packages_of_a_wheel_are_found_where_the_patches_have_them(team: Team, t
     from end_to_end.sample import write_archive  # noqa: PLC0415  # of one test
 
     write_archive(tmp_path / "index")
-    steps = Steps(team, "")
+    steps = PatchSeries(team, "")
     steps.put("series", b"a.patch\n")
     steps.put("a.patch", b"Why: Three.\n" + steps.replace(CORE, SCALE, b"value * 3"))
     shutil.move(team.folder / steps.place, team.folder / "lib/1.2.3")
@@ -235,7 +235,7 @@ def test_packages_of_a_wheel_are_found_where_the_patches_have_them(team: Team, t
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
 def test_a_compressed_patch_of_a_series_is_unpacked(team: Team, tmp_path: Path, suffix: str) -> None:
-    steps = Steps(team)
+    steps = PatchSeries(team)
     pack: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
     steps.put("series", f"a.patch{suffix}\n".encode())
     steps.put(f"a.patch{suffix}", pack[suffix](b"Why: A.\n" + steps.replace(CORE, STOP, b'return "over"')))
@@ -245,7 +245,7 @@ def test_a_compressed_patch_of_a_series_is_unpacked(team: Team, tmp_path: Path, 
 
 
 def test_a_patch_that_cannot_be_unpacked_and_context_diffs_are_named(team: Team) -> None:
-    steps = Steps(team)
+    steps = PatchSeries(team)
     context = f"*** a/{NOTES}\n--- b/{NOTES}\n***************\n*** 1 ****\n! one\n--- 1 ----\n! 1\n".encode()
     steps.put("series", b"broken.patch.gz\ncontext.patch\nmixed.patch\n")
     steps.put("broken.patch.gz", gzip.compress(b"Why: A.\n")[:-9])
@@ -258,7 +258,7 @@ def test_a_patch_that_cannot_be_unpacked_and_context_diffs_are_named(team: Team)
 
 
 def test_options_of_a_series_mean_what_they_mean_to_quilt(team: Team, tmp_path: Path) -> None:
-    steps = Steps(team)
+    steps = PatchSeries(team)
     steps.put("series", b"\xef\xbb\xbfa.patch -p 0\nb.patch --strip=2 --fuzz=0\nc.patch -F 1\n")
     steps.put("a.patch", b"Why: A.\n" + plain(steps.replace(NOTES, b"two\n", b"2\n"), b"", b""))
     level2 = plain(steps.replace(NOTES, b"one\n", b"1\n"), b"a/b/", b"a/b/")
@@ -269,14 +269,14 @@ def test_options_of_a_series_mean_what_they_mean_to_quilt(team: Team, tmp_path: 
 
 
 def test_an_unknown_option_of_a_series_is_not_taken_for_a_patch_backwards(team: Team) -> None:
-    steps = Steps(team)
+    steps = PatchSeries(team)
     steps.put("series", b"a.patch -E\n")
     steps.put("a.patch", b"Why: A.\n" + steps.replace(CORE, STOP, b'return "halted"'))
     assert "series:1: gives a.patch -E, and only -pN is known fix: delete that option" in team.refused(code=2)
 
 
 def test_a_cover_letter_in_a_file_of_its_own_is_passed_over(team: Team) -> None:
-    steps = Steps(team, "")
+    steps = PatchSeries(team, "")
     steps.put("0000-cover.patch", b"From: A <a@example.invalid>\nSubject: [PATCH 0/1] All of it\n\nHello.\n")
     steps.put("0001-halt.patch", mail(1, "Halts", steps.replace(CORE, STOP, b'return "halted"')))
     (found,) = team.imported(why="")["overlays"]
@@ -293,14 +293,14 @@ def test_a_cover_letter_in_a_file_of_its_own_is_passed_over(team: Team) -> None:
     ],
 )
 def test_a_reason_is_what_the_commit_would_say(team: Team, above: str, why: str) -> None:
-    steps = Steps(team, "")
+    steps = PatchSeries(team, "")
     steps.put("a.patch", above.encode() + steps.replace(CORE, STOP, b'return "halted"'))
     (found,) = team.imported("--as", "operations")["overlays"]
     assert f'why="{why}"' in (Path(found["folder"]) / f"tree/{CORE}").read_text("utf-8")
 
 
 def test_a_file_whose_name_is_not_in_utf8_is_refused_as_such(team: Team) -> None:
-    steps = Steps(team, "")
+    steps = PatchSeries(team, "")
     named = steps.diff({"src/lib/x.txt": b"x\n"}).replace(b"src/lib/x.txt", b"src/lib/\xfc.txt")
     steps.put("a.patch", b"Why: A.\n" + named)
     assert "whose name is not in UTF-8 fix: leave that file out" in team.refused(code=5)
@@ -308,7 +308,7 @@ def test_a_file_whose_name_is_not_in_utf8_is_refused_as_such(team: Team) -> None
 
 @pytest.mark.parametrize("form", ["patches", "operations"])
 def test_a_mail_that_changes_the_mode_of_a_file_an_earlier_one_added(team: Team, tmp_path: Path, form: str) -> None:
-    steps, tool = Steps(team, ""), "src/lib/tool.sh"
+    steps, tool = PatchSeries(team, ""), "src/lib/tool.sh"
     box = mail(1, "Adds a tool", steps.diff({tool: b"#!/bin/sh\n"}).replace(b"mode 100755", b"mode 100644"))
     box += mail(2, "Runs it", f"diff --git a/{tool} b/{tool}\nold mode 100644\nnew mode 100755\n".encode())
     steps.put("pr.patch", box)
@@ -317,7 +317,7 @@ def test_a_mail_that_changes_the_mode_of_a_file_an_earlier_one_added(team: Team,
 
 
 def test_a_mistake_in_a_mailbox_and_beside_what_is_left_out_names_the_line_of_its_file(team: Team) -> None:
-    steps = Steps(team, "")
+    steps = PatchSeries(team, "")
     tests = steps.diff({TESTS: b"def test(): pass\n"})
     other = steps.replace(CORE, b"speed = 1", b"speed = 2").replace(b" class Engine:", b" class Motor:")
     box = mail(1, "Tests", tests) + mail(2, "Speeds", steps.diff({TESTS: None}) + other)

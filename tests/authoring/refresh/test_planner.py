@@ -36,7 +36,8 @@ def test_a_patch_takes_the_place_of_operations_only_where_that_is_asked_for(tmp_
     assert refused.value.problems[0].options == (("--as-patch", ""),)
     found = plan(tmp_path / "two", b"NAME = 1\n", APPENDED, OURS, as_patch=True)
     assert [(one.symbol, one.wanted) for one in found.operations] == [("OURS", None)]
-    assert [one.reason.why for patch in found.patches for one in patch.instead] == ["Ours."]
+    (patch,) = found.patches
+    assert [one.reason.why for one in patch.instead] == ["Ours."]
 
 
 MEMBER = 'class C:\n    @added(why="Ours.")\n    def ours(self): ...\n\n\nNAME = replaced(2, why="Two.")\n'
@@ -54,7 +55,8 @@ def test_a_class_that_gets_another_name_does_not_take_the_operations_on_its_memb
     assert refused.value.problems[0].options == (("--as-patch", ""),)
     found = plan(tmp_path / "two", upstream, wanted, MEMBER, as_patch=True)
     assert [(one.symbol, one.wanted) for one in found.operations] == [("C.ours", None)]
-    assert [one.reason.why for patch in found.patches for one in patch.instead] == ["Ours."]
+    (patch,) = found.patches
+    assert [one.reason.why for one in patch.instead] == ["Ours."]
 
 
 @pytest.mark.parametrize(

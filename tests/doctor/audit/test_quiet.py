@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from npu_doctor.audit import definitions
-from npu_doctor.audit.compare import Comparison, Makers, Mismatch
+from npu_doctor.audit.compare import Makers, Mismatch, NamespaceComparison
 from npu_doctor.audit.layers import Homes
 
 QUIET = {
@@ -171,7 +171,7 @@ def compare(source: str, folder: Any, change: str = "") -> list[Mismatch]:
     exec(compile_(change, str(folder / "other.py")), {"m": module})  # noqa: S102  # as above
     scope = definitions.read(source.encode(), module="quiet", is_package=False)
     homes = Homes(modules={**Homes.now().modules, str(file): "quiet", str(folder / "other.py"): "other"})
-    return list(Comparison(makers=Makers(module=module, scope=scope, homes=homes)).mismatches())
+    return list(NamespaceComparison(makers=Makers(module=module, scope=scope, homes=homes)).mismatches())
 
 
 def compile_(source: str, name: str) -> Any:
@@ -224,7 +224,7 @@ def test_lazy_module_is_compared_with_the_homes_of_its_names(tmp_path: Any, monk
 
     def mismatches() -> list[str]:
         makers = Makers(module=module, scope=scope, homes=Homes.now())
-        return [one.symbol for one in Comparison(makers=makers).mismatches()]
+        return [one.symbol for one in NamespaceComparison(makers=makers).mismatches()]
 
     assert mismatches() == []
     placeholder = type("Thing", (), {"__qualname__": f"{Lazy.__qualname__}.__getattr__.<locals>.Placeholder"})

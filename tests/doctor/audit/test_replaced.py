@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.patched import Site
+from support.patched import InstalledSite
 from support.pythons import ENDS, some_python
 from support.venvs import make_venv
 
@@ -18,7 +18,7 @@ HEAD = "import functools, transformers.models.model as m\n\n\n"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class ReplacementCase:
     """One way to replace something.
 
     Args:
@@ -37,67 +37,73 @@ class Case:
 
 
 CASES = [
-    Case(
+    ReplacementCase(
         name="function",
         code="def f(q): return 0  # here\nm.rotary = f",
         symbol="rotary",
         how="replaced",
         ours="replaced",
     ),
-    Case(name="upstream's function", code="def f(): return 0  # here\nm.logged = f", symbol="logged", how="replaced"),
-    Case(name="lambda", code="m.rotary = lambda q: 0  # here", symbol="rotary", how="replaced", ours="replaced"),
-    Case(
+    ReplacementCase(
+        name="upstream's function", code="def f(): return 0  # here\nm.logged = f", symbol="logged", how="replaced"
+    ),
+    ReplacementCase(
+        name="lambda", code="m.rotary = lambda q: 0  # here", symbol="rotary", how="replaced", ours="replaced"
+    ),
+    ReplacementCase(
         name="method",
         code="def f(self, x): return 0  # here\nm.Norm.forward = f",
         symbol="Norm.forward",
         how="replaced",
         ours="wrapped",
     ),
-    Case(
+    ReplacementCase(
         name="added method of ours",
         code="def f(self): return 'cpu'  # here\nm.Norm.device = f",
         symbol="Norm.device",
         how="replaced",
         ours="added",
     ),
-    Case(
+    ReplacementCase(
         name="property",
         code="def f(self): return 2  # here\nm.Norm.size = property(f)",
         symbol="Norm.size",
         how="replaced",
     ),
-    Case(
+    ReplacementCase(
         name="property by a method",
         code="def f(self): return 2  # here\nm.Norm.size = f",
         symbol="Norm.size",
         how="replaced",
     ),
-    Case(
+    ReplacementCase(
         name="staticmethod",
         code="def f(): return 2  # here\nm.Norm.make = staticmethod(f)",
         symbol="Norm.make",
         how="replaced",
     ),
-    Case(
+    ReplacementCase(
         name="classmethod",
         code="def f(cls): return 2  # here\nm.Norm.build = classmethod(f)",
         symbol="Norm.build",
         how="replaced",
     ),
-    Case(
+    ReplacementCase(
         name="decorated method",
         code="def f(self, x): return 2  # here\nm.Norm.logged = f",
         symbol="Norm.logged",
         how="replaced",
     ),
-    Case(name="cached function", code="def f(): return 2  # here\nm.cached = f", symbol="cached", how="replaced"),
-    Case(
+    ReplacementCase(
+        name="cached function", code="def f(): return 2  # here\nm.cached = f", symbol="cached", how="replaced"
+    ),
+    ReplacementCase(
         name="cached function, cached again",
         code="def f(): return 2  # here\nm.cached = functools.lru_cache(maxsize=None)(f)",
         symbol="cached",
         how="replaced",
     ),
-    Case(
+    ReplacementCase(
         name="wrapped with functools.wraps",
         code=(
             "def w(g):\n    @functools.wraps(g)  # here\n    def run(*a): return g(*a)\n    return run\n"
@@ -107,20 +113,20 @@ CASES = [
         how="wrapped",
         ours="replaced",
     ),
-    Case(
+    ReplacementCase(
         name="wrapped without functools",
         code="def w(g):\n    def run(*a): return g(*a)  # here\n    return run\nm.Norm.forward = w(m.Norm.forward)",
         symbol="Norm.forward",
         how="wrapped",
         ours="wrapped",
     ),
-    Case(
+    ReplacementCase(
         name="decorated method wrapped once more",
         code="def w(g):\n    def run(*a): return g(*a)  # here\n    return run\nm.Norm.logged = w(m.Norm.logged)",
         symbol="Norm.logged",
         how="wrapped",
     ),
-    Case(
+    ReplacementCase(
         name="classmethod wrapped",
         code=(
             "def w(g):\n    def run(cls): return g(cls)  # here\n    return run\n"
@@ -129,71 +135,71 @@ CASES = [
         symbol="Norm.build",
         how="wrapped",
     ),
-    Case(
+    ReplacementCase(
         name="partial of another",
         code="def f(a, q): return 0  # here\nm.rotary = functools.partial(f, 1)",
         symbol="rotary",
         how="replaced",
         ours="replaced",
     ),
-    Case(
+    ReplacementCase(
         name="callable object",
         code="class F:\n    def __call__(self, q): return 0  # here\nm.rotary = F()",
         symbol="rotary",
         how="replaced",
         ours="replaced",
     ),
-    Case(
+    ReplacementCase(
         name="code swapped in place",
         code="def f(q): return 0  # here\nm.rotary.__code__ = f.__code__",
         symbol="rotary",
         how="replaced",
         ours="replaced",
     ),
-    Case(
+    ReplacementCase(
         name="class",
         code="class Norm:\n    def forward(self, x): return 0  # here\nm.Norm = Norm",
         symbol="Norm",
         how="replaced",
     ),
-    Case(
+    ReplacementCase(
         name="class by its child",
         code="class Norm(m.Norm):\n    def forward(self, x): return 0  # here\nm.Norm = Norm",
         symbol="Norm",
         how="replaced",
     ),
-    Case(
+    ReplacementCase(
         name="attribute added",
         code="def f(self): return 0  # here\nm.Norm.extra = f",
         symbol="Norm.extra",
         how="added",
     ),
-    Case(name="function added", code="def f(): return 0  # here\nm.extra = f", symbol="extra", how="added"),
+    ReplacementCase(name="function added", code="def f(): return 0  # here\nm.extra = f", symbol="extra", how="added"),
 ]
 
 
-def audit(site: Site, *arguments: str, **more: Any) -> dict[str, Any]:
+def audit(site: InstalledSite, *arguments: str, **more: Any) -> dict[str, Any]:
     done = site.python("-m", "verl_npu_summary", "--audit", "--json", *arguments, **more)
     assert done.out, done.err
     assert not done.err, done.err
     return {**done.json(), "exit": done.code}
 
 
-def write(site: Site, name: str, code: str) -> Path:
+def write(site: InstalledSite, name: str, code: str) -> Path:
     file = site.folder.parent / name
     file.write_text(code)
     return file
 
 
-def touch(one: Case, other: Case) -> bool:
+def touch(one: ReplacementCase, other: ReplacementCase) -> bool:
     """Return whether what the one replaces is what the other does, or is in it."""
     outer, inner = sorted((one.symbol, other.symbol))
     return f"{inner}.".startswith(f"{outer}.")
 
 
-def apart() -> list[list[Case]]:
+def apart() -> list[list[ReplacementCase]]:
     """Return the cases in groups that can be audited together: it is starting Python that costs."""
-    groups: list[list[Case]] = []
+    groups: list[list[ReplacementCase]] = []
     for case in CASES:
         free = [group for group in groups if not any(touch(case, other) for other in group)]
         if free:
@@ -204,9 +210,11 @@ def apart() -> list[list[Case]]:
 
 
 @pytest.mark.parametrize("cases", apart(), ids=lambda cases: f"{cases[0].name} and {len(cases) - 1} more")
-def test_replacement_is_found_with_who_did_it(site: Site, cases: list[Case], subtests: pytest.Subtests) -> None:
+def test_replacement_is_found_with_who_did_it(
+    site: InstalledSite, cases: list[ReplacementCase], subtests: pytest.Subtests
+) -> None:
     files = [write(site, f"patches{n}.py", HEAD + case.code + "\n") for n, case in enumerate(cases)]
-    report = audit(site, *(word for file in files for word in ("--import", file.stem)))
+    report = audit(site, *(f"--import={file.stem}" for file in files))
     assert report["exit"] == 1
     by_symbol = {one["symbol"]: one for one in report["replacements"]}
     assert len(report["replacements"]) == len(by_symbol) == len(cases)
@@ -220,13 +228,13 @@ def test_replacement_is_found_with_who_did_it(site: Site, cases: list[Case], sub
             assert (found["ours"] or {}).get("operation", "") == case.ours
 
 
-def test_deleted_symbol_is_found(site: Site) -> None:
+def test_deleted_symbol_is_found(site: InstalledSite) -> None:
     write(site, "patches.py", HEAD + "del m.Norm.forward\n")
     (found,) = audit(site, "--import", "patches")["replacements"]
     assert (found["symbol"], found["how"], found["ours"]["why"]) == ("Norm.forward", "deleted", "Fused on the NPU.")
 
 
-def test_mock_has_no_file_but_is_named(site: Site) -> None:
+def test_mock_has_no_file_but_is_named(site: InstalledSite) -> None:
     write(site, "patches.py", HEAD + "from unittest import mock\nm.rotary = mock.Mock()\nm.cached = mock.Mock()\n")
     report = audit(site, "--import", "patches")
     assert {(one["symbol"], one["how"], one["by"]["module"]) for one in report["replacements"]} == {
@@ -235,7 +243,7 @@ def test_mock_has_no_file_but_is_named(site: Site) -> None:
     }
 
 
-def test_imported_name_replaced_in_the_importing_module(site: Site) -> None:
+def test_imported_name_replaced_in_the_importing_module(site: InstalledSite) -> None:
     site.write("verl/uses.py", b"")  # an added file is not audited: nothing says what it should define
     write(
         site,
@@ -246,7 +254,7 @@ def test_imported_name_replaced_in_the_importing_module(site: Site) -> None:
     assert (found["module"], found["symbol"], found["by"]["module"]) == ("verl.trainer", "model", "patches")
 
 
-def test_torch_npu_is_expected_and_named(site: Site) -> None:
+def test_torch_npu_is_expected_and_named(site: InstalledSite) -> None:
     for name, code in {
         "torch_npu/__init__.py": b"",
         "torch_npu/contrib/__init__.py": b"",
@@ -269,7 +277,7 @@ def test_torch_npu_is_expected_and_named(site: Site) -> None:
     assert "ours is lost: wrapped: Fused on the NPU." in done.out
 
 
-def test_patched_packages_patching_each_other_are_told_apart(site: Site) -> None:
+def test_patched_packages_patching_each_other_are_told_apart(site: InstalledSite) -> None:
     # verl does such things itself; it is no stranger's doing, and no reason for alarm.
     site.write("verl/trainer.py", site.path("verl/trainer.py").read_bytes() + b"\n\nmodel.rotary = fit\n")
     report = audit(site)
@@ -280,20 +288,20 @@ def test_patched_packages_patching_each_other_are_told_apart(site: Site) -> None
 
 
 @pytest.mark.parametrize("version", ENDS)
-def test_untouched_process_is_clean_on_every_python(site: Site, version: str) -> None:
+def test_untouched_process_is_clean_on_every_python(site: InstalledSite, version: str) -> None:
     report = audit(site, python=some_python(version))
     assert (report["exit"], report["replacements"], report["failures"]) == (0, [], [])
     assert report["modules"] >= 4
 
 
 @pytest.mark.parametrize("version", ENDS)
-def test_replacement_is_found_on_every_python(site: Site, version: str) -> None:
+def test_replacement_is_found_on_every_python(site: InstalledSite, version: str) -> None:
     write(site, "patches.py", HEAD + "def f(self, x): return 0\n\n\nm.Norm.forward = f\n")
     (found,) = audit(site, "--import", "patches", python=some_python(version))["replacements"]
     assert (found["symbol"], found["by"]["line"], found["by"]["name"]) == ("Norm.forward", 4, "f")
 
 
-def test_script_runs_with_its_arguments_and_is_audited_afterwards(site: Site) -> None:
+def test_script_runs_with_its_arguments_and_is_audited_afterwards(site: InstalledSite) -> None:
     write(site, "helper.py", "NAME = 'helper'\n")
     script = write(
         site,
@@ -308,20 +316,20 @@ def test_script_runs_with_its_arguments_and_is_audited_afterwards(site: Site) ->
 
 
 @pytest.mark.parametrize("end", ["sys.exit(3)", "raise ValueError('broken')"])
-def test_script_that_fails_is_told_and_still_audited(site: Site, end: str) -> None:
+def test_script_that_fails_is_told_and_still_audited(site: InstalledSite, end: str) -> None:
     script = write(site, "train.py", f"import sys, transformers.models.model as m\n{end}\n")
     report = audit(site, "--script", str(script))
     assert (report["exit"], report["modules"] > 0, len(report["failures"])) == (2, True, 1)
 
 
-def test_process_that_dies_cannot_be_told(site: Site) -> None:
+def test_process_that_dies_cannot_be_told(site: InstalledSite) -> None:
     write(site, "patches.py", "import os\nprint('last words', flush=True)\nos.abort()\n")
     report = audit(site, "--import", "patches")
     assert (report["exit"], report["modules"]) == (2, 0)
     assert "last words" in report["problems"][0]
 
 
-def test_first_error_of_a_chain_is_the_one_shown(site: Site) -> None:
+def test_first_error_of_a_chain_is_the_one_shown(site: InstalledSite) -> None:
     code = "try:\n    import absent_thing.deep\nexcept ImportError as error:\n    raise RuntimeError('no') from error\n"
     write(site, "patches.py", code)
     report = audit(site, "--import", "patches")
@@ -330,7 +338,7 @@ def test_first_error_of_a_chain_is_the_one_shown(site: Site) -> None:
     assert failure["error"].startswith("ModuleNotFoundError: No module named 'absent_thing'")
 
 
-def test_module_of_the_summary_without_its_dependency_is_no_failure(site: Site) -> None:
+def test_module_of_the_summary_without_its_dependency_is_no_failure(site: InstalledSite) -> None:
     site.write("verl/trainer.py", b"import absent_thing\n")
     report = audit(site)
     assert report["exit"] == 0
@@ -338,7 +346,7 @@ def test_module_of_the_summary_without_its_dependency_is_no_failure(site: Site) 
     assert "not audited: verl.trainer: absent_thing is not installed" in done.out
 
 
-def test_module_without_what_its_wheel_requires_cannot_be_told(site: Site) -> None:
+def test_module_without_what_its_wheel_requires_cannot_be_told(site: InstalledSite) -> None:
     file = site.info("verl_npu") / "METADATA"
     file.write_text(file.read_text("utf-8").replace("\nName:", "\nRequires-Dist: absent-thing>=1\nName:", 1), "utf-8")
     site.write("verl/trainer.py", b"import absent_thing\n")
@@ -350,7 +358,7 @@ def test_module_without_what_its_wheel_requires_cannot_be_told(site: Site) -> No
     assert "could not tell for all" in done.out
 
 
-def test_audit_that_could_look_at_little_says_so_in_one_line_for_each_reason(site: Site) -> None:
+def test_audit_that_could_look_at_little_says_so_in_one_line_for_each_reason(site: InstalledSite) -> None:
     for path in ("verl/trainer.py", "transformers/models/model.py"):
         site.write(path, b"import absent_thing\n")
     site.write("verl/__init__.py", b"")
@@ -363,7 +371,7 @@ def test_audit_that_could_look_at_little_says_so_in_one_line_for_each_reason(sit
     assert "2 not: could not tell for all" in done.out
 
 
-def test_import_of_no_module_or_of_another_package_is_an_error(site: Site) -> None:
+def test_import_of_no_module_or_of_another_package_is_an_error(site: InstalledSite) -> None:
     done = site.python("-m", "verl_npu_summary", "--audit", "--import", "nosuch", "--import", "verl")
     assert done.code == 2
     assert "error: nosuch: ModuleNotFoundError: No module named 'nosuch'\n" in done.out
@@ -372,7 +380,7 @@ def test_import_of_no_module_or_of_another_package_is_an_error(site: Site) -> No
     assert "error: nothing that was imported belongs to a patched distribution\n" in other.out
 
 
-def test_current_folder_is_kept_out_of_an_isolated_audit(site: Site, tmp_path: Path) -> None:
+def test_current_folder_is_kept_out_of_an_isolated_audit(site: InstalledSite, tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("print('mine'); raise SystemExit(0)\n")
     # -I leaves PYTHONPATH out too, so the folder is named by the environment itself.
     venv = make_venv(tmp_path / "venv", site.patched.environment)

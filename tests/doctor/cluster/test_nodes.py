@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from environments.once import once
-from support.patched import Patched, Site, copy_site
+from support.patched import InstalledSite, Patched, copy_site
 from support.venvs import make_venv
 
 # What these share takes minutes to make.
@@ -60,7 +60,7 @@ class LocalCluster:
 
     python: Path
     temporary: Path
-    sites: list[Site]
+    sites: list[InstalledSite]
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -69,7 +69,7 @@ class LocalCluster:
         (found,) = set(re.findall(r"--address='([\d.:]+)'", self.said(1)))
         return str(found)
 
-    def variables(self, site: Site) -> dict[str, str]:
+    def variables(self, site: InstalledSite) -> dict[str, str]:
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -80,7 +80,7 @@ class LocalCluster:
         # Beside the sites, which are compared; without bytecode each of Ray's dozen processes compiles all of Ray.
         return {**kept, **_VARIABLES, **own, "PYTHONPYCACHEPREFIX": str(self.python.parent.parent / "bytecode")}
 
-    def toolkit(self, site: Site) -> Path:
+    def toolkit(self, site: InstalledSite) -> Path:
         """Return where a node looks for CANN; there is nothing unless a test puts it there."""
         return site.folder.parent / "toolkit"
 
@@ -151,7 +151,8 @@ class LocalCluster:
         """Return the processes of a node."""
         group = str(self.running[number - 1].pid)
         found = subprocess.run(["ps", "-eo", "pid=,sid="], capture_output=True, text=True, check=True).stdout
-        return [int(pid) for pid, session in (line.split() for line in found.splitlines()) if session == group]
+        pairs = map(str.split, found.splitlines())
+        return [int(pid) for pid, session in pairs if session == group]
 
     def stop(self) -> None:
         # Asked to end, nodes take their leave of each other for half a minute.

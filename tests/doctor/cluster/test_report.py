@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from npu_doctor.cluster.report import Cluster, Node
-from support.patched import Site
+from support.patched import InstalledSite
 
 VERSION = "0.6.1+npu.1.g1234567"
 
@@ -149,7 +149,7 @@ def test_notes_are_no_differences() -> None:
     assert Cluster(nodes=(node("n1", answer()), node("n2", noted))).exit_code == 0
 
 
-def test_no_ray_and_no_cluster_are_said(site: Site) -> None:
+def test_no_ray_and_no_cluster_are_said(site: InstalledSite) -> None:
     site.write("ray/__init__.py", b"raise ImportError('none here')\n")
     done = site.python("-m", "verl_npu_summary", "--verify", "--ray")
     said = "error: Ray cannot be imported here (none here); run this on a node of the cluster\n"

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from support.mindspeed import COMMITS, UnreachableError, patch_utils, real_patch_utils
+from support.mindspeed import COMMITS, MindSpeedUnreachableError, patch_utils, real_patch_utils
 
 from .layer import load
 
@@ -124,7 +124,7 @@ def installed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     name: str = request.param
     try:
         text = real_patch_utils(name) if name in COMMITS else patch_utils(mended=name in MENDED)
-    except UnreachableError as reason:
+    except MindSpeedUnreachableError as reason:
         pytest.skip(str(reason))
     return mindspeed_of(text, monkeypatch)
 

@@ -20,7 +20,7 @@ EVERY = {APP, LIB, OTHER, ALONE}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repository:
+class OverlayRepository:
     """A work tree with overlays of two projects on layers, one of a third without, and two stacks."""
 
     environment: Environment
@@ -52,9 +52,9 @@ class Repository:
 
 
 @pytest.fixture
-def repository(environment: Environment) -> Repository:
+def repository(environment: Environment) -> OverlayRepository:
     """Return the repository with one commit on ``main``."""
-    found = Repository(environment=environment)
+    found = OverlayRepository(environment=environment)
     root = found.folder / "overlays"
     for name, requires in {APP: ("lib[fast]>=1", "other"), LIB: (), OTHER: (), ALONE: ()}.items():
         project, _, short = name.partition("@")

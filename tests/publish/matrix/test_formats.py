@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import yaml
 
 from npu_overlays.publish.ci_matrix import MATRIX_LIMIT, Cell, as_github, as_gitlab, batches
 
-from .conftest import Repository
+from .conftest import OverlayRepository
 
 ROOT = Path(__file__).resolve().parents[3]
 # GitLab's own, as check-jsonschema brings it.
@@ -50,7 +51,7 @@ def test_no_matrix_has_more_cells_than_github_runs_and_none_is_empty(count: int)
     found = batches(cells(count))
     assert [one["batch"] for one in found] == list(range(1, len(found) + 1))
     assert all(0 < len(one["cells"]["include"]) < LIMIT for one in found)
-    assert [cell for one in found for cell in one["cells"]["include"]] == cells(count)
+    assert list(chain.from_iterable(one["cells"]["include"] for one in found)) == cells(count)
 
 
 def test_the_line_for_github_is_one_line_also_where_nothing_is_to_be_run() -> None:
@@ -78,7 +79,7 @@ def test_the_schema_can_fail() -> None:
     assert mistakes(as_gitlab(cells(1)).replace("extends: .cell", "extends: 5"))
 
 
-def test_gitlab_runs_the_same_cells_under_the_same_names(repository: Repository) -> None:
+def test_gitlab_runs_the_same_cells_under_the_same_names(repository: OverlayRepository) -> None:
     listed = repository.environment.ok("matrix", cwd=repository.folder).json()["include"]
     text = repository.environment.ok("matrix", "--format", "gitlab", cwd=repository.folder).out
     pipeline: dict[str, Any] = yaml.safe_load(text)
@@ -91,7 +92,7 @@ def test_gitlab_runs_the_same_cells_under_the_same_names(repository: Repository)
         assert job["artifacts"]["name"] == cell["artifact"]
 
 
-def test_a_pipeline_with_nothing_to_do_says_so(repository: Repository) -> None:
+def test_a_pipeline_with_nothing_to_do_says_so(repository: OverlayRepository) -> None:
     text = repository.environment.ok(
         "matrix", "--format", "gitlab", "--changed-since", "HEAD", cwd=repository.folder
     ).out

@@ -43,11 +43,10 @@ def fill(folder: Path) -> None:
     _patched(folder, distribution("attrs", []), "25.1.0+npu.1.g0123456", b"")
     catalogue = load()
     (stack,) = (one for one in catalogue.stacks if one.name == STACK)
-    ours = {
-        overlay: [f"{name}-npu=={VERSIONS[name]}", f"{name}=={VERSIONS[name]}"]
-        for overlay in stack.overlays
-        for name in [overlay.partition("@")[0]]
-    }
+    ours: dict[str, list[str]] = {}
+    for overlay in stack.overlays:
+        name = overlay.partition("@")[0]
+        ours[overlay] = [f"{name}-npu=={VERSIONS[name]}", f"{name}=={VERSIONS[name]}"]
     (folder / constraints_name(STACK)).write_text(constraints_text(stack, catalogue, ours), "utf-8")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def test_verl_takes_every_recipe(recipes: Recipes, stack: Stack, subtests: pytes
 @pytest.mark.parametrize("stack", [one for one in PARAMETERS if one.id in WRONG], indirect=True)
 def test_what_verl_does_not_take_is_named(recipes: Recipes, stack: Stack, subtests: pytest.Subtests) -> None:
     cases = WRONG[stack.verl]
-    found = asked(recipes, stack.verl, *(word for change, _ in cases for word in ("grpo-qwen2.5-7b", change)))
+    found = asked(recipes, stack.verl, *chain.from_iterable(("grpo-qwen2.5-7b", change) for change, _ in cases))
 
     for (change, complaint), one in zip(cases, found, strict=True):
         with subtests.test(change):
@@ -77,6 +78,6 @@ def test_what_verl_does_not_take_is_named(recipes: Recipes, stack: Stack, subtes
 
 
 def test_hydra_reads_values_as_they_are_meant(recipes: Recipes) -> None:
-    done = recipes.run(Path(__file__).with_name("quoting.py"))
+    done = recipes.run(Path(__file__).with_name("hydra_overrides.py"))
 
     assert done.returncode == 0, done.stderr

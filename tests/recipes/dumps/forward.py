@@ -20,7 +20,7 @@ class Attention(nn.Module):
         return {"hidden": self.o(mixed * 1.5 if "--broken" in sys.argv else mixed), "cache": None}
 
 
-class Layer(nn.Module):
+class TinyLayer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.attn, self.norm = Attention(), nn.LayerNorm(8)
@@ -29,10 +29,10 @@ class Layer(nn.Module):
         return self.norm(x + self.attn(x=x)["hidden"]).add_(1)
 
 
-class Model(nn.Module):
+class TinyModel(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.embed, self.layers = nn.Embedding(16, 8), nn.ModuleList([Layer(), Layer()])
+        self.embed, self.layers = nn.Embedding(16, 8), nn.ModuleList([TinyLayer(), TinyLayer()])
 
     def forward(self, ids):
         x = self.embed(ids)
@@ -43,7 +43,7 @@ class Model(nn.Module):
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    models = [Model(), Model()] if "--twice" in sys.argv else [Model()]
+    models = [TinyModel(), TinyModel()] if "--twice" in sys.argv else [TinyModel()]
     for model in models:
         for _ in range(3):
             _, (x,) = model(torch.arange(12).reshape(2, 6))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from npu_recipes.dumps.dump_file import Array, Manifest, Passage, Store, Tensor
+from npu_recipes.dumps.dump_file import Array, DumpManifest, Passage, Store, Tensor
 
 CLASSES = {
     "": ("transformers.models.qwen2.modeling_qwen2:Qwen2Model",),
@@ -97,7 +97,7 @@ def write(file: Path, forward: Forward) -> Path:
         for module, given in ORDER
         if module not in forward.left_out
     ]
-    store.finish(Manifest(passages=tuple(passages), begun=forward.calls, classes=CLASSES, made_by=forward.made_by))
+    store.finish(DumpManifest(passages=tuple(passages), begun=forward.calls, classes=CLASSES, made_by=forward.made_by))
     return file
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_recipes.dumps.dump_file import Manifest, Store
+from npu_recipes.dumps.dump_file import DumpManifest, Store
 from npu_recipes.dumps.request import file_of
 from npu_recipes.errors import RecipeError
 
@@ -57,7 +57,7 @@ def test_what_another_process_has_written_meanwhile_stays(tmp_path: Path) -> Non
 
     def write(began: float) -> Path:
         store = Store(file, began)
-        store.finish(Manifest(passages=(), begun=0, classes={}, made_by={}))
+        store.finish(DumpManifest(passages=(), begun=0, classes={}, made_by={}))
         return store.file
 
     assert (write(101.0), own.exists()) == (file, False)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from npu_recipes.launch.curve import Curve, draw, read_curve
+from npu_recipes.launch.curve import MetricCurve, draw, read_curve
 
 
 def write(file: Path, *steps: tuple[int, float | None], tail: str = "") -> Path:
@@ -17,8 +17,8 @@ def write(file: Path, *steps: tuple[int, float | None], tail: str = "") -> Path:
     return file
 
 
-def curve(*values: float) -> Curve:
-    return Curve(metric="m", steps=tuple(range(len(values))), values=values)
+def curve(*values: float) -> MetricCurve:
+    return MetricCurve(metric="m", steps=tuple(range(len(values))), values=values)
 
 
 def test_null_is_nan_and_told_of_with_its_step(tmp_path: Path) -> None:
@@ -36,7 +36,9 @@ def test_null_is_nan_and_told_of_with_its_step(tmp_path: Path) -> None:
 def test_a_line_that_is_being_written_waits(tmp_path: Path) -> None:
     file = write(tmp_path / "a", (1, 0.5), (2, None), (3, 1.5), tail='{"step": 4, "da')
 
-    assert read_curve([file, tmp_path / "not there yet"], "m") == Curve(metric="m", steps=(1, 3), values=(0.5, 1.5))
+    assert read_curve([file, tmp_path / "not there yet"], "m") == MetricCurve(
+        metric="m", steps=(1, 3), values=(0.5, 1.5)
+    )
 
 
 def test_where_a_run_was_taken_up_again_the_later_counts(tmp_path: Path) -> None:

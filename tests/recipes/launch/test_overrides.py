@@ -1,4 +1,4 @@
-"""Overrides: a recipe's options and the user's, as Hydra reads them. That Hydra does, `checks/quoting.py` asks it."""
+"""A recipe's options and the user's, written as Hydra reads them; `checks/hydra_overrides` asks Hydra itself."""
 
 from __future__ import annotations
 

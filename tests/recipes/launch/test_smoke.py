@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,8 @@ STEPS, ON_NPU = 12, 4
 # Of each step, relative. Measured: 3e-7; an answer that is drawn otherwise, since a logit differs by that, is 1e-3.
 TOLERANCE = 0.02
 # What transformers-npu and verl-npu have of a Qwen2, each with its backward.
-FUSED = frozenset(
-    f"npu.npu_{name}{way}"
-    for name in ("rms_norm", "swiglu", "rotary_mul", "fusion_attention", "cross_entropy_loss")
-    for way in ("", "_backward")
-)
+_OPERATORS = ("rms_norm", "swiglu", "rotary_mul", "fusion_attention", "cross_entropy_loss")
+FUSED = frozenset(f"npu.npu_{name}{way}" for name, way in product(_OPERATORS, ("", "_backward")))
 SHORT = (f"trainer.total_training_steps={STEPS}", "trainer.save_freq=8", f"trainer.test_freq={STEPS}")
 
 

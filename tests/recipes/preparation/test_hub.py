@@ -65,7 +65,7 @@ def problem(question: str) -> dict[str, Any]:
 # As there: one file each, no card, and every problem many times.
 DAPO: Repositories = {
     "BytedTsinghua-SIA/DAPO-Math-17k": {
-        "data/dapo-math-17k.jsonl": lines(*[problem(text) for text in ("1 + 1?", "3 - 1?") for _ in range(100)])
+        "data/dapo-math-17k.jsonl": lines(*[problem("1 + 1?")] * 100, *[problem("3 - 1?")] * 100)
     },
     "BytedTsinghua-SIA/AIME-2024": {"data/aime-2024.jsonl": lines(*[problem("4 - 2?")] * 32)},
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,7 +51,7 @@ def test_a_step_in_two_records_is_no_resumption() -> None:
 
 
 def test_a_run_that_goes_back_again_and_again_is_told_of_in_one_line() -> None:
-    steps = [1, *(step for start in range(2, 12) for step in (start, start + 5))]
+    steps = [1, *chain.from_iterable((start, start + 5) for start in range(2, 12))]
     (note, *_) = collected([(step, {"a": 1.0}) for step in steps]).logged().notes
     assert note.startswith("goes back from step 7 to 3, from step 8 to 4, from step 9 to 5 and 6 times more")
 
@@ -67,7 +69,7 @@ def test_a_late_word_on_an_earlier_step_leaves_nothing_behind() -> None:
 
 @pytest.mark.parametrize(("other", "contested"), [(2.0, True), (1.0, False), (float("nan"), True)])
 def test_two_runs_that_log_at_once_are_told_of(other: float, contested: bool) -> None:
-    both = collected([(step, {"a": value}) for step in range(1, 6) for value in (other, 1.0)])
+    both = collected([(step, {"a": value}) for step, value in product(range(1, 6), (other, 1.0))])
     said = "5 of its 5 steps have several values, as where two runs log at once: the last ones count"
     assert both.logged().unread == ({"a": said} if contested else {})
     assert (f"a: {said}" in both.logged().notes) == contested
@@ -112,7 +114,7 @@ def test_a_table_in_no_order_of_time_may_have_a_step_twice(steps: list[int], aga
 
 
 def test_a_long_table_of_a_run_that_was_resumed_often_is_in_order() -> None:
-    steps = [step for start in range(0, 80, 10) for step in range(start, start + 14)]
+    steps = chain.from_iterable(range(start, start + 14) for start in range(0, 80, 10))
     assert len(by_step(collected([(step, {"a": 1.0}) for step in steps], in_time=False))) == 84
 
 

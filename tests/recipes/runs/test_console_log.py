@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -137,15 +138,25 @@ def test_a_cut_line_is_told_of(tmp_path: Path) -> None:
     assert run.notes == ("1 lines with metrics are cut off: the last value of each is left out",)
 
 
+def console_text(trainer: str, records: Log) -> str:
+    """Return what a trainer prints of records, with an epoch beside each."""
+    write = LINES[trainer][0]
+    return "\n".join(write(step, {**data, "epoch": step / 9}) for step, data in records)
+
+
+def pieces(lines: list[str], width: int) -> list[str]:
+    """Return lines as a terminal of that width has wrapped them."""
+    found: list[str] = []
+    for line in lines:
+        found += [line[start : start + width] for start in range(0, len(line), width)]
+    return found
+
+
 @by_trainer
 def test_a_second_run_appended_behind_a_cut_line_counts_alone(tmp_path: Path, trainer: str) -> None:
     first, second = log(range(1, 9)), log(range(1, 6), factor=2.0)
     file = tmp_path / "run.log"
-    cut, *later = (
-        "\n".join(LINES[trainer][0](step, {**data, "epoch": step / 9}) for step, data in records)
-        for records in (first, second)
-    )
-    file.write_text(f"{cut[:-3]}{later[0]}\n", "utf-8")
+    file.write_text(f"{console_text(trainer, first)[:-3]}{console_text(trainer, second)}\n", "utf-8")
     run = read(file)
     assert values(run) == expected(second)
     assert values(run, "train/loss") == expected(second, "train/loss")
@@ -168,7 +179,7 @@ def test_of_lines_that_a_terminal_has_wrapped_nothing_wrong_is_read(tmp_path: Pa
     records = [(step, {**data, "val/b": np.float64(step / 8)}) for step, data in records]
     whole = [f"\x1b[36m(TaskRunner pid=1)\x1b[0m {console_line(step, data)}" for step, data in records]
     plain = [line.replace("\x1b[36m", "").replace("\x1b[0m", "") for line in whole]
-    wrapped = [line[start : start + width] for line in plain for start in range(0, len(line), width)]
+    wrapped = pieces(plain, width)
     file = write_text(tmp_path / "run.log", "".join(f"{line.rstrip() if strip else line}\n" for line in wrapped))
     run = read(file)
     assert list(run.metrics) == list(records[0][1])
@@ -186,12 +197,12 @@ def test_lines_that_end_in_a_sign_are_joined_whole(tmp_path: Path, trainer: str,
     whole = [f"(TaskRunner pid=1) {LINES[trainer][0](step, data)}" for step, data in records]
     file = tmp_path / "run.log"
     for width in range(80, 130):
-        lines = [line[start : start + width] for line in whole for start in range(0, len(line), width)]
+        lines = pieces(whole, width)
         file.write_text("".join(f"{line.rstrip() if strip else line}\n" for line in lines), "utf-8")
         run = read(file)
-        assert {metric: values(run, metric) for metric in run.metrics} == {
-            metric: expected(records, metric) for metric in records[0][1]
-        }
+        assert run.metrics.keys() == records[0][1].keys()
+        for metric in run.metrics:
+            assert values(run, metric) == expected(records, metric)
 
 
 def test_a_dictionary_of_many_lines_is_one(tmp_path: Path) -> None:
@@ -284,9 +295,8 @@ def test_of_a_log_with_records_of_several_forms_one_form_counts(
 
 def test_of_processes_that_state_no_step_one_counts(tmp_path: Path) -> None:
     file = tmp_path / "run.log"
-    lines = [
-        f"[rank{rank}]: {{'loss': {step + rank / 8}, 'epoch': {step / 9}}}" for step in (1, 2, 3) for rank in (0, 1)
-    ]
+    both = product((1, 2, 3), (0, 1))
+    lines = [f"[rank{rank}]: {{'loss': {step + rank / 8}, 'epoch': {step / 9}}}" for step, rank in both]
     file.write_text("\n".join(lines) + "\n", "utf-8")
     run = read(file)
     assert values(run, "loss") == {1: 1.0, 2: 2.0, 3: 3.0}

@@ -62,7 +62,8 @@ def read_or_refused(file: Path, content: bytes) -> Run | None:
 @example("step,value,tag\n1,x,a\n1\n,1,b\n1,1,c")
 def test_pieces_of_every_form(file: Path, text: str) -> None:
     run = read_or_refused(file, text.encode())
-    for series in run.metrics.values() if run else ():
+    metrics = run.metrics if run else {}
+    for series in metrics.values():
         assert len(series.steps) == len(series.values) > 0
         assert np.all(np.diff(series.steps) > 0)
 

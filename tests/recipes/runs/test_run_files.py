@@ -8,7 +8,9 @@ import math
 import os
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,8 +34,16 @@ def write_json(file: Path, content: object) -> Path:
 
 def columns(file: Path, records: Log) -> Path:
     """Write a history as pandas writes a frame."""
-    rows = flat(records)
-    return write_json(file, {name: {str(index): row[name] for index, row in enumerate(rows)} for name in rows[0]})
+    return write_json(file, as_frame(flat(records)))
+
+
+def as_frame(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return for each column its values by number."""
+    frame: dict[str, dict[str, Any]] = {}
+    for index, row in enumerate(rows):
+        for name, value in row.items():
+            frame.setdefault(name, {})[str(index)] = value
+    return frame
 
 
 def split(file: Path, records: Log) -> Path:
@@ -50,17 +60,17 @@ def lines(file: Path, records: Log) -> Path:
 def long(file: Path, records: Log) -> Path:
     """Write a line for each value, one metric after the other."""
     names = list(records[0][1])
-    rows = [f"{step},{name},{data[name]}\n" for name in names for step, data in records]
+    rows = [f"{step},{name},{data[name]}\n" for name, (step, data) in product(names, records)]
     file.write_text("".join(["step,tag,value\n", *rows]), "utf-8")
     return file
 
 
 def of_wandb(file: Path, records: Log) -> Path:
     """Write what wandb's page exports of one run: each column with its extremes."""
-    extremes: Log = [
-        (step, {f"{name}{end}": one for name, one in data.items() for end in ("", "__MIN", "__MAX")})
-        for step, data in records
-    ]
+    extremes: Log = []
+    for step, data in records:
+        row = {f"{name}{end}": data[name] for name, end in product(data, ("", "__MIN", "__MAX"))}
+        extremes.append((step, row))
     return write_csv(file, extremes, step="Step", prefix="grpo - ")
 
 
@@ -125,7 +135,9 @@ def test_a_long_table_of_a_run_that_was_resumed_leaves_behind_what_a_wide_one_do
     """Also where one of its metrics is logged seldom, and did not go back."""
     past = [(step, {REWARD: 1.0, **({"val": 1.0} if step == 10 else {})}) for step in range(1, 16)]
     resumed: Log = [*past, *((step, {REWARD: 2.0, **({"val": 2.0} if step == 20 else {})}) for step in range(12, 21))]
-    lines = [(step, name, value) for step, data in resumed for name, value in data.items()]
+    lines: list[tuple[int, str, float]] = []
+    for step, data in resumed:
+        lines += [(step, name, value) for name, value in data.items()]
     if by_metric:
         lines.sort(key=lambda line: line[1])
     file = write_text(
@@ -139,7 +151,8 @@ def test_a_long_table_of_a_run_that_was_resumed_leaves_behind_what_a_wide_one_do
 
 
 def test_steps_that_a_long_table_has_left_behind_are_no_hole(tmp_path: Path) -> None:
-    lines = [f"{step},{name},1\n" for name in (REWARD, "lr") for step in [*range(1, 31), *range(11, 16)]]
+    steps = (*range(1, 31), *range(11, 16))
+    lines = [f"{step},{name},1\n" for name, step in product((REWARD, "lr"), steps)]
     (tmp_path / "long.csv").write_text("".join(["step,tag,value\n", *lines]), "utf-8")
     run = read(tmp_path / "long.csv")
     assert run.records is not None
@@ -177,12 +190,7 @@ def test_a_table_may_name_the_run_of_each_line(tmp_path: Path, table: str) -> No
 HISTORIES: dict[str, Callable[[list[str]], str]] = {
     "lines": "\n".join,
     "one whole": lambda records: f"[{', '.join(records)}]",
-    "columns": lambda records: json.dumps(
-        {
-            name: {str(place): json.loads(one)[name] for place, one in enumerate(records)}
-            for name in json.loads(records[0])
-        }
-    ),
+    "columns": lambda records: json.dumps(as_frame(list(map(json.loads, records)))),
 }
 
 
@@ -190,9 +198,10 @@ HISTORIES: dict[str, Callable[[list[str]], str]] = {
 def test_a_history_of_several_runs_has_to_be_told_which(tmp_path: Path, form: str) -> None:
     file = tmp_path / "runs.json"
     records = [
-        json.dumps({"_step": step, "loss": step + shift, "run_name": run})
-        for run, shift in (("gpu", 0.5), ("npu", 0.25))
-        for step in (1, 2)
+        '{"_step": 1, "loss": 1.5, "run_name": "gpu"}',
+        '{"_step": 2, "loss": 2.5, "run_name": "gpu"}',
+        '{"_step": 1, "loss": 1.25, "run_name": "npu"}',
+        '{"_step": 2, "loss": 2.25, "run_name": "npu"}',
     ]
     file.write_text(HISTORIES[form](records), "utf-8")
     ((one,), (other,)) = read_groups(f"{file}#gpu", f"{file}#npu")

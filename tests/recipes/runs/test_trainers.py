@@ -55,12 +55,16 @@ def test_records_that_were_counted_are_not_taken_for_other_steps(
     assert compare(LOGS / "trainer.log", LOGS / "trainer.log") == 0
 
 
+def _column(name: str) -> list[object]:
+    return [one.get(name) for one in RECORDS]
+
+
 DOCUMENTS: dict[str, object] = {
     "the state": STATE,
     "a list": RECORDS,
     "deeper": {"version": 1, "trainer": {"args": {"step": 5}, "state": STATE}},
     "by index": {str(number): record for number, record in enumerate(RECORDS)},
-    "columns": {"history": {name: [one.get(name) for one in RECORDS] for name in ("step", "loss", "eval_loss")}},
+    "columns": {"history": {name: _column(name) for name in ("step", "loss", "eval_loss")}},
 }
 
 
@@ -78,10 +82,10 @@ def test_a_list_of_records_is_found_in_a_document(tmp_path: Path, document: obje
 @pytest.mark.parametrize("indent", [None, 2])
 def test_numbers_that_are_written_as_texts_are_read(tmp_path: Path, indent: int | None) -> None:
     file = tmp_path / "trainer_state.json"
-    records = [
-        {name: value if name == "step" else str(value) for name, value in one.items()} | {"elapsed": "0:01"}
-        for one in RECORDS
-    ]
+    records = []
+    for one in RECORDS:
+        texts = {name: str(value) for name, value in one.items()}
+        records.append({**texts, "step": one["step"], "elapsed": "0:01"})
     file.write_text(json.dumps({**STATE, "log_history": records}, indent=indent), "utf-8")
     run = read(file)
     assert {step: round(value, 3) for step, value in values(run, "loss").items()} == LOSSES
@@ -100,7 +104,10 @@ def test_lines_of_json_that_are_written_twice_count_once(tmp_path: Path) -> None
 
 def test_of_several_lists_of_records_one_is_named(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
-    lists = {name: [{"step": step, "loss": step + shift} for step in (1, 2)] for name, shift in (("a", 0.5), ("b", 0))}
+    lists = {
+        "a": [{"step": 1, "loss": 1.5}, {"step": 2, "loss": 2.5}],
+        "b": [{"step": 1, "loss": 1}, {"step": 2, "loss": 2}],
+    }
     file.write_text(json.dumps({"runs": lists}), "utf-8")
     with pytest.raises(RecipeError, match=r"several runs: runs/a, runs/b\n    fix: name one: '.*run.json#runs/a'"):
         read(file)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from support.patched import Patched, Site, copy_site
+from support.patched import InstalledSite, Patched, copy_site
 
 
 @pytest.fixture
-def site(patched: Patched, tmp_path: Path) -> Site:
+def site(patched: Patched, tmp_path: Path) -> InstalledSite:
     """Return a fresh installation."""
     return copy_site(patched, tmp_path / "site", doctor=False)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.patched import MODEL, Site, compile_all
+from support.patched import MODEL, InstalledSite, compile_all
 
 MODEL_FILE = "transformers/models/model.py"
 TRAINER = "verl/trainer.py"
@@ -33,23 +33,23 @@ class Damage:
     """
 
     name: str
-    do: Callable[[Site], None]
+    do: Callable[[InstalledSite], None]
     kinds: set[str]
     says: tuple[str, ...] = ()
     status: str = "damaged"
     repaired_by: bool = True
 
 
-def _append(name: str, content: bytes = b"\n# changed\n") -> Callable[[Site], None]:
+def _append(name: str, content: bytes = b"\n# changed\n") -> Callable[[InstalledSite], None]:
     return lambda site: site.write(name, site.path(name).read_bytes() + content)
 
 
-def _write(name: str, content: bytes = b"x = 1\n") -> Callable[[Site], None]:
+def _write(name: str, content: bytes = b"x = 1\n") -> Callable[[InstalledSite], None]:
     return lambda site: site.write(name, content)
 
 
-def _remove(*names: str) -> Callable[[Site], None]:
-    def do(site: Site) -> None:
+def _remove(*names: str) -> Callable[[InstalledSite], None]:
+    def do(site: InstalledSite) -> None:
         for name in names:
             path = site.path(name)
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -57,55 +57,55 @@ def _remove(*names: str) -> Callable[[Site], None]:
     return do
 
 
-def _all(*steps: Callable[[Site], None]) -> Callable[[Site], None]:
-    def do(site: Site) -> None:
+def _all(*steps: Callable[[InstalledSite], None]) -> Callable[[InstalledSite], None]:
+    def do(site: InstalledSite) -> None:
         for step in steps:
             step(site)
 
     return do
 
 
-def _same_size_and_date(site: Site) -> None:
+def _same_size_and_date(site: InstalledSite) -> None:
     path = site.path(MODEL_FILE)
     status = path.stat()
     path.write_bytes(path.read_bytes().replace(b"eps = 1", b"eps = 2"))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def _older(site: Site) -> None:
+def _older(site: InstalledSite) -> None:
     """Edit a file and date it before the installation."""
     site.write(TRAINER, site.path(TRAINER).read_bytes() + b"\n# x\n")
     os.utime(site.path(TRAINER), (1, 1))
 
 
-def _crlf(site: Site) -> None:
+def _crlf(site: InstalledSite) -> None:
     site.write(TRAINER, site.path(TRAINER).read_bytes().replace(b"\n", b"\r\n"))
 
 
-def _emptied(content: bytes) -> Callable[[Site], None]:
+def _emptied(content: bytes) -> Callable[[InstalledSite], None]:
     return _write(MODEL_FILE, content)
 
 
-def _folder_for_file(site: Site) -> None:
+def _folder_for_file(site: InstalledSite) -> None:
     site.path("verl/config/trainer.yaml").unlink()
     site.path("verl/config/trainer.yaml").mkdir()
 
 
-def _pipe_for_file(site: Site) -> None:
+def _pipe_for_file(site: InstalledSite) -> None:
     site.path(TRAINER).unlink()
     os.mkfifo(site.path(TRAINER))
 
 
-def _circle(site: Site) -> None:
+def _circle(site: InstalledSite) -> None:
     site.path("verl/circle").symlink_to("circle")
 
 
-def _dangling(site: Site) -> None:
+def _dangling(site: InstalledSite) -> None:
     site.path(TRAINER).unlink()
     site.path(TRAINER).symlink_to("nowhere.py")
 
 
-def _compiled_from(site: Site, source: bytes, *, flags: int = 0, optimization: str = "") -> Path:
+def _compiled_from(site: InstalledSite, source: bytes, *, flags: int = 0, optimization: str = "") -> Path:
     """Write a pyc of other source beside a module, dated and sized like the installed one."""
     path = site.path(MODEL_FILE)
     status = path.stat()
@@ -118,19 +118,19 @@ def _compiled_from(site: Site, source: bytes, *, flags: int = 0, optimization: s
     return compiled
 
 
-def _stale_by_date(site: Site) -> None:
+def _stale_by_date(site: InstalledSite) -> None:
     _compiled_from(site, MODEL)
 
 
-def _stale_optimized(site: Site) -> None:
+def _stale_optimized(site: InstalledSite) -> None:
     _compiled_from(site, MODEL, optimization="1")
 
 
-def _stale_unchecked(site: Site) -> None:
+def _stale_unchecked(site: InstalledSite) -> None:
     _compiled_from(site, MODEL, flags=1)
 
 
-def _forged_unchecked(site: Site) -> None:
+def _forged_unchecked(site: InstalledSite) -> None:
     """Mark other code with the hash of the installed source."""
     compiled = _compiled_from(site, MODEL, flags=1)
     genuine = importlib.util.source_hash(site.path(MODEL_FILE).read_bytes())
@@ -138,7 +138,7 @@ def _forged_unchecked(site: Site) -> None:
     compiled.write_bytes(content[:8] + genuine + content[16:])
 
 
-def _stale_elsewhere(site: Site) -> None:
+def _stale_elsewhere(site: InstalledSite) -> None:
     """Leave unchecked bytecode of another version for a module the overlay does not touch."""
     source = b"def helper():\n    return 2\n"
     compiled = Path(importlib.util.cache_from_source(str(site.path("transformers/utils.py"))))
@@ -148,7 +148,7 @@ def _stale_elsewhere(site: Site) -> None:
     compiled.write_bytes(header + marshal.dumps(code))
 
 
-def _sourceless(site: Site) -> None:
+def _sourceless(site: InstalledSite) -> None:
     """Remove a source and leave its bytecode where Python takes it."""
     compile_all(site, "-b")
     for compiled in site.folder.rglob("*.pyc"):
@@ -157,31 +157,31 @@ def _sourceless(site: Site) -> None:
     site.path(TRAINER).unlink()
 
 
-def _install_over(name: str) -> Callable[[Site], None]:
+def _install_over(name: str) -> Callable[[InstalledSite], None]:
     """Unpack another wheel over the installation, as tools that do not know of ours do."""
 
-    def do(site: Site) -> None:
+    def do(site: InstalledSite) -> None:
         (wheel,) = site.patched.wheels.glob(f"{name}-*.whl")
         shutil.unpack_archive(wheel, site.folder, "zip")
 
     return do
 
 
-def _uninstall_companion(site: Site) -> None:
+def _uninstall_companion(site: InstalledSite) -> None:
     shutil.rmtree(site.info("transformers"))
 
 
-def _upstream_afterwards(site: Site) -> None:
+def _upstream_afterwards(site: InstalledSite) -> None:
     _uninstall_companion(site)
     _install_over("transformers-4.5.6")(site)
 
 
-def _upstream_came_and_went(site: Site) -> None:
+def _upstream_came_and_went(site: InstalledSite) -> None:
     _uninstall_companion(site)
     shutil.rmtree(site.path("transformers"))
 
 
-def _editable_upstream(site: Site) -> None:
+def _editable_upstream(site: InstalledSite) -> None:
     _uninstall_companion(site)
     info = site.path("transformers-4.5.6.dist-info")
     info.mkdir()
@@ -190,10 +190,10 @@ def _editable_upstream(site: Site) -> None:
     (info / "direct_url.json").write_text(json.dumps({"url": "file:///src/hf", "dir_info": {"editable": True}}))
 
 
-def _other_build(name: str, *, metadata: bool = True, summary: bool = True) -> Callable[[Site], None]:
+def _other_build(name: str, *, metadata: bool = True, summary: bool = True) -> Callable[[InstalledSite], None]:
     """Make an installed distribution call itself revision 2."""
 
-    def do(site: Site) -> None:
+    def do(site: InstalledSite) -> None:
         info = site.info(name)
         old = site.patched.version(name if name.endswith("_npu") else f"{name}_npu")
         new = old.replace("+npu.1.", "+npu.2.")
@@ -211,12 +211,12 @@ def _other_build(name: str, *, metadata: bool = True, summary: bool = True) -> C
     return do
 
 
-def _foreign_dist(site: Site) -> None:
+def _foreign_dist(site: InstalledSite) -> None:
     site.write("shadow-1.0.dist-info/METADATA", b"Metadata-Version: 2.1\nName: shadow\nVersion: 1.0\n")
     site.write("shadow-1.0.dist-info/RECORD", f"{MODEL_FILE},,\nshadow-1.0.dist-info/RECORD,,\n".encode())
 
 
-def _foreign_overwrite(site: Site) -> None:
+def _foreign_overwrite(site: InstalledSite) -> None:
     _foreign_dist(site)
     site.write(MODEL_FILE, MODEL)
     import base64  # noqa: PLC0415
@@ -225,33 +225,33 @@ def _foreign_overwrite(site: Site) -> None:
     site.write("shadow-1.0.dist-info/RECORD", f"{MODEL_FILE},sha256={digest},{len(MODEL)}\n".encode())
 
 
-def _foreign_addition(site: Site) -> None:
+def _foreign_addition(site: InstalledSite) -> None:
     site.write("verl/plugin.py", b"x = 1\n")
     site.write("extra-1.0.dist-info/METADATA", b"Metadata-Version: 2.1\nName: extra\nVersion: 1.0\n")
     site.write("extra-1.0.dist-info/RECORD", b"verl/plugin.py,,\n")
 
 
-def _old_style_owner(site: Site) -> None:
+def _old_style_owner(site: InstalledSite) -> None:
     site.write("old.egg-info/PKG-INFO", b"Metadata-Version: 1.0\nName: old\nVersion: 0.1\n")
     site.write("old.egg-info/installed-files.txt", b"../verl/trainer.py\n")
 
 
-def _twice(site: Site) -> None:
+def _twice(site: InstalledSite) -> None:
     info = site.info("verl_npu")
     shutil.copytree(info, info.with_name("verl_npu-0.5.0.dist-info"))
 
 
-def _interrupted_uninstall(site: Site) -> None:
+def _interrupted_uninstall(site: InstalledSite) -> None:
     info = site.info("verl_npu")
     shutil.copytree(info, info.with_name("~" + info.name[1:]))
 
 
-def _entry_points_added(site: Site) -> None:
+def _entry_points_added(site: InstalledSite) -> None:
     (site.info("verl_npu") / "entry_points.txt").write_bytes(b"[x]\na = b:c\n")
 
 
-def _companion_commands(*, listed: bool) -> Callable[[Site], None]:
-    def do(site: Site) -> None:
+def _companion_commands(*, listed: bool) -> Callable[[InstalledSite], None]:
+    def do(site: InstalledSite) -> None:
         points = site.info("transformers") / "entry_points.txt"
         points.write_bytes(b"[console_scripts]\na = os:abort\n")
         if listed:
@@ -263,47 +263,47 @@ def _companion_commands(*, listed: bool) -> Callable[[Site], None]:
     return do
 
 
-def _companion_twice(site: Site) -> None:
+def _companion_twice(site: InstalledSite) -> None:
     info = site.info("transformers")
     shutil.copytree(info, info.with_name("transformers-4.40.0.dist-info"))
 
 
-def _companion_edited(site: Site) -> None:
+def _companion_edited(site: InstalledSite) -> None:
     record = site.info("transformers") / "RECORD"
     record.write_text(f"{record.read_text()}transformers.py,sha256={'A' * 43},7\ngone.py,sha256={'A' * 43},7\n")
     site.write("transformers.py", b"x = 1\n")
 
 
-def _orphan(site: Site) -> None:
+def _orphan(site: InstalledSite) -> None:
     info = "other-1.0+npu.1.g0123456.dist-info"
     site.write(f"{info}/METADATA", b"Metadata-Version: 2.1\nName: other\nVersion: 1.0+npu.1.g0123456\n")
     site.write(f"{info}/RECORD", f"{info}/METADATA,,\n{info}/RECORD,,\n".encode())
 
 
-def _lost_files(site: Site) -> None:
+def _lost_files(site: InstalledSite) -> None:
     for name in ("verl", "recipe", "verl_npu_summary"):
         shutil.rmtree(site.path(name))
 
 
-def _no_companion(site: Site) -> None:
+def _no_companion(site: InstalledSite) -> None:
     shutil.rmtree(site.info("verl"))
 
 
-def _record_without_ours(site: Site) -> None:
+def _record_without_ours(site: InstalledSite) -> None:
     record = site.info("verl_npu") / "RECORD"
     lines = [line for line in record.read_text().splitlines() if not line.startswith(TRAINER)]
     record.write_text("\n".join(lines) + "\n")
 
 
-def _in_info(name: str, file: str, change: Callable[[bytes], bytes] | None) -> Callable[[Site], None]:
-    def do(site: Site) -> None:
+def _in_info(name: str, file: str, change: Callable[[bytes], bytes] | None) -> Callable[[InstalledSite], None]:
+    def do(site: InstalledSite) -> None:
         path = site.info(name) / file
         path.unlink() if change is None else path.write_bytes(change(path.read_bytes()))
 
     return do
 
 
-def _edited_with_manifest(site: Site) -> None:
+def _edited_with_manifest(site: InstalledSite) -> None:
     """Edit a changed file and set the manifest to match."""
     _append(TRAINER)(site)
     file = site.path("verl_npu_summary/manifest.json")
@@ -315,24 +315,24 @@ def _edited_with_manifest(site: Site) -> None:
     record.write_text("\n".join([*lines, "verl_npu_summary/manifest.json,,", ""]))
 
 
-def _remove_pair(site: Site) -> None:
+def _remove_pair(site: InstalledSite) -> None:
     for name in ("transformers", "transformers_npu_summary"):
         shutil.rmtree(site.path(name))
     for info in site.folder.glob("transformers*.dist-info"):
         shutil.rmtree(info)
 
 
-def _no_manifest_no_record(site: Site) -> None:
+def _no_manifest_no_record(site: InstalledSite) -> None:
     site.path("verl_npu_summary/manifest.json").unlink()
     (site.info("verl_npu") / "RECORD").unlink()
 
 
-def _incumbent(site: Site) -> None:
+def _incumbent(site: InstalledSite) -> None:
     site.write("verl_npu/__init__.py", b"")
     site.write("verl_npu/plugin.py", b"def patch(): ...\n")
 
 
-def _incumbent_editable(site: Site) -> None:
+def _incumbent_editable(site: InstalledSite) -> None:
     site.write("other/.keep", b"")
     info = site.path("verl_npu-0.0.1.dist-info")
     info.mkdir()

@@ -13,7 +13,7 @@ import pytest
 
 from npu_summary.verify import findings, verify
 from npu_summary.verify.report import Verification
-from support.patched import Site, compile_all
+from support.patched import InstalledSite, compile_all
 
 from .damage import DAMAGES, Damage
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 each = pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.name)
 
 
-def look(site: Site) -> Verification:
+def look(site: InstalledSite) -> Verification:
     return verify([str(site.folder)])
 
 
@@ -31,7 +31,7 @@ def seen(report: Verification) -> set[str]:
 
 
 @each
-def test_damage_is_found_and_its_cause_named(site: Site, damage: Damage) -> None:
+def test_damage_is_found_and_its_cause_named(site: InstalledSite, damage: Damage) -> None:
     assert look(site).status == "intact"
     damage.do(site)
     report = look(site)
@@ -72,7 +72,7 @@ _TELLING = (
         for one in one_of_each()
     ],
 )
-def test_printed_commands_put_it_right(site: Site, damage: Damage) -> None:
+def test_printed_commands_put_it_right(site: InstalledSite, damage: Damage) -> None:
     damage.do(site)
     commands = look(site).commands()
     assert commands
@@ -107,14 +107,14 @@ def test_every_kind_is_tried_here_or_where_a_process_is_needed() -> None:
     assert len({one.name for one in DAMAGES}) == len(DAMAGES)
 
 
-def test_damages_do_not_hide_each_other(site: Site) -> None:
+def test_damages_do_not_hide_each_other(site: InstalledSite) -> None:
     chosen = [one for one in DAMAGES if one.name in ("module added", "file deleted", "companion uninstalled")]
     for one in chosen:
         one.do(site)
     assert seen(look(site)) == {"added", "missing", "companion missing"}
 
 
-def test_removals_come_before_uninstalls_and_wheels_last(site: Site) -> None:
+def test_removals_come_before_uninstalls_and_wheels_last(site: InstalledSite) -> None:
     for one in DAMAGES:
         if one.name in ("module added", "companion uninstalled", "changed file edited"):
             one.do(site)
@@ -124,7 +124,7 @@ def test_removals_come_before_uninstalls_and_wheels_last(site: Site) -> None:
     assert [shlex.split(command)[-1].partition("==")[0] for command in commands[2:]] == ["transformers-npu"]
 
 
-def test_command_names_the_file_with_a_space(site: Site) -> None:
+def test_command_names_the_file_with_a_space(site: InstalledSite) -> None:
     site.write("verl/my file.py", b"")
     (command,) = look(site).commands()
     assert shlex.split(command) == ["rm", "-rf", str(site.path("verl/my file.py"))]
@@ -136,7 +136,7 @@ def test_command_names_the_file_with_a_space(site: Site) -> None:
     [("RECORD", None), ("RECORD", b""), ("RECORD", b"\0\xff\xfe"), ("METADATA", None), ("METADATA", b"\xff\n")],
 )
 def test_metadata_that_installers_cannot_read_is_removed_first(
-    site: Site, name: str, file: str, content: bytes | None
+    site: InstalledSite, name: str, file: str, content: bytes | None
 ) -> None:
     info = site.info(name)
     (info / file).unlink() if content is None else (info / file).write_bytes(content)
@@ -146,7 +146,7 @@ def test_metadata_that_installers_cannot_read_is_removed_first(
 
 
 @pytest.mark.parametrize("name", [b"a\x1b[2Jb'c\\.py", b"x\nerror: y.py", b"\xff\xfe.py"])
-def test_names_that_no_terminal_should_see_are_escaped_and_removed(site: Site, name: bytes) -> None:
+def test_names_that_no_terminal_should_see_are_escaped_and_removed(site: InstalledSite, name: bytes) -> None:
     added = site.path("verl") / os.fsdecode(name)
     added.touch()
     report = look(site)
@@ -158,7 +158,7 @@ def test_names_that_no_terminal_should_see_are_escaped_and_removed(site: Site, n
     assert look(site).status == "intact"
 
 
-def test_long_lists_are_cut_in_text_and_whole_in_json(site: Site) -> None:
+def test_long_lists_are_cut_in_text_and_whole_in_json(site: InstalledSite) -> None:
     for number in range(15):
         site.write(f"verl/n{number:02}.py", b"")
     report = look(site)
@@ -166,7 +166,7 @@ def test_long_lists_are_cut_in_text_and_whole_in_json(site: Site) -> None:
     assert [len(one["paths"]) for one in report.value()["findings"]] == [15]
 
 
-def test_file_that_cannot_be_read_leaves_it_untold(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_cannot_be_read_leaves_it_untold(site: InstalledSite, monkeypatch: pytest.MonkeyPatch) -> None:
     from npu_summary import stores  # noqa: PLC0415
 
     read = stores.Folder.read
@@ -189,7 +189,7 @@ def test_nothing_installed_cannot_be_told(tmp_path: Path) -> None:
     assert "no patched distribution is installed" in report.to_text()
 
 
-def test_unknown_name_cannot_be_told(site: Site) -> None:
+def test_unknown_name_cannot_be_told(site: InstalledSite) -> None:
     report = verify([str(site.folder)], names=["peft"])
     assert (report.exit_code, report.subjects) == (2, ())
     assert "peft" in report.to_text()
@@ -215,7 +215,7 @@ JUNK = [
 @pytest.mark.parametrize(
     "file", ["changes.json", "manifest.json", "RECORD", "METADATA", "INSTALLER", "direct_url.json"]
 )
-def test_no_content_of_a_metadata_file_makes_it_fail(site: Site, file: str) -> None:
+def test_no_content_of_a_metadata_file_makes_it_fail(site: InstalledSite, file: str) -> None:
     folder = (
         site.path("verl_npu_summary") if file.endswith(("changes.json", "manifest.json")) else site.info("verl_npu")
     )
@@ -230,7 +230,7 @@ def test_no_content_of_a_metadata_file_makes_it_fail(site: Site, file: str) -> N
 
 
 @pytest.mark.parametrize("missing", ["installed", "before", "after", "path", "action"])
-def test_fields_that_a_damaged_summary_lacks_do_not_make_it_fail(site: Site, missing: str) -> None:
+def test_fields_that_a_damaged_summary_lacks_do_not_make_it_fail(site: InstalledSite, missing: str) -> None:
     data = site.path("transformers_npu_summary/changes.json")
     value = json.loads(data.read_text())
     for one in value["files"]:
@@ -241,7 +241,7 @@ def test_fields_that_a_damaged_summary_lacks_do_not_make_it_fail(site: Site, mis
     assert {"modified", "summary damaged"} <= seen(look(site))
 
 
-def test_pairs_of_a_damaged_summary_do_not_make_it_fail(site: Site) -> None:
+def test_pairs_of_a_damaged_summary_do_not_make_it_fail(site: InstalledSite) -> None:
     data = site.path("verl_npu_summary/changes.json")
     whole = json.loads(data.read_text())
     for damaged in (None, 1, "x", [1, None], {"a": 1}):

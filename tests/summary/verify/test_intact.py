@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from support.marks import rarely
-from support.patched import Patched, Site, compile_all, copy_site, zip_site
+from support.patched import InstalledSite, Patched, compile_all, copy_site, zip_site
 from support.pythons import ENDS, find_uv, some_python
 from support.venvs import Venv
 
-COMPILED: dict[str, Callable[[Site, str], None]] = {
+COMPILED: dict[str, Callable[[InstalledSite, str], None]] = {
     "not compiled": lambda _, __: None,
     "by date": lambda site, python: compile_all(site, python=python),
     "unchecked": lambda site, python: compile_all(site, "--invalidation-mode", "unchecked-hash", python=python),
@@ -27,7 +27,7 @@ COMPILED: dict[str, Callable[[Site, str], None]] = {
 
 
 @pytest.mark.parametrize("version", ENDS)
-def test_target_folder_is_intact_however_it_is_compiled(site: Site, version: str) -> None:
+def test_target_folder_is_intact_however_it_is_compiled(site: InstalledSite, version: str) -> None:
     python = some_python(version)
     for way, compile_ in COMPILED.items():
         compile_(site, python)
@@ -38,13 +38,13 @@ def test_target_folder_is_intact_however_it_is_compiled(site: Site, version: str
 
 
 @pytest.mark.parametrize("version", ENDS)
-def test_zip_file_is_intact(site: Site, tmp_path: Path, version: str) -> None:
+def test_zip_file_is_intact(site: InstalledSite, tmp_path: Path, version: str) -> None:
     zip_site(site, tmp_path / "site.zip")
     report = site.verify(python=some_python(version), PYTHONPATH=str(tmp_path / "site.zip"))
     assert (report["exit"], report["findings"]) == (0, [])
 
 
-def test_damage_in_a_zip_file_is_found(site: Site, tmp_path: Path) -> None:
+def test_damage_in_a_zip_file_is_found(site: InstalledSite, tmp_path: Path) -> None:
     site.write("verl/trainer.py", b"")
     site.write("transformers/utils.pyc", b"x")
     zip_site(site, tmp_path / "site.zip")
@@ -53,7 +53,7 @@ def test_damage_in_a_zip_file_is_found(site: Site, tmp_path: Path) -> None:
     assert all("make" in command and "again" in command for command in report["repairs"])
 
 
-def test_read_only_folder_is_intact(site: Site) -> None:
+def test_read_only_folder_is_intact(site: InstalledSite) -> None:
     compile_all(site)
     for entry in [site.folder, *site.folder.rglob("*")]:
         entry.chmod(0o555 if entry.is_dir() else 0o444)
@@ -64,12 +64,12 @@ def test_read_only_folder_is_intact(site: Site) -> None:
             entry.chmod(0o755 if entry.is_dir() else 0o644)
 
 
-def test_relative_path_and_the_folder_itself_are_intact(site: Site) -> None:
+def test_relative_path_and_the_folder_itself_are_intact(site: InstalledSite) -> None:
     assert site.verify(PYTHONPATH="site")["exit"] == 0
     assert site.verify(PYTHONPATH=None, cwd=site.folder)["exit"] == 0
 
 
-def test_links_to_the_same_bytes_are_intact(site: Site, tmp_path: Path) -> None:
+def test_links_to_the_same_bytes_are_intact(site: InstalledSite, tmp_path: Path) -> None:
     store = tmp_path / "store"
     shutil.copytree(site.folder, store)
     for file in [entry for entry in site.folder.rglob("*") if entry.is_file()]:
@@ -78,7 +78,7 @@ def test_links_to_the_same_bytes_are_intact(site: Site, tmp_path: Path) -> None:
     assert site.verify()["exit"] == 0
 
 
-def test_what_uninstalls_and_network_file_systems_leave_is_no_damage(site: Site) -> None:
+def test_what_uninstalls_and_network_file_systems_leave_is_no_damage(site: InstalledSite) -> None:
     site.path("verl/old/deep/__pycache__").mkdir(parents=True)
     site.write("verl/old/deep/__pycache__/x.cpython-39.pyc", b"")
     site.write("verl/.nfs000000001", b"")
@@ -89,12 +89,12 @@ def test_what_uninstalls_and_network_file_systems_leave_is_no_damage(site: Site)
     assert site.verify()["exit"] == 0
 
 
-def test_the_format_of_the_summary_names_that_of_a_verification(site: Site) -> None:
+def test_the_format_of_the_summary_names_that_of_a_verification(site: InstalledSite) -> None:
     done = site.python("-m", "verl_npu_summary", "--verify", "--format", "json")
     assert (done.code, done.json()["status"]) == (0, "intact")
 
 
-def test_pipe_in_place_of_bytecode_is_not_waited_for(site: Site) -> None:
+def test_pipe_in_place_of_bytecode_is_not_waited_for(site: InstalledSite) -> None:
     compile_all(site)
     compiled = site.path(f"verl/__pycache__/trainer.{sys.implementation.cache_tag}.pyc")
     compiled.unlink()
@@ -103,7 +103,7 @@ def test_pipe_in_place_of_bytecode_is_not_waited_for(site: Site) -> None:
     assert site.patched.environment.run(*command, PYTHONPATH=str(site.folder)).code == 0
 
 
-def test_bytecode_that_python_compiles_again_is_no_damage(site: Site) -> None:
+def test_bytecode_that_python_compiles_again_is_no_damage(site: InstalledSite) -> None:
     path = site.path("transformers/models/model.py")
     other = path.with_name("other.py")
     other.write_bytes(path.read_bytes().replace(b"eps = 1", b"eps = 2"))
@@ -116,7 +116,7 @@ def test_bytecode_that_python_compiles_again_is_no_damage(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_bytecode_folder_elsewhere_is_looked_into(site: Site, tmp_path: Path) -> None:
+def test_bytecode_folder_elsewhere_is_looked_into(site: InstalledSite, tmp_path: Path) -> None:
     elsewhere = str(tmp_path / "pyc")
     done = site.python(
         "-c", "import transformers.models.model", PYTHONDONTWRITEBYTECODE=None, PYTHONPYCACHEPREFIX=elsewhere
@@ -132,13 +132,13 @@ def test_bytecode_folder_elsewhere_is_looked_into(site: Site, tmp_path: Path) ->
     assert {one["kind"] for one in site.verify()["findings"]} == {"modified"}
 
 
-def test_chosen_distribution_alone_is_verified(site: Site) -> None:
+def test_chosen_distribution_alone_is_verified(site: InstalledSite) -> None:
     site.write("verl/trainer.py", b"")
     assert site.verify("--distribution", "transformers")["exit"] == 0
     assert site.verify("--distribution", "verl")["exit"] == 1
 
 
-def test_text_says_what_json_says(site: Site) -> None:
+def test_text_says_what_json_says(site: InstalledSite) -> None:
     done = site.python("-m", "transformers_npu_summary", "--verify")
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
@@ -151,13 +151,13 @@ def test_text_says_what_json_says(site: Site) -> None:
     assert "modified: 1 file differs from what was built\n      verl/trainer.py\n    cause: " in done.out
 
 
-def test_neither_package_is_imported(site: Site) -> None:
+def test_neither_package_is_imported(site: InstalledSite) -> None:
     for name in ("verl", "transformers"):
         site.write(f"{name}/__init__.py", b"raise SystemExit(99)\n")
     assert site.verify()["exit"] == 1
 
 
-def test_json_is_told_even_when_nothing_can_be_compared(site: Site) -> None:
+def test_json_is_told_even_when_nothing_can_be_compared(site: InstalledSite) -> None:
     for package in ("verl_npu", "transformers_npu"):
         site.path(f"{package}_summary/manifest.json").unlink()
         (site.info(package) / "RECORD").unlink()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.environment import Done
-from support.patched import Site, copy_site
+from support.patched import InstalledSite, copy_site
 from support.venvs import Venv, make_venv
 
 SAFE_PATH = pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has -P from 3.11 on")
@@ -56,30 +56,30 @@ def shadowed(report: dict[str, object]) -> str:
     return f"{findings[0]['what']} | {findings[0]['cause']}"
 
 
-def test_folder_one_stands_in(site: Site, clone: Path) -> None:
+def test_folder_one_stands_in(site: InstalledSite, clone: Path) -> None:
     said = shadowed(site.verify(cwd=clone))
     assert f"`import verl` gives {clone / 'verl'}, not {site.path('verl')}" in said
     assert "the current folder holds a copy" in said
     assert f"cd out of {clone}" in said
 
 
-def test_pythonpath(site: Site, clone: Path) -> None:
+def test_pythonpath(site: InstalledSite, clone: Path) -> None:
     said = shadowed(site.verify(PYTHONPATH=f"{clone}{os.pathsep}{site.folder}"))
     assert f"take {clone} out of PYTHONPATH" in said
 
 
-def test_copy_further_down_the_path_is_no_damage(site: Site, clone: Path) -> None:
+def test_copy_further_down_the_path_is_no_damage(site: InstalledSite, clone: Path) -> None:
     assert site.verify(PYTHONPATH=f"{site.folder}{os.pathsep}{clone}")["exit"] == 0
 
 
-def test_plain_module_in_the_way(site: Site, tmp_path: Path) -> None:
+def test_plain_module_in_the_way(site: InstalledSite, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "verl.py").write_text("")
     assert f"gives {folder / 'verl.py'}" in shadowed(site.verify(cwd=folder))
 
 
-def test_regular_package_beats_the_shipped_namespace_folder(site: Site, tmp_path: Path) -> None:
+def test_regular_package_beats_the_shipped_namespace_folder(site: InstalledSite, tmp_path: Path) -> None:
     other = tmp_path / "other"
     (other / "recipe").mkdir(parents=True)
     (other / "recipe/__init__.py").write_text("")
@@ -88,7 +88,7 @@ def test_regular_package_beats_the_shipped_namespace_folder(site: Site, tmp_path
     assert f"`import recipe` gives {other / 'recipe'}" in said
 
 
-def test_failing_finder_leaves_it_untold(site: Site, tmp_path: Path) -> None:
+def test_failing_finder_leaves_it_untold(site: InstalledSite, tmp_path: Path) -> None:
     (tmp_path / "hooks").mkdir()
     code = "import sys\nclass F:\n  @staticmethod\n  def find_spec(n, p=None, t=None):\n"
     code += "    if n == 'verl': raise RuntimeError('broken')\n"
@@ -107,7 +107,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("way", ["finder", "easy-install", "inserted", "computed"])
-def test_editable_installs_that_come_first(site: Site, clone: Path, environment: Path, way: str) -> None:
+def test_editable_installs_that_come_first(site: InstalledSite, clone: Path, environment: Path, way: str) -> None:
     packages = environment / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
     for old in packages.iterdir():
         old.unlink()
@@ -129,7 +129,7 @@ def test_editable_installs_that_come_first(site: Site, clone: Path, environment:
     assert (f"{packages / 'mine.pth'} changes sys.path by code" in said) == (way == "computed")
 
 
-def test_metadata_elsewhere_is_named(site: Site, tmp_path: Path) -> None:
+def test_metadata_elsewhere_is_named(site: InstalledSite, tmp_path: Path) -> None:
     other = copy_site(site.patched, tmp_path / "other")
     shutil.rmtree(site.info("verl_npu"))
     report = site.verify(PYTHONPATH=f"{site.folder}{os.pathsep}{other.folder}")
@@ -138,7 +138,7 @@ def test_metadata_elsewhere_is_named(site: Site, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def installed(site: Site, tmp_path: Path) -> Venv:
+def installed(site: InstalledSite, tmp_path: Path) -> Venv:
     """Return an environment in which the wheels are installed, and what a user installed for himself comes first."""
     made = make_venv(tmp_path / "venv", site.patched.environment)
     (made.site / "site.pth").write_text(f"{site.folder}\n")
@@ -174,6 +174,7 @@ RUNS: dict[str, tuple[str, dict[str, str], str]] = {
     "an empty entry of PYTHONPATH": ("clone", {"PYTHONPATH": ":/nowhere", "PYTHONSAFEPATH": "1"}, "clone/verl"),
     "a zip file": (".", {"PYTHONPATH": "{}/shadow.zip"}, "shadow.zip/verl"),
     "a finder of sitecustomize": (".", {"PYTHONPATH": "{}/hooks"}, "clone/verl"),
+    "what sitecustomize has imported": (".", {"PYTHONPATH": "{}/imports"}, "clone/verl"),
     "the user's site, which comes behind that of an environment": (".", {"PYTHONUSERBASE": "{}/base"}, ""),
     "the folder above a clone": ("above", {}, ""),
     "a script's folder of a clone": ("clone/verl/trainer", {}, ""),
@@ -191,6 +192,9 @@ def test_the_check_names_the_copy_that_a_run_imports(installed: Venv, clone: Pat
     (tmp_path / "hooks").mkdir()
     hook = f"import sys\nprint('hello')\n{FINDER.format(clone=str(clone))}\ninstall()\n"
     (tmp_path / "hooks/sitecustomize.py").write_text(hook)
+    (tmp_path / "imports").mkdir()
+    early = f"import sys\nsys.path.insert(0, {str(clone)!r})\nimport verl\ndel sys.path[0]\n"
+    (tmp_path / "imports/sitecustomize.py").write_text(early)
     given = {key: value.replace("{}", str(tmp_path)) for key, value in variables.items()}
 
     run = installed.environment.run(
@@ -227,7 +231,7 @@ def test_a_python_that_cannot_be_started_leaves_it_untold(installed: Venv, tmp_p
     assert f"{said}a Python started here fails: SystemExit: no\n" in done.out
 
 
-def test_an_isolated_check_still_finds_what_comes_first_on_pythonpath(site: Site, tmp_path: Path) -> None:
+def test_an_isolated_check_still_finds_what_comes_first_on_pythonpath(site: InstalledSite, tmp_path: Path) -> None:
     venv = make_venv(tmp_path / "venv", site.patched.environment)
     (venv.site / "site.pth").write_text(f"{site.folder}\n")
     shadow = tmp_path / "shadow"
@@ -249,7 +253,7 @@ def test_an_isolated_check_still_finds_what_comes_first_on_pythonpath(site: Site
 
 
 @pytest.mark.parametrize("where", ["a second folder", "the user's", "the user's, switched off"])
-def test_startup_hooks_of_other_folders_are_found(site: Site, tmp_path: Path, where: str) -> None:
+def test_startup_hooks_of_other_folders_are_found(site: InstalledSite, tmp_path: Path, where: str) -> None:
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     other = tmp_path / "base" / "lib" / version / "site-packages"
     other.mkdir(parents=True)

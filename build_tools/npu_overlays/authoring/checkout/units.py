@@ -187,8 +187,7 @@ def choose(units: Sequence[Unit], names: Iterable[str], *, overlay: str) -> tupl
             fix, options = "name one with its path", ((name, targets[0]),)
             problems.append(Problem(where=name, what=what, fix=fix, options=options))
         chosen += meant
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_for(problems)
     return tuple(unit for unit in units if unit in chosen)
 
 

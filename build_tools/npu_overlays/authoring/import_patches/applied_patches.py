@@ -94,8 +94,7 @@ def check_readable(patches: Iterable[InputPatch]) -> None:
     for one in patches:
         if not _is_empty(one):
             problems += _mistakes(one.file, one.strip)
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
 
 
 def take(patches: Sequence[InputPatch], tree: SourceTree, pin: Pin, *, only_shipped: bool) -> AppliedSeries:

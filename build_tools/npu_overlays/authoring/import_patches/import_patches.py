@@ -165,8 +165,8 @@ def _begun(stack: ExitStack, one: PinnedPatchSet, parent: Path, final: Path) -> 
     request = replace(one.request, parent=parent, named=named_paths(one.patches.patches))
     with about(one.patches.name):
         new = stack.enter_context(staged_overlay(request, one.layered))
-    if problems := list(presence(final / new.overlay.folder.name, one.request.elsewhere)) if parent != final else []:
-        raise UsageError(problems)
+    if parent != final:
+        UsageError.raise_for(presence(final / new.overlay.folder.name, one.request.elsewhere))
     return one.patches, replace(new, overlay=replace(new.overlay, folder=final / new.overlay.folder.name))
 
 

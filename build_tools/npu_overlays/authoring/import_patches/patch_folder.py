@@ -174,8 +174,7 @@ def chosen(sets: Sequence[PatchSet], only: Iterable[str]) -> tuple[PatchSet, ...
             what, fix = "there are no such patches", f"one of: {listing(known)}"
             options = ((name, sets[0].project),)
             problems.append(Problem(where=f"--only {name}", what=what, fix=fix, options=options))
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_for(problems)
     return tuple(one for one in sets if not names or one.project in names or one.name in names)
 
 

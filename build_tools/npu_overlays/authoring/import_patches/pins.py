@@ -57,8 +57,7 @@ def pin(one: PatchSet, ledger: Ledger | None, asked: InitRequest, root: Path) ->
         request = _request(one, ledger, asked, root)
     except OverlayError as error:
         raise UsageError(error.problems) from error
-    if problems := list(_missing(one, request)) or list(_faults(one, request)):
-        raise UsageError(problems)
+    UsageError.raise_for(list(_missing(one, request)) or list(_faults(one, request)))
     return PinnedPatchSet(patches=one, request=request)
 
 

@@ -58,8 +58,7 @@ def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLa
         what = f"names {len(bases)} overlays: {', '.join(base.name for base in bases)}"
         problems.append(Problem(where="--layer", what=what, fix="name one of them: its pin is taken over"))
     found = _found(entries, project, parent, problems)
-    if problems:
-        raise ConfigError(problems)
+    ConfigError.raise_for(problems)
     settings: set[str] = set()
     repository = ""
     for one in found:

@@ -76,8 +76,7 @@ def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[Staged
         what, fix = f"is called after a pin, and what is pinned is {name}", f"call it {name}, or a name without @"
         options = ((str(folder), str(folder.with_name(name))),)
         problems.append(Problem(where=str(folder), what=what, fix=fix, options=options))
-    if problems:
-        raise UsageError(problems)
+    UsageError.raise_for(problems)
     with new_folder(folder, fix=ELSEWHERE) as stage:
         write_files(stage, {CONFIG_FILE: configuration(start)})
         overlay = replace(load_overlay(stage), folder=folder)

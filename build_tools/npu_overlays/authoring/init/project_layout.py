@@ -80,7 +80,12 @@ def _of_commit(request: InitRequest, layered: BaseLayers) -> Pin:
         commit = find_tagged(tagged, clone=clone, cache=acquisition.cache_root().absolute(), progress=step)
         pin = replace(tagged, commit=commit)
     tree = acquisition.acquire(pin, mode="git", local=clone, progress=step)
-    check_name(request.project, tree.content)
+    project = request.project
+    file, name = stated_name(tree.content)
+    if name and canonicalize_name(name) != project:
+        what = f"is not what this repository holds: {file} says that its project is called {name}"
+        fix = f"npu-overlays init {name} …, or name the repository of {project}"
+        raise UsageError(Problem(where=project, what=what, fix=fix))
     return _with_packages(request, layered, pin, of_source(tree.content, request.project), tree.entries)
 
 
@@ -199,15 +204,6 @@ def _units(paths: Iterable[str]) -> set[str]:
 
 def _plain(name: str) -> str:
     return re.sub(r"[-_./]+", "", name).lower()
-
-
-def check_name(project: str, files: Mapping[str, bytes]) -> None:
-    """Refuse a tree that names another project as its own; raises `UsageError`."""
-    file, name = stated_name(files)
-    if name and canonicalize_name(name) != project:
-        what = f"is not what this repository holds: {file} says that its project is called {name}"
-        fix = f"npu-overlays init {name} …, or name the repository of {project}"
-        raise UsageError(Problem(where=project, what=what, fix=fix))
 
 
 def stated_name(files: Mapping[str, bytes]) -> tuple[str, str]:

@@ -70,7 +70,12 @@ def faults(request: InitRequest) -> Iterator[Problem]:
     except InvalidName:
         what = f"`{request.name}` is no name of a project"
         yield Problem(where="PROJECT", what=what, fix="write it as the package index does, attrs say")
-    yield from _word_faults(request)
+    words = {"suffix": request.suffix, "label": request.label}
+    table = Table(words, where="", key="", problems=[])
+    check_words(table, words, "choose another word, acme say")
+    for one in table.problems:
+        option = f"--{one.where[2:]}"
+        yield Problem(where=option, what=one.what, fix=one.fix, options=((option, "acme"),))
     yield from _pin_faults(request)
     for path, name in request.packages:
         if unsafe(path) or (name and not all(part.isidentifier() for part in name.split("."))):
@@ -78,18 +83,6 @@ def faults(request: InitRequest) -> Iterator[Problem]:
             yield Problem(where="--package", what=f"`{path}` cannot be shipped as `{name or path}`", fix=fix)
     if request.folder:
         yield from presence(request.folder, request.elsewhere)
-
-
-def _word_faults(request: InitRequest) -> list[Problem]:
-    """Return the mistakes in the words that become part of names, by the rules of configurations."""
-    words = {"suffix": request.suffix, "label": request.label}
-    table = Table(words, where="", key="", problems=[])
-    check_words(table, words, "choose another word, acme say")
-    found: list[Problem] = []
-    for one in table.problems:
-        option = f"--{one.where[2:]}"
-        found.append(Problem(where=option, what=one.what, fix=one.fix, options=((option, "acme"),)))
-    return found
 
 
 def _pin_faults(request: InitRequest) -> Iterator[Problem]:

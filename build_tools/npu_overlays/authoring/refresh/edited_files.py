@@ -31,8 +31,7 @@ def edited_files(checkout: Checkout, overlay: Overlay, tree: PatchedTree) -> tup
     where files were changed to something that no wheel can hold.
     """
     found = tuple(_differing(checkout.folder, tree))
-    if problems := list(_mistakes(checkout.folder, found, overlay, tree)):
-        raise MergeError(problems)
+    MergeError.raise_for(_mistakes(checkout.folder, found, overlay, tree))
     return found
 
 

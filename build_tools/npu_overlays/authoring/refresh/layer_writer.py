@@ -55,7 +55,12 @@ class LayerWriter:
         # Taking out a mail changes the numbers of those behind it.
         for patch in sorted(plan.patches, key=lambda one: -one.known.mail if one.known else 0):
             if patch.known is None:
-                self._new_patch(patch, patched)
+                names = {path.name for path in (self._into.folder / "patches").glob("*.patch")}
+                names |= {path.removeprefix("patches/") for _, path in self._files.changed}
+                diff = _patch_between(patched, patch)
+                grounds = handed_on(self._explain("patch", patch.path), patch.instead)
+                name = free_name(frozenset(names), patch.path)
+                self._files.write(self._into, f"patches/{name}", new_patch(grounds, diff))
             else:
                 self._known_patch(patch, patch.known)
         self._known_edits(plan.edits)
@@ -121,30 +126,18 @@ class LayerWriter:
         elif file.wanted.content is None and _settings_of(layer, path):
             self._settings(layer, lambda name, text: without_file(name, text, path))
 
-    def _new_patch(self, patch: PatchChange, patched: PatchedTree) -> None:
-        names = {path.name for path in (self._into.folder / "patches").glob("*.patch")}
-        names |= {path.removeprefix("patches/") for _, path in self._files.changed}
-        diff = _patch_between(patched, patch)
-        grounds = handed_on(self._explain("patch", patch.path), patch.instead)
-        name = free_name(frozenset(names), patch.path)
-        self._files.write(self._into, f"patches/{name}", new_patch(grounds, diff))
-
     def _known_patch(self, patch: PatchChange, known: OverlayFile) -> None:
         layer, path = self._layer(known.holder)
         mailbox = self._files.read(layer, path) or known.content
         own = next(one.content for one in mails(mailbox) if one.number == known.mail)
-        earlier = self._before(known)
+        content = self._subject.content
+        patches = content.patches[: content.patches.index(known)]  # those applied before this one
+        part = dataclasses.replace(content, operations=(), edits=(), files=(), patches=patches)
+        earlier = apply_part(part, self._subject.tree, absent=self._subject.absent)
         is_idle = earlier.after(patch.path) == patch.after
         diff = b"" if is_idle else _patch_between(earlier, patch)
         changed = with_section(dataclasses.replace(known, content=own), patch.path, diff)
         self._files.write(layer, path, with_mail(mailbox, known.mail, changed or b"") or None)
-
-    def _before(self, known: OverlayFile) -> PatchedTree:
-        """Return upstream with the patches that are applied before a known one."""
-        content = self._subject.content
-        patches = content.patches[: content.patches.index(known)]
-        part = dataclasses.replace(content, operations=(), edits=(), files=(), patches=patches)
-        return apply_part(part, self._subject.tree, absent=self._subject.absent)
 
     def _new_edit(self, change: EditChange) -> None:
         grounds = self._explain("edit", change.path)

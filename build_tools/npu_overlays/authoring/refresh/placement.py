@@ -69,7 +69,12 @@ def staged(overlay: Overlay, files: Sequence[LayerFile]) -> Iterator[Overlay]:
     with tempfile.TemporaryDirectory(prefix="npu-overlays-refresh-") as place:
         folders = _copied(Path(place), overlay)
         for file in _in_order(files):
-            _write_file(folders[file.layer.name], file)
+            folder = folders[file.layer.name]
+            path = folder / file.path
+            if file.content is None:
+                remove(path, within=folder)
+            else:
+                write_file(path, file.content, executable=file.executable)
         try:
             yield load_overlay(folders[overlay.chain[-1].name])
         except OverlayError as error:
@@ -105,14 +110,6 @@ def _in_order(files: Sequence[LayerFile]) -> list[LayerFile]:
 
 def _copy(layer: Layer, folder: Path) -> None:
     shutil.copytree(layer.folder, folder, ignore=shutil.ignore_patterns(".git", "wheels", BUNDLED))
-
-
-def _write_file(folder: Path, file: LayerFile) -> None:
-    path = folder / file.path
-    if file.content is None:
-        remove(path, within=folder)
-    else:
-        write_file(path, file.content, executable=file.executable)
 
 
 def put_in_place(files: Sequence[LayerFile], *, state: str) -> None:

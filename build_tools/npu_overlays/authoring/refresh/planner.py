@@ -16,7 +16,7 @@ from npu_overlays.authoring.refresh.plan import AddedFileChange, PatchChange, Re
 from npu_overlays.authoring.refresh.reasons import listed_with_reasons
 from npu_overlays.authoring.refresh.text_edits import EditedText, substituted
 from npu_overlays.authoring.writer.merge_module_text import OperationChange, top_names
-from npu_overlays.errors import MergeError, Problem, listing
+from npu_overlays.errors import MergeError, Problem, collected, listing
 from npu_overlays.merge.apply import apply_part
 from npu_overlays.model.encodings import encoding_of
 from npu_overlays.model.module import Module
@@ -54,12 +54,9 @@ class Planner:
         plan = RefreshPlan()
         problems: list[Problem] = []
         for one in files:
-            try:
+            with collected(problems, MergeError):
                 self._file(plan, one)
-            except MergeError as error:
-                problems += error.problems
-        if problems := problems or list(left_for_others(plan.gone(), files, self._plain)):
-            raise MergeError(problems)
+        MergeError.raise_for(problems or list(left_for_others(plan.gone(), files, self._plain)))
         return plan
 
     def _file(self, plan: RefreshPlan, one: EditedFile) -> None:

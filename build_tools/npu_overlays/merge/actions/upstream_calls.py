@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FunctionNode
@@ -36,6 +36,7 @@ class Wrapper:
     original: FunctionNode  # what it wraps
     owner: str  # qualified name of the class around both, empty at module level
     entered: str  # what of ``contextlib`` makes a context manager of both, if anything; see `entered`
+    in_loop: bool  # whether a loop defines it several times, and only the last original keeps its name
 
     def references(self) -> list[ast.Name]:
         """Return every mention of the original."""
@@ -178,10 +179,17 @@ def _misfits(wrapper: Wrapper) -> Iterator[Misuse]:
     theirs = parameters(wrapper.original.args)
     for call, _ in wrapper.calls():
         reason = call_mismatch(call, theirs) or (_without_self(wrapper, call, theirs) if wrapper.owner else "")
+        if not reason and wrapper.in_loop and (lost := call_mismatch(call, [*map(_without_varying, theirs)])):
+            reason = f"{lost}, whose default each turn of the loop makes anew: the original has the last one"
         if reason:
             shown = f"{wrapper.name}({', '.join(map(ast.unparse, [*call.args, *call.keywords]))})"
             fix = f"upstream's parameters are {signature_text(wrapper.original.args)}"
             yield f"calls {shown}, which {reason}", fix
+
+
+def _without_varying(parameter: Parameter) -> Parameter:
+    """Return a parameter without its default, if that is not a constant."""
+    return parameter if isinstance(parameter.default, ast.Constant) else replace(parameter, default=None)
 
 
 def _without_self(wrapper: Wrapper, call: ast.Call, theirs: list[Parameter]) -> str:

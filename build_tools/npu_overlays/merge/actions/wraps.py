@@ -27,6 +27,7 @@ PRIVATE_PREFIX = "_upstream_"
 # What begins so is no member of a Protocol to `typing`: implementations need not have it.
 _HIDDEN_PREFIX = "_abc_upstream_"
 _INSTEAD = "use @replaced or @edited"
+_LOOPS = frozenset({"For.body", "While.body"})
 
 
 def private_name(classes: ClassGraph, module: Module, definition: Definition) -> str:
@@ -171,6 +172,7 @@ def _wrapper(site: Site, definition: Definition) -> Wrapper:
         original=original,
         owner=definition.parent,
         entered=entered(site.classes, site.module.path, original),
+        in_loop=not _LOOPS.isdisjoint(definition.branch),
     )
     what = f"the wrapper of {site.named}"
     known = set(map(dump, original.decorator_list))

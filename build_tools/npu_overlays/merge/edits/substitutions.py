@@ -11,7 +11,6 @@ from npu_overlays.merge.edits.exchanges import Exchange, exchanges
 from npu_overlays.merge.edits.misreadings import misreadings
 from npu_overlays.merge.sites import Site
 from npu_overlays.model.definitions import Definition
-from npu_overlays.model.module import Module
 from npu_overlays.model.passages import Passage
 from npu_overlays.model.splices import Splice, overlapping, splice
 from npu_overlays.model.token_layout import TokenLayout, layout_of
@@ -42,8 +41,7 @@ def splices(site: Site) -> list[Splice]:
     if not problems and not overlapping(splices):
         result = splice(site.module.content[start:end], _within(splices, start), newline=site.module.newline)
         problems += starmap(site.problem, _mistakes(site, passage, made, result))
-    if problems:
-        raise MergeError(problems)
+    MergeError.raise_for(problems)
     return [site.notice_above(definition), *splices]
 
 
@@ -141,19 +139,14 @@ def _elsewhere(site: Site, find: TokenLayout) -> str:
     places = []
     for at in whole.occurrences(find)[:_SHOWN]:
         line = whole.source.count("\n", 0, whole.tokens[at].start) + 1
-        name = _symbol_at(site.module, line)
+        around: list[tuple[int, str]] = []
+        for name, known in site.module.definitions.items():
+            for one in known:
+                if one.first_line <= line <= (one.node.end_lineno or one.node.lineno):
+                    around.append((one.first_line, name))
+        name = max(around)[1] if around else ""
         places.append(f"line {line}" + (f", in `{name}`" if name else ""))
     return f"it stands at {'; '.join(places)}: name that symbol" if places else ""
-
-
-def _symbol_at(module: Module, line: int) -> str:
-    """Return the innermost definition a line of a module belongs to."""
-    around: list[tuple[int, str]] = []
-    for name, known in module.definitions.items():
-        for one in known:
-            if one.first_line <= line <= (one.node.end_lineno or one.node.lineno):
-                around.append((one.first_line, name))
-    return max(around)[1] if around else ""
 
 
 def _nearest(find: TokenLayout, passage: Passage) -> str:

@@ -45,7 +45,10 @@ def read_likes(parsed: ParsedFile, mark: Mark, calls: Iterable[ast.Call], proble
             problems.append(parsed.problem(call, "`where` does not go with like(…)", "name the targets: targets=[…]"))
         values = _values(parsed, call, problems)
         models = [*_models(parsed, call, problems)]
-        within = _within(parsed, call, values.get("within"), problems)
+        value = values.get("within")
+        if not isinstance(value, str) or not value.strip():
+            problems.append(parsed.problem(call, "like(…) does not say in which files", _HOW))
+        within = str(value)
         but = tuple(_but(parsed, call, values.get("but", {}), problems))
         bounds = _bounds(parsed, call, values, problems)
         if bounds and keywords & {*SINCE_UNTIL}:
@@ -94,12 +97,6 @@ def _models(parsed: ParsedFile, call: ast.Call, problems: list[Problem]) -> Iter
         yield str(value)
 
 
-def _within(parsed: ParsedFile, call: ast.Call, value: object, problems: list[Problem]) -> str:
-    if not isinstance(value, str) or not value.strip():
-        problems.append(parsed.problem(call, "like(…) does not say in which files", _HOW))
-    return str(value)
-
-
 def _but(parsed: ParsedFile, call: ast.Call, value: object, problems: list[Problem]) -> Iterator[str]:
     """Yield the excepted targets; notes invalid ones, and those without a reason."""
     listed = value if isinstance(value, dict) else {"": ""}
@@ -120,18 +117,14 @@ def _reads(mark: Mark) -> Iterator[str]:
     """Yield the attributes of ``self`` that a definition's own text, or an edit's replacements, read."""
     node = mark.node
     if mark.action == "edited":
-        yield from _of_edits(mark.call)
+        for argument in mark.call.args:
+            replacement = argument.elts[1] if isinstance(argument, ast.Tuple) and argument.elts[1:] else None
+            text = replacement.value if isinstance(replacement, ast.Constant) else ""
+            words = [token.text for token in significant(text)] if isinstance(text, str) else []
+            for start in range(len(words) - 2):
+                if words[start : start + 2] == [_SELF, "."]:
+                    yield words[start + 2]
     elif isinstance(node, FUNCTIONS) and (first := first_parameter(node)):
         for chain, _ in chains(*node.body):
             if chain[0] == first and chain[1:]:
                 yield chain[1]
-
-
-def _of_edits(call: ast.Call) -> Iterator[str]:
-    for argument in call.args:
-        replacement = argument.elts[1] if isinstance(argument, ast.Tuple) and argument.elts[1:] else None
-        text = replacement.value if isinstance(replacement, ast.Constant) else ""
-        words = [token.text for token in significant(text)] if isinstance(text, str) else []
-        for start in range(len(words) - 2):
-            if words[start : start + 2] == [_SELF, "."]:
-                yield words[start + 2]

@@ -43,7 +43,12 @@ def misplaced(parsed: ParsedFile, node: ast.stmt, call: ast.Call, edits: Iterabl
         call: its marker.
         edits: its substitutions.
     """
-    bound, passed = _bound_names(node), _marked_inside(parsed, node) | {call.func}
+    passed: set[ast.AST] = {call.func}
+    for one in ast.walk(node):
+        # A marked definition inside a marked one is reported as a whole.
+        if one is not node and any(map(parsed.marker_call, getattr(one, "decorator_list", ()))):
+            passed.update(ast.walk(one))
+    bound = _bound_names(node)
     for keyword in call.keywords:
         if keyword.arg == "targets":
             passed.update(call.func for call in parsed.like_calls(keyword.value))
@@ -72,15 +77,6 @@ def _bound_names(node: ast.stmt) -> set[str]:
         elif isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and one is not node:
             bound.add(one.name)
     return bound
-
-
-def _marked_inside(parsed: ParsedFile, node: ast.stmt) -> set[ast.AST]:
-    """Return all nodes in marked definitions inside a marked one: these are reported as a whole."""
-    found: set[ast.AST] = set()
-    for one in ast.walk(node):
-        if one is not node and any(map(parsed.marker_call, getattr(one, "decorator_list", ()))):
-            found.update(ast.walk(one))
-    return found
 
 
 def _marker_inside(parsed: ParsedFile, node: ast.AST, name: str, call: ast.Call) -> Iterator[Problem]:

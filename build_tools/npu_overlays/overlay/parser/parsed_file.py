@@ -86,7 +86,13 @@ def parse_file(file: str, content: bytes, *, layer: str, target: str) -> ParsedF
     for node in module.tree.body:
         if isinstance(node, ImportNode):
             if _has_markers(node):
-                markers |= _markers(node)
+                for alias in node.names:
+                    if alias.name == "*":
+                        markers |= {marker: marker for marker in MARKERS}
+                    elif isinstance(node, ast.Import) or alias.name == "markers":
+                        markers |= {f"{alias.asname or alias.name}.{marker}": marker for marker in MARKERS}
+                    else:
+                        markers[bound_name(node, alias)] = alias.name
             elif _module_of(node) != "__future__":
                 imports += (one for one in imported_names(node) if one.name != "*")
     return ParsedFile(file=file, layer=layer, module=module, target=target, markers=markers, imports=tuple(imports))
@@ -100,19 +106,6 @@ def _module(file: str, content: bytes) -> Module:
         problem = error.problems[0]
         fix = "save it as UTF-8, and declare no other encoding" if problem.fix else meant_import(content)
         raise MergeError(replace(problem, fix=fix)) from error
-
-
-def _markers(node: ImportNode) -> dict[str, str]:
-    """Return the markers by their imported names, also for a refused import."""
-    found: dict[str, str] = {}
-    for alias in node.names:
-        if alias.name == "*":
-            found |= {marker: marker for marker in MARKERS}
-        elif isinstance(node, ast.Import) or alias.name == "markers":
-            found |= {f"{alias.asname or alias.name}.{marker}": marker for marker in MARKERS}
-        else:
-            found[bound_name(node, alias)] = alias.name
-    return found
 
 
 def import_problems(parsed: ParsedFile, node: ImportNode) -> Iterator[Problem]:

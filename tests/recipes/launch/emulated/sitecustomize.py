@@ -16,7 +16,7 @@ from pathlib import Path
 OPEN: list[object] = []
 
 
-class Written(Counter):
+class NamedCounter(Counter):
     """Counts, and writes down what is counted for the first time."""
 
     def __missing__(self, name: str) -> int:
@@ -35,7 +35,7 @@ def begin() -> None:
 
     emulation.install()
     recording = emulation.recorded()
-    recording.__enter__().operators = Written()
+    recording.__enter__().operators = NamedCounter()
     OPEN.append(recording)
     stub_vllm.install_profiler()
 

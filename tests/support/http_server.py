@@ -1,4 +1,4 @@
-"""Serving: a folder → a web server on this machine alone that gives out its files, as `python -m http.server` does."""
+"""A folder → a web server on this machine alone that serves its files, as `python -m http.server` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading: what a build reads of overlays, their locks and stacks, counted by the interpreter itself."""
+"""What a build reads of overlays, their locks and stacks, counted by the interpreter itself."""
 
 from __future__ import annotations
 

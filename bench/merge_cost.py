@@ -1,4 +1,4 @@
-"""Merging: how the cost of one operation behaves as there are more of them.
+"""How the cost of merging one operation behaves as there are more of them.
 
 Generated modules → milliseconds per operation. Timed is all that is done
 for an operation: reading it, merging it, and finding the change it makes.
@@ -28,7 +28,7 @@ def packed(operations: int, version: int) -> Iterator[tuple[bytes, bytes]]:
     yield _pair(operations, f"{version}")
 
 
-class Modules:
+class GeneratedModules:
     """Modules to be merged, with other texts each time: what was parsed once is kept.
 
     Args:

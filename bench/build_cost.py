@@ -1,4 +1,4 @@
-"""Building: an overlay → what building its wheel costs, beside upstream's own build and mere compression."""
+"""An overlay → what building its wheel costs, beside upstream's own build and mere compression."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 
-from timing import Contender, Sample, command, function, interleaved
+from measurements import Contender, Measurement, command, function, interleaved
 
 from npu_overlays.errors import OverlayError, SourceError
 from npu_overlays.overlay.overlay_folders import find_overlay, load_all
@@ -102,7 +102,7 @@ def at_hand(root: Path, told: Callable[[str], None]) -> list[Overlay]:
 
 def measure_all(
     overlays: Sequence[Overlay], work: Path, repeats: int, told: Callable[[str], None]
-) -> dict[str, list[Sample]]:
+) -> dict[str, list[Measurement]]:
     """Return the samples of building several overlays on two cores, and of deflating their bytes on one."""
     out = work / "all"
     contenders = {
@@ -117,7 +117,7 @@ def measure_all(
 
 def measure(
     overlay: Overlay, tree: Path, work: Path, repeats: int, told: Callable[[str], None]
-) -> dict[str, list[Sample]]:
+) -> dict[str, list[Measurement]]:
     """Return the samples of all contenders, run in turn."""
     out = work / "wheels"
     upstream_build = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", work / "theirs", tree)
@@ -149,8 +149,8 @@ def _forget_build(tree: Path) -> None:
         shutil.rmtree(info)
 
 
-def _deflate(*wheels: Path) -> Sample:
+def _deflate(*wheels: Path) -> Measurement:
     # In a process of its own: its memory must not become the floor of what children seem to hold.
     script = Path(__file__).with_name("deflate.py")
     done = subprocess.run([sys.executable, str(script), *map(str, wheels)], check=True, capture_output=True, text=True)
-    return Sample(seconds=float(done.stdout))
+    return Measurement(seconds=float(done.stdout))

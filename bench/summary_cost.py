@@ -1,4 +1,4 @@
-"""Checking: wheels or an environment with torch → what the summary and its checks cost, beside bare work."""
+"""Wheels or an environment with torch → what the summary and its checks cost, beside bare work."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import building
-from timing import Contender, Sample, command, interleaved
+import build_cost
+from measurements import Contender, Measurement, command, interleaved
 
 from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_overlays.overlay.project import Overlay
@@ -29,12 +29,12 @@ def pair(root: Path) -> list[Overlay]:
     return [find_overlay(root, name) for name in stacks.get(stacks.default)]
 
 
-def measure(overlays: list[Overlay], work: Path, repeats: int, told: Told) -> dict[str, list[Sample]]:
+def measure(overlays: list[Overlay], work: Path, repeats: int, told: Told) -> dict[str, list[Measurement]]:
     """Return the samples of the summary, of the checks that need nothing but the wheels, and of bare work."""
     out, environment = work / "pair", work / "environment"
     for one in overlays:
         told(f"building {one.name}")
-        command(*building.build(one, out))()
+        command(*build_cost.build(one, out))()
     command(sys.executable, "-m", "venv", "--without-pip", environment)()
     pip = (sys.executable, "-m", "pip", "--python", environment, "install")
     command(*pip, "--no-deps", "--no-index", *out.glob("*.whl"))()
@@ -49,12 +49,12 @@ def measure(overlays: list[Overlay], work: Path, repeats: int, told: Told) -> di
         VERIFY_ALONE: Contender(run=command(python, "-m", package, "--verify", cores=1)),
         # Nothing is fit for an NPU here, and the doctor says so with 1.
         DOCTOR: Contender(run=command(python, "-m", package, "--doctor", "--no-import", codes=(0, 1, 2))),
-        HASHING: Contender(run=command(python, Path(__file__).with_name("hashing.py"), *folders)),
+        HASHING: Contender(run=command(python, Path(__file__).with_name("hashes.py"), *folders)),
     }
     return interleaved(contenders, repeats, told=told)
 
 
-def measure_audit(python: Path, repeats: int, told: Told) -> tuple[int, dict[str, list[Sample]]]:
+def measure_audit(python: Path, repeats: int, told: Told) -> tuple[int, dict[str, list[Measurement]]]:
     """Return how many modules an audit imports in an environment with torch, and the samples with and without it."""
     package = "transformers_npu_summary"
     shown = subprocess.run([python, "-m", package, "--format", "json"], check=True, capture_output=True)

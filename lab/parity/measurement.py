@@ -1,4 +1,4 @@
-"""Measuring: a pin of transformers → its figures, of its installed wheel beside upstream's code."""
+"""A pin of transformers → its figures, of its installed wheel beside upstream's code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from environments import ROOT, Installations, torch_environment
 from npu_overlays.contracts.lockfile import upstream_version
 from npu_overlays.overlay.overlay_folders import find_overlay
 from npu_schemas import stack_versions
-from parity.figures import Operators, Parity, Pin
+from parity.figures import Operators, Parity, PinFigures
 from parity.report import Incomplete, parities
 
 _CASES = ROOT / "tests" / "overlays" / "transformers" / "cases"
@@ -21,7 +21,7 @@ _CASES = ROOT / "tests" / "overlays" / "transformers" / "cases"
 Told = Callable[[str], None]
 
 
-def measure(name: str, work: Path, told: Told) -> Pin:
+def measure(name: str, work: Path, told: Told) -> PinFigures:
     """Build, install and measure one pin.
 
     Args:
@@ -43,7 +43,9 @@ def measure(name: str, work: Path, told: Told) -> Pin:
     told(f"{name}: counting operators")
     operators = {cost.family: _operators(cost) for cost in models.costs(pythons, lambda _: None)}
     version = upstream_version(find_overlay(ROOT / "overlays", name))
-    return Pin(overlay=name, version=version, torch_npu=stack_versions(name)[-1], parity=parity, operators=operators)
+    return PinFigures(
+        overlay=name, version=version, torch_npu=stack_versions(name)[-1], parity=parity, operators=operators
+    )
 
 
 def _parity(pythons: models.Environments, folder: Path) -> dict[str, Parity]:

@@ -1,4 +1,4 @@
-"""Timing: commands and functions → how long they took and how much memory they held."""
+"""Measurements: commands and functions → how long they took and how much memory they held."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PEAK_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
+class Measurement:
     """One run: seconds on the clock, and the most memory the process or one of its children held, in bytes."""
 
     seconds: float
@@ -33,13 +33,13 @@ class Contender:
         before: what has to be done before each run and is not part of it.
     """
 
-    run: Callable[[], Sample]
+    run: Callable[[], Measurement]
     before: Callable[[], None] = lambda: None
 
 
 def command(
     *parts: str | Path, cwd: Path | None = None, codes: Collection[int] = (0,), cores: int = 0
-) -> Callable[[], Sample]:
+) -> Callable[[], Measurement]:
     """Return a function that runs a command once, on so many cores, or on all where nothing is said.
 
     It raises `CalledProcessError`, with the output, where the command leaves with none of the codes.
@@ -47,7 +47,7 @@ def command(
     return lambda: _run([str(part) for part in parts], cwd, codes, cores)
 
 
-def _run(parts: list[str], cwd: Path | None, codes: Collection[int], cores: int) -> Sample:
+def _run(parts: list[str], cwd: Path | None, codes: Collection[int], cores: int) -> Measurement:
     before = os.sched_getaffinity(0) if cores else set()
     with tempfile.TemporaryFile() as output:
         start = time.perf_counter()
@@ -63,28 +63,28 @@ def _run(parts: list[str], cwd: Path | None, codes: Collection[int], cores: int)
         if process.returncode not in codes:
             output.seek(0)
             raise subprocess.CalledProcessError(process.returncode, parts, output.read())
-    return Sample(seconds=seconds, peak=usage.ru_maxrss * _PEAK_UNIT)
+    return Measurement(seconds=seconds, peak=usage.ru_maxrss * _PEAK_UNIT)
 
 
-def function(run: Callable[[], object]) -> Callable[[], Sample]:
+def function(run: Callable[[], object]) -> Callable[[], Measurement]:
     """Return a function that times one call."""
 
-    def timed() -> Sample:
+    def timed() -> Measurement:
         start = time.perf_counter()
         run()
-        return Sample(seconds=time.perf_counter() - start)
+        return Measurement(seconds=time.perf_counter() - start)
 
     return timed
 
 
 def interleaved(
     contenders: Mapping[str, Contender], repeats: int, *, told: Callable[[str], None]
-) -> dict[str, list[Sample]]:
+) -> dict[str, list[Measurement]]:
     """Run all contenders in turn, so that whatever else the machine does meets all of them.
 
     The first round fills caches and does not count.
     """
-    samples: dict[str, list[Sample]] = {name: [] for name in contenders}
+    samples: dict[str, list[Measurement]] = {name: [] for name in contenders}
     for number in range(repeats + 1):
         for name, contender in contenders.items():
             told(f"{name} ({number or 'not counted'})")
@@ -95,11 +95,11 @@ def interleaved(
     return samples
 
 
-def seconds(samples: Sequence[Sample]) -> float:
+def seconds(samples: Sequence[Measurement]) -> float:
     """Return the median time."""
     return median(sample.seconds for sample in samples)
 
 
-def peak(samples: Sequence[Sample]) -> int:
+def peak(samples: Sequence[Measurement]) -> int:
     """Return the highest peak."""
     return max(sample.peak for sample in samples)

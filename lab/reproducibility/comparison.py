@@ -1,4 +1,4 @@
-"""Trying: an overlay and the installations at hand → what differs under each condition."""
+"""An overlay and the installations at hand → what differs under each condition."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from npu_overlays.wheels.comparison import differences
-from reproducibility.building import Setting, Tool
-from reproducibility.conditions import Condition, Wheels
+from reproducibility.builds import Setting, Tool
+from reproducibility.conditions import BuildCondition, Wheels
 from reproducibility.page import Outcome
 
 # What follows from which hatchling it was, and nothing else may: its name, and the digest of that.
 OF_HATCHLING = ("RECORD", "WHEEL")
 
 
-def outcomes(setting: Setting, conditions: Iterable[Condition], tools: Mapping[str, Tool]) -> Iterator[Outcome]:
+def outcomes(setting: Setting, conditions: Iterable[BuildCondition], tools: Mapping[str, Tool]) -> Iterator[Outcome]:
     """Build an overlay once, and then under each condition; yield what differs.
 
     Args:

@@ -1,4 +1,4 @@
-"""Building: an overlay and one condition → the bytes of the wheels that come of it."""
+"""An overlay and one condition → the bytes of the wheels that come of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drop conditions: an overlay and its pinned upstream → the operations whose `drop_when` holds."""
+"""Expiry: an overlay, its upstream and other pins → the items that can go: `drop_when` holds, or no pin needs them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from packaging.version import Version
 
+from npu_overlays.contracts.lockfile import Lock, load_lock
 from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.module import Module
@@ -14,11 +15,46 @@ from npu_overlays.model.signatures import parameters
 from npu_overlays.model.syntax import is_name
 from npu_overlays.overlay.conditions import Condition, condition
 from npu_overlays.overlay.content import Content
+from npu_overlays.overlay.layer_content import read_layers
 from npu_overlays.overlay.operations import Reason
+from npu_overlays.overlay.overlay_folders import pins_on
 from npu_overlays.overlay.patches import read_patch
+from npu_overlays.overlay.project import Layer, Overlay
 from npu_overlays.sources.tree import SourceTree
 
 _FIX = "delete it, give it until=, or say another drop_when if it is still needed"
+
+
+def unused_bounds(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lock) -> Iterator[Problem]:
+    """Yield a problem for each item that applies to no pin, of the pin itself and of layers beside it.
+
+    A layer elsewhere has other people's pins. If a pin is not locked, its version is unknown.
+
+    Args:
+        overlay: the pin.
+        lock_of: gives the lock of a pin; may raise `ConfigError`.
+    """
+    for layer in overlay.chain:
+        bounded = list(read_layers([layer]).bounded())
+        versions = _versions(layer, overlay, lock_of) if bounded else []
+        for _, where, bounds in bounded:
+            if versions and not any(bounds.hold(Version(version)) for version in versions):
+                what = f"is {bounds}, and no pin on {layer.name} has such a version ({', '.join(versions)})"
+                fix = "mend the version, delete it, or add the pin it is for"
+                yield Problem(where=where, what=what, fix=fix)
+
+
+def _versions(layer: Layer, overlay: Overlay, lock_of: Callable[[Overlay], Lock]) -> list[str]:
+    """Return upstream's version at every pin on a layer; none if one is unknown."""
+    pins = [overlay]
+    if layer.folder.resolve() != overlay.folder.resolve():
+        if layer.folder.resolve().parent != overlay.folder.resolve().parent:
+            return []
+        pins += pins_on(layer, beside=overlay)
+    try:
+        return sorted({lock_of(pin).metadata.version for pin in pins}, key=Version)
+    except OverlayError:
+        return []
 
 
 def met_drop_conditions(

@@ -202,12 +202,8 @@ def _function(parameters: str) -> Callable[..., Any]:
     return made
 
 
-_CALLS = [
-    (positional, keywords)
-    for positional in range(5)
-    for number in range(4)
-    for keywords in itertools.combinations("xyzw", number)
-]
+_KEYWORDS = itertools.chain.from_iterable(itertools.combinations("xyzw", number) for number in range(4))
+_CALLS = list(itertools.product(range(5), _KEYWORDS))
 
 
 def _accepted(parameters: str) -> list[tuple[int, tuple[str, ...]]]:

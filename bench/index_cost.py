@@ -1,4 +1,4 @@
-"""Indexing: thousands of small wheels, put on an index, and then one more; in CPU time, as the disk is not ours."""
+"""Thousands of small wheels, put on an index, and then one more; in CPU time, as the disk is not ours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from figures import Figure
-from timing import Contender, Sample, interleaved, seconds
+from measurements import Contender, Measurement, interleaved, seconds
 
 from npu_overlays.commands.invocation import collect_seldom
 from npu_overlays.publish.index_update import IndexRequest, update_index
@@ -67,8 +67,8 @@ class _Shop:
         self._indexes += 1
         self._out = self._out.with_name(f"index-{self._indexes}")
 
-    def run(self) -> Sample:
+    def run(self) -> Measurement:
         """Bring the index up to date, and return what that cost."""
         start = time.process_time()
         update_index(IndexRequest(folders=(self._wheels,), out=self._out))
-        return Sample(seconds=time.process_time() - start)
+        return Measurement(seconds=time.process_time() - start)

@@ -1,7 +1,7 @@
-"""Drifting: the overlays on disk → how far those of the newest commits are from upstream's head, as one report.
+"""The overlays on disk → how far those of the newest commits are from upstream's head, as one report.
 
 usage:
-  python ci/drifting.py FOLDER [STEP]       FOLDER/report.md, and NAME.html and NAME.json of each; every STEPth commit
+  python ci/drift_report.py FOLDER [STEP]   FOLDER/report.md, and NAME.html and NAME.json of each; every STEPth commit
 
 Takes of each project the pin of the newest version that names a commit: a release archive alone has no history.
 exit codes: 0 written; 1 one could not be examined, which the report says; 2 wrong usage.

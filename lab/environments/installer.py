@@ -1,4 +1,4 @@
-"""Installing: an environment and requirements in, the environment with them and what they require out.
+"""An environment and requirements → the environment with them and what they require.
 
 uv does it where there is one: for a hundred requirements it takes a fifth of pip's time. Files are copied out of its
 cache, which others use, too, and nothing is compiled.

@@ -1,4 +1,4 @@
-"""Preparing: an overlay in, all that no contender has to fetch any more out: a warm cache for each of them."""
+"""An overlay → a warm cache for each contender, so that none of them has to fetch anything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from environments import ROOT
-from environments.installing import install
+from environments.installer import install
 from environments.pythons import find_python
 from npu_overlays.errors import ConfigError, Problem
 from npu_overlays.overlay.project import Overlay
@@ -27,7 +27,7 @@ _FROMAGER_PYTHONS = ("3.12", "3.13", "3.11")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class ContenderInputs:
     """What all contenders begin with.
 
     Args:
@@ -51,7 +51,7 @@ class Prepared:
     fromager_version: str
 
 
-def prepare(overlay: Overlay, work: Path, told: Callable[[str], None]) -> Prepared:
+def prepare(overlay: Overlay, work: Path, told: Callable[[str], None]) -> ContenderInputs:
     """Return what contenders begin with, fetched into a folder.
 
     Raises:
@@ -74,7 +74,7 @@ def prepare(overlay: Overlay, work: Path, told: Callable[[str], None]) -> Prepar
     fromager = _environment(python, work / "fromager")
     install(fromager, ["fromager"])
     asked = "from importlib.metadata import version; print(version('fromager'))"
-    return Prepared(
+    return ContenderInputs(
         overlay=overlay,
         version=archive.version,
         sdist=sdist,

@@ -1,4 +1,4 @@
-"""Try training: the built wheels in, a run of GRPO on this machine's CPU out.
+"""Try a recipe: the built wheels in, a run of GRPO on this machine's CPU out.
 
 Installs the wheels of the default stack, npu-recipes and all that verl requires
 into a scratch environment, once, and runs the recipe smoke-grpo there. torch
@@ -44,10 +44,10 @@ def main() -> int:
         wheels = [Path(one[kind]) for one in listed for kind in ("companion", "wheel")]
         ours, problems = found(Path(options.out))
         if problems := problems or unfit([*wheels, *ours]):
-            sys.stderr.write("".join(f"try_training: error: {problem}\n" for problem in problems))
+            sys.stderr.write("".join(f"try_recipe: error: {problem}\n" for problem in problems))
             return 2
         if problem := install(options.environment, [*wheels, *ours]):
-            sys.stderr.write(f"try_training: error: {problem}\n")
+            sys.stderr.write(f"try_recipe: error: {problem}\n")
             return 2
         arguments = options.arguments or ["smoke-grpo"]
         if options.fresh:
