@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from npu_overlays.contracts.contracts import exchanged
 from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
@@ -18,6 +19,7 @@ from npu_overlays.model.syntax import names_import
 from npu_overlays.overlay.content import Content
 
 _TEXTS = ("kind", "signature", "called", "decorators", "returns", "value")
+_ACCESS = re.compile(r"@(?:\w+\.)*(?:cached_property|property|staticmethod|classmethod)\b")
 _DIGEST = re.compile("<[0-9a-f]{8}>")
 _CALLED = {"returns": "result", "called": "constructor"}
 
@@ -40,11 +42,12 @@ class ChangedRead:
     now: Read | None  # None where it is gone
     differences: tuple[str, ...]  # in words, ``value (`a` → `b`)``; that it is gone, where it is
     places: tuple[ReaderPlace, ...]  # what reads it
+    is_of_itself: bool = False  # whether these wrap the symbol
 
     @property
     def breaks(self) -> bool:
-        """Whether what reads it cannot be right: it is gone, or it returns another number of values."""
-        if self.now is None:
+        """Whether what reads it may be wrong: it is gone, called otherwise, or returns another number of values."""
+        if self.now is None or (not self.is_of_itself and _is_called_otherwise(self.before, self.now)):
             return True
         before, now = (set(one.returns.split(" or ")) - {"None", ""} for one in (self.before, self.now))
         return bool(before) and (not now <= before or not now)
@@ -58,6 +61,30 @@ class ChangedRead:
         for one in self.places:
             shown.setdefault((one.where, one.written), []).append(one.reader.partition(" ")[2].rpartition("/")[2])
         return "; ".join(f"{where}, `{text}` ({', '.join(those)})" for (where, text), those in shown.items())
+
+
+def _is_called_otherwise(before: Read, now: Read) -> bool:
+    """Return whether a symbol is of another kind, or its parameters are others than the old and further optional ones.
+
+    The signature of a class names its bases, which its callers do not give.
+    """
+    if before.kind != now.kind or _ACCESS.findall(before.decorators) != _ACCESS.findall(now.decorators):
+        return True
+    pairs = [(before.called, now.called)]
+    if now.kind != "class":
+        pairs.append((before.signature, now.signature))
+    return any(old and new and not _takes_as_much(old, new) for old, new in pairs)
+
+
+def _takes_as_much(old: str, new: str) -> bool:
+    """Return whether parameters are old ones in the same order, with further optional ones behind them alone."""
+    listed = [[one for one in text.strip("()").split(", ") if one] for text in (old, new)]
+    stars = [{one for one in some if one.strip("*") and one.startswith("*")} for some in listed]
+    named = [[one for one in some if not one.startswith("*")] for some in listed]
+    by_place = [len([*takewhile(lambda one: not one.startswith("*"), some)]) for some in listed]
+    further = named[1][len(named[0]) :]
+    is_same = named[1][: len(named[0])] == named[0] and stars[0] <= stars[1] and by_place[0] <= by_place[1]
+    return is_same and all("=" in one for one in further)
 
 
 def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Content) -> tuple[ChangedRead, ...]:
@@ -88,7 +115,9 @@ def _changed(before: Read, now: Read | None, places: list[ReaderPlace]) -> Itera
     for of_itself, those in sides.items():
         differences = tuple(_differences(before, now, of_itself=of_itself))
         if those and differences:
-            yield ChangedRead(before=before, now=now, differences=differences, places=tuple(those))
+            yield ChangedRead(
+                before=before, now=now, differences=differences, places=tuple(those), is_of_itself=of_itself
+            )
 
 
 def _differences(before: Read, now: Read | None, *, of_itself: bool) -> Iterator[str]:

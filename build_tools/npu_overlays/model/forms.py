@@ -53,31 +53,45 @@ class Forms:
         self._open: set[tuple[Symbol, Symbol]] = set()
         self._compared: dict[Symbol, _Compared | None] = {}
         self._by_shape: dict[str, dict[tuple[object, ...], list[Symbol]]] = {}
+        self._texts: dict[str, bytes] = {}
+        self._alike: dict[tuple[Symbol, tuple[str, ...], tuple[str, ...]], tuple[Symbol, ...]] = {}
 
-    def alike(self, model: Symbol, paths: Iterable[str], attributes: Collection[str] = ()) -> Iterator[Symbol]:
-        """Yield the definitions in files that share a model's form.
+    def alike(self, model: Symbol, paths: Iterable[str], attributes: Iterable[str] = ()) -> tuple[Symbol, ...]:
+        """Return the definitions in files that share a model's form; an answer is kept.
 
         Args:
             model: a function or a class of the tree.
             paths: of the files.
             attributes: attributes of ``self`` whose values must come from the same calls or tables.
         """
+        asked = (model, tuple(paths), tuple(attributes))
+        if asked not in self._alike:
+            self._alike[asked] = tuple(self._found(*asked))
+        return self._alike[asked]
+
+    def _found(self, model: Symbol, paths: Iterable[str], attributes: Collection[str]) -> Iterator[Symbol]:
         nodes, compared = self._nodes(model), self._definition(model)
         if compared is None:
             return
         wanted = _shape(model, nodes[-1])
         for path in paths:
             # Most files lack a name of the model's, and need not be parsed.
-            if not compared.words_are_in(as_utf8(self._symbols.modules.read(path))):
+            if not compared.words_are_in(self._text(path)):
                 continue
             for other in self._shapes(path).get(wanted, ()):
                 if self._has_text(other, compared) and not self.difference(model, other, attributes):
                     yield other
 
+    def _text(self, path: str) -> bytes:
+        """Return the content of a file as names are searched in it."""
+        if path not in self._texts:
+            self._texts[path] = _as_names(as_utf8(self._symbols.modules.read(path)))
+        return self._texts[path]
+
     def _has_text(self, symbol: Symbol, model: _Compared) -> bool:
         """Return whether a definition's syntax is a model's, which takes less time than to say how they differ."""
         module, nodes = self._symbols.module(symbol.path), self._nodes(symbol)
-        if module is None or not nodes or not model.words_are_in(module.whole_text(nodes[-1])):
+        if module is None or not nodes or not model.words_are_in(_as_names(module.whole_text(nodes[-1]))):
             return False
         found = self._definition(symbol)
         return found is not None and found.text == model.text
@@ -213,10 +227,15 @@ class _Compared:
         return tuple(word.encode() for word in sorted(names, key=len, reverse=True))
 
     def words_are_in(self, source: bytes) -> bool:
-        """Return whether a source may have this text; of some letters Python takes several spellings as one."""
-        if not source.isascii():
-            source = unicodedata.normalize("NFKC", source.decode("utf-8", "replace")).encode()
+        """Return whether a source, as `_as_names` gives it, may have this text."""
         return all(word in source for word in self.words)
+
+
+def _as_names(source: bytes) -> bytes:
+    """Return a source with every name in one spelling: of some letters Python takes several as one."""
+    if source.isascii():
+        return source
+    return unicodedata.normalize("NFKC", source.decode("utf-8", "replace")).encode()
 
 
 def _shape(symbol: Symbol, node: ast.stmt) -> tuple[object, ...]:

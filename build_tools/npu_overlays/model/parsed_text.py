@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from npu_overlays.model.definitions import Definition, definitions_of
 from npu_overlays.model.exports import Surface, looks_dynamic, may_import_all, surface_of, typing_only
+from npu_overlays.model.lazy_packages import looks_lazy
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Scopes
 from npu_overlays.model.syntax import nodes_of, syntax_tree
@@ -65,6 +66,11 @@ class ParsedText:
     def may_import_all(self) -> bool:
         """Whether it may have a star import; False is certain."""
         return may_import_all(self.content)
+
+    @cached_property
+    def looks_lazy(self) -> bool:
+        """Whether it may be a package that imports on demand."""
+        return looks_lazy(self.content)
 
     @cached_property
     def looks_dynamic(self) -> bool:

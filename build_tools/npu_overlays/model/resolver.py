@@ -18,7 +18,6 @@ from npu_overlays.model.exports import looks_dynamic, may_import_all
 from npu_overlays.model.imports import all_imported
 from npu_overlays.model.inheritance import NAMED_TUPLES, Inheritance, assigned
 from npu_overlays.model.lazy_exports import origins
-from npu_overlays.model.lazy_packages import looks_lazy
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Binding
 from npu_overlays.model.shipped_modules import ShippedModules
@@ -168,7 +167,7 @@ class Resolver:
             for one in module.definitions.get(name, []):
                 if one.node in never:
                     found += self._bound_to(path, one, name, follow=follow)
-            if looks_lazy(module.content):
+            if module.parsed.looks_lazy:
                 found += self._lazily(own, name, follow=follow)
             if not found and module.parsed.looks_dynamic:
                 found.append(None)

@@ -9,17 +9,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from npu_overlays.errors import MergeError, Problem
 from npu_overlays.model.code_blocks import names_in
 from npu_overlays.model.selectors import selector, with_selector
-from npu_overlays.overlay.operations import NO_FORMS, Edit, FormTargets, ImportedName, Operation, with_anchors
+from npu_overlays.overlay.operations import NO_FORMS, Edit, FormTargets, ImportedName, Like, Operation, with_anchors
 from npu_overlays.overlay.parser.arguments import Arguments, read_arguments
 from npu_overlays.overlay.parser.likes import Likes
 from npu_overlays.overlay.parser.marks import Mark, read_marks
 from npu_overlays.overlay.parser.misuse import misplaced
 from npu_overlays.overlay.parser.parsed_file import ParsedFile, parse_file
 from npu_overlays.overlay.parser.shared_names import rename_references
+
+_KEPT = 256
 
 
 def read_operations(
@@ -38,10 +41,19 @@ def read_operations(
     Raises:
         MergeError: with every mistake of the file.
     """
+    # Only what names its targets itself may name a model instead.
+    return _read(file, content, layer, target, () if target else tuple(forms.items()))
+
+
+# The steps of a command read the same files.
+@lru_cache(maxsize=_KEPT)
+def _read(
+    file: str, content: bytes, layer: str, target: str, forms: tuple[tuple[Like, tuple[str, ...]], ...]
+) -> tuple[Operation, ...]:
     parsed = parse_file(file, content, layer=layer, target=target)
     operations: list[Operation] = []
     problems: list[Problem] = []
-    for one in _read_operations(parsed, forms):
+    for one in _read_operations(parsed, dict(forms)):
         if isinstance(one, Problem):
             problems.append(one)
         else:

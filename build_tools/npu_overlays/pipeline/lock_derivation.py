@@ -22,7 +22,7 @@ from npu_overlays.contracts.unprintable_paths import unprintable_path_notices
 from npu_overlays.errors import ConfigError, MergeError, Problem, listing
 from npu_overlays.merge.module_deletion import written_out
 from npu_overlays.merge.results import Applied
-from npu_overlays.model import model_of
+from npu_overlays.model import Model, model_of
 from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.overlay.content import Content, load_content, models_of, names_dropped
 from npu_overlays.overlay.operations import EVERYTHING, NO_FORMS
@@ -33,7 +33,7 @@ from npu_overlays.pipeline.upstream import acquire, check_shape, upstream_metada
 from npu_overlays.progress import step
 from npu_overlays.sources import acquisition
 from npu_overlays.sources.pin import Archive
-from npu_overlays.sources.tree import Source, SourceTree
+from npu_overlays.sources.tree import SourceTree
 from npu_summary.plurals import plural
 
 
@@ -47,14 +47,21 @@ class DerivedLock:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FetchedMetadata:
-    """Upstream's metadata, and their source."""
+class ReadUpstream:
+    """A pin's upstream, as an earlier step has read it.
 
-    source: Source
-    metadata: UpstreamMetadata
+    Args:
+        tree: its files.
+        model: of these.
+        metadata: of its distribution, if its build backend gave them.
+    """
+
+    tree: SourceTree
+    model: Model
+    metadata: UpstreamMetadata | None = None
 
 
-def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | None = None) -> DerivedLock:
+def derive_lock(overlay: Overlay, choice: Choice, read: ReadUpstream | None = None) -> DerivedLock:
     """Return the lock of an overlay, made from its pinned source; raises `OverlayError`.
 
     If git has the commit, every pinned archive is compared with it: a differing file is an error, missing and extra
@@ -64,15 +71,14 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
     Args:
         overlay: the overlay.
         choice: the source of upstream.
-        fetched: upstream's metadata, where an earlier step has fetched them.
+        read: its upstream, where an earlier step has read it.
     """
-    step("reading the pinned source")
-    tree = acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
+    tree = read.tree if read else _read(overlay, choice)
     before = _before(overlay)
     known = before if before and before.commit == overlay.pin.identity else None
-    metadata = fetched.metadata if fetched and fetched.source == tree.source else _metadata(tree, known)
+    metadata = (read and read.metadata) or _metadata(tree, known)
     absent = _absent(tree, known)
-    model = model_of(overlay.pin, tree, absent=absent)
+    model = read.model if read and not absent else model_of(overlay.pin, tree, absent=absent)
     if models := models_of(overlay, metadata.version):
         step("looking for definitions of one form")
     dropped = names_dropped(overlay, metadata.version)
@@ -107,6 +113,11 @@ def derive_lock(overlay: Overlay, choice: Choice, fetched: FetchedMetadata | Non
     notices += unprintable_path_notices(overlay.pin, tree, overlay=overlay.name)
     notices += (f"{overlay.name}: {one}" for one in form_notices(before.forms if before else NO_FORMS, forms, model))
     return DerivedLock(content=content, lock=replace(lock, told=tuple(notes)), notices=tuple(notices))
+
+
+def _read(overlay: Overlay, choice: Choice) -> SourceTree:
+    step("reading the pinned source")
+    return acquire(overlay, choice.mode_for(overlay), choice.clone(overlay.pin.project))
 
 
 def _before(overlay: Overlay) -> Lock | None:

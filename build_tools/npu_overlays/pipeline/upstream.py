@@ -39,13 +39,18 @@ def acquire(overlay: Overlay, mode: acquisition.Mode, clone: Path | None, *, rea
     Raises `OverlayError` where its packages cannot be shipped.
     """
     tree = acquisition.acquire(overlay.pin, mode=mode, local=clone, progress=step, read=read)
+    check_shipped(overlay, tree)
+    return tree
+
+
+def check_shipped(overlay: Overlay, tree: SourceTree) -> None:
+    """Refuse packages that cannot be shipped, and packages and licence files that upstream does not hold."""
     # First: a package that is a submodule by now holds no files of the commit either.
     if links := [path for path in tree.links if overlay.pin.place(path)]:
         what = f"a shipped package holds symbolic links or submodules: {', '.join(sorted(links))}"
         where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages")
         raise MergeError(Problem(where=where, what=what, fix="a wheel cannot hold them; ship other packages"))
-    _check_shipped(overlay, tree)
-    return tree
+    _check_packages(overlay, tree)
 
 
 def absent(overlay: Overlay, tree: SourceTree) -> list[tuple[str, str]]:
@@ -68,7 +73,7 @@ def absent(overlay: Overlay, tree: SourceTree) -> list[tuple[str, str]]:
     return missing
 
 
-def _check_shipped(overlay: Overlay, tree: SourceTree) -> None:
+def _check_packages(overlay: Overlay, tree: SourceTree) -> None:
     """Refuse packages and licence files upstream does not hold."""
     pin = overlay.pin
     where = partial(place_in, overlay.folder / CONFIG_FILE)

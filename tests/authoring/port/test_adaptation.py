@@ -56,6 +56,7 @@ ELSEWHERE = (
     "def f(x, y=2):\n    if x:\n        upstream(x, y)\n",
     "def f(x, y=2):\n    with lock:\n        if x:\n            return x\n        return upstream(x, y)\n",
 )
+UNPACKED = ("def f(x, old=None): return old\n", "def f(x, new=None): return new\n")
 PLAIN = "def f(x, y):\n    return upstream(x, y)\n"
 SWAPPED = "def f(x, z, y):\n    return upstream(x, y=y, z=z)\n"
 OWN = "def f(x=1, *, own=1):\n    return upstream(x) + own\n"
@@ -222,6 +223,7 @@ STARRED = "def f(x, *y):\n    return upstream(x, *y)\n"
         ("def f(x, /):\n    return upstream(x)\n", "def f(x, /): pass", "def f(z, x, /): pass", "by position"),
         (put(HAND, "return", "self.f(x, old=1)\n    return"), OLD, RENAMED, "another `f`"),
         (put(HAND, "old=None", "old: old = None"), OLD, RENAMED, "another `old`"),
+        ("def f(x, old=None):\n    d = dict(old=old)\n    return upstream(x, **d)\n", *UNPACKED, "by `*` or `**`: `d`"),
         (HAND, OLD, f"@property\n{OLD}", "decorates"),
         (HAND, f"@cached\n{OLD}", OLD, "decorates"),
         *((text, LAST, OTHER_LAST, "its body changed") for text in ELSEWHERE),

@@ -564,3 +564,28 @@ def test_an_operation_that_reads_a_function_of_another_number_of_values_is_open(
     found = moving.ported("--to", moving.commit("values", {"src/lib/core.py": core}), code=code)
     (start,) = (one for one in found["parts"] if one["target"].endswith("Engine.start"))
     assert start["applies"] == (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "code"),
+    [("(word)", 5), ("(name, *, short=False)", 0), ("(short, name)", 5), ("(name, short=False, **more)", 0)],
+)
+def test_an_operation_that_calls_a_function_with_other_parameters_is_open(
+    moving: Moving, parameters: str, code: int
+) -> None:
+    reading(moving, "describe(upstream(self, times))")
+    core = re.sub(rb"def describe\(.*?\)", b"def describe" + parameters.encode(), CORE)
+    found = moving.ported("--to", moving.commit("other", {"src/lib/core.py": core}), code=code)
+    (start,) = (one for one in found["parts"] if one["target"].endswith("Engine.start"))
+    assert start["applies"] == (code == 0)
+
+
+def test_of_two_operations_for_one_new_target_neither_is_moved(moving: Moving) -> None:
+    overlay = moving.root / "lib/tree/src/lib/core.py"
+    text = overlay.read_text()
+    overlay.write_text(f'{text}\n\n@added(why="x")\ndef half(text):\n    return text\n')
+    moving.sample.environment.ok("lock", moving.name)
+    core = CORE.replace(b"def scale", b"def half").replace(b"scale(", b"half(")
+    found = moving.ported("--to", moving.commit("half", {"src/lib/core.py": core}), code=5)
+    (scale,) = (one for one in found["parts"] if one["target"].endswith(":scale"))
+    assert (scale["kind"], scale["proposal"]) == ("renamed", "")

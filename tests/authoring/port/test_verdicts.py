@@ -872,14 +872,17 @@ def test_each_patch_is_tried_on_what_those_before_it_leave(
     assert evidence in "".join(one.evidence for one in found)
 
 
-def substituted(tmp_path: Path, path: str, change: tuple[str, str], before: str, after: str) -> Verdict:
-    """Return what became of one substitution in a file."""
+def substituted(  # noqa: PLR0913  # what upstream had, what it has, and what is said of it
+    tmp_path: Path, path: str, change: tuple[str, str], before: str, after: str, *, there: str = ""
+) -> Verdict:
+    """Return what became of one substitution in a file, which may have another name."""
     find, replace = map(json.dumps, change)
     name = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
     config = tmp_path / "o" / name / "pyproject.toml"
     said = f"paths = [{path!r}]\nfind = {find}\nreplace = {replace}\nwhy = 'x'\n"
     config.write_text(f"{config.read_text()}\n[[tool.overlay.edit]]\n{said}")
-    base, now = (snapshot_of(source_tree({path: one.encode()}), DefinedNames(())) for one in (before, after))
+    states = {path: before.encode()}, {there or path: after.encode()}
+    base, now = (snapshot_of(source_tree(one), DefinedNames(())) for one in states)
     ((_, found),) = SubstitutionVerdicts(base).verdicts(load(tmp_path / "o", name).edits, now)
     return found
 
@@ -896,7 +899,7 @@ ADDS_EAGER = ("  lr: 1\n", "  lr: 1\n  eager: False\n")
         (
             "pkg/a.yaml",
             ROLES.replace("actor:", "critic:"),
-            "body changed",
+            "find gone",
             "under `critic.compile`, and stood under `actor.c",
         ),
         ("pkg/a.txt", ROLES.replace("ref:", "other:"), "body changed", "the lines around what it looks for changed"),
@@ -907,7 +910,7 @@ def test_a_substitution_that_fits_somewhere_else_says_so(
     tmp_path: Path, path: str, after: str, kind: str, evidence: str
 ) -> None:
     found = substituted(tmp_path, path, SAYS_FALSE, ROLES, after)
-    assert (found.kind, found.applies) == (kind, True)
+    assert (found.kind, found.applies) == (kind, kind != "find gone")
     assert evidence in found.evidence
 
 
@@ -918,7 +921,7 @@ SECOND = "jobs:\n  - run: |\n      first\n  - run: |\n      second\n      pip in
 @pytest.mark.parametrize(
     ("before", "after", "kind"),
     [
-        (JOBS, SECOND, "body changed"),
+        (JOBS, SECOND, "find gone"),
         (JOBS, JOBS.replace("second", "other"), "fits"),
         (JOBS, JOBS.replace("jobs:\n", "jobs:\n  - use: x\n    run: y\n"), "body changed"),
         (
@@ -937,7 +940,7 @@ def test_a_substitution_in_one_of_several_items_that_begin_alike(
     tmp_path: Path, before: str, after: str, kind: str
 ) -> None:
     found = substituted(tmp_path, "pkg/a.yaml", ("pip install a", "pip install b"), before, after)
-    assert (found.kind, found.applies) == (kind, True)
+    assert (found.kind, found.applies) == (kind, kind != "find gone")
 
 
 @pytest.mark.parametrize(
@@ -1084,3 +1087,75 @@ def test_what_moves_says_which_definition_it_means_there(written: str, symbol: s
     wanted = replace(operation, path="b.py", symbol=symbol, text=text)
     move = Retarget(operation=operation, wanted=wanted, source=content)
     assert expected in restated([move], {}, source_tree({"b.py": b""}))["b.py"].decode()
+
+
+BODY = "    low = scale(value, 1)\n    high = scale(value, 2)\n    return low + high\n"
+SPREAD = f"def scale(value, by):\n    return value * by\n\n\ndef spread(value):\n{BODY}"
+WRAP_SPREAD = '@wrapped(why="x")\ndef spread(value):\n    return upstream(value)\n'
+UP = "class Base:\n    def go(self):\n        return 1\n\n\nclass Engine(Base):\n    def go(self):\n        return 2\n"
+WRAP_GO = 'class Engine:\n    @wrapped(why="x")\n    def go(self):\n        return upstream(self)\n'
+INLINED = SPREAD.replace("def spread(value):", "def use(value):\n    value = int(value)")
+PRIVATE = SPREAD.replace(f"def spread(value):\n{BODY}", "def _spread(value):\n    return sum(both(value))\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "overlay", "after", "named"),
+    [
+        (
+            SPREAD + "\n\ndef use(value):\n    value = int(value)\n    return spread(value)\n",
+            WRAP_SPREAD,
+            INLINED,
+            "engine.py",
+        ),
+        (SPREAD, WRAP_SPREAD, PRIVATE, "_spread"),
+        (UP, WRAP_GO, UP.replace("    def go(self):\n        return 2\n", "    size = 2\n"), "the inherited go"),
+    ],
+    ids=["body-in-its-caller", "underscore-and-another-body", "inherited-now"],
+)
+def test_what_may_do_the_work_of_a_missing_function_is_for_a_person(
+    tmp_path: Path, before: str, overlay: str, after: str, named: str
+) -> None:
+    found = of(tmp_path, overlay, after, before=before)
+    assert (found.kind, found.proposal) == ("retired", ""), found
+    assert named in found.unknown
+
+
+def test_a_function_that_went_to_another_file_under_a_private_name_is_not_dropped(tmp_path: Path) -> None:
+    before = {"pkg/engine.py": SPREAD, "pkg/other.py": "x = 1\n"}
+    after = {"pkg/engine.py": SPREAD.partition("def spread")[0], "pkg/other.py": f"def pair(number):\n{BODY}"}
+    found = became(tmp_path, before, WRAP_SPREAD, after)
+    assert (found.kind, found.proposal) == ("retired", ""), found
+    assert "pkg/other.py" in found.unknown
+
+
+def test_what_is_gone_with_all_of_its_lines_is_dropped(tmp_path: Path) -> None:
+    found = of(tmp_path, WRAP_SPREAD, SPREAD.partition("def spread")[0], before=SPREAD)
+    assert (found.kind, found.proposal) == ("retired", "drop"), found
+
+
+TWO = "class A:\n    def go(self):\n        return self.log('cuda')\n\n\nclass Fake:\n    x = 1\n"
+EDIT_GO = """class A:\n    @edited(("'cuda'", "'npu'"), why="x")\n    def go(self): ...\n"""
+FAKED = "    def go(self):\n        return log('cuda')\n"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        TWO.replace("return self.log('cuda')", "return self.log('cuda') or self.log('cuda')") + FAKED,
+        TWO.replace("'cuda'", "pick()") + FAKED,
+    ],
+    ids=["twice-in-its-own-function", "in-a-function-that-it-does-not-call"],
+)
+def test_an_edit_does_not_go_to_another_function_that_only_has_its_text(tmp_path: Path, after: str) -> None:
+    assert of(tmp_path, EDIT_GO, after, before=TWO).proposal == ""
+
+
+def test_a_file_under_another_name_is_for_a_person(tmp_path: Path) -> None:
+    found = substituted(tmp_path, "pkg/a.yaml", SAYS_FALSE, ROLES, ROLES, there="pkg/d.yaml")
+    assert (found.kind, found.proposal) == ("retired", ""), found
+    assert "pkg/d.yaml" in found.unknown
+
+
+def test_a_function_that_is_async_now_is_not_kept(tmp_path: Path) -> None:
+    found = of(tmp_path, WRAP_SPREAD, SPREAD.replace("def spread", "async def spread"), before=SPREAD)
+    assert (found.kind, found.proposal) == ("signature changed", ""), found

@@ -174,10 +174,12 @@ def _by_calls(
     """Yield the reasons that lie in what a wrapper does with its parameters and with the original."""
     is_moved = change.moves_arguments
     is_called_otherwise = is_moved or bool(change.renamed)
+    unpacked = _unpacked(node, calls) if change.renamed or change.removed else ""
     is_only_called = len(calls) == _count(node, original)
     calls_itself = any(last_name(one.func) == node.name for one in all_of(node, ast.Call))
     has_result = change.added and not _hands_on(node, calls)
     yield f"it does more with `{original}` than to call it", is_called_otherwise and not is_only_called
+    yield f"it gives arguments by `*` or `**`: {unpacked}", unpacked
     yield "a comment stands between arguments", any(map(partial(_has_comment, module), (node.args, *calls)))
     yield "it returns what it makes itself, and may have to use what is new", has_result
     yield f"it calls another `{node.name}`, which may have changed, too", is_called_otherwise and calls_itself
@@ -220,6 +222,18 @@ def _arguments_of(call: ast.Call) -> Iterator[ast.expr]:
 
 def _calls(node: FunctionNode, original: str) -> Iterator[ast.Call]:
     yield from (one for one in all_of(node, ast.Call) if is_name(one.func, original))
+
+
+def _unpacked(node: FunctionNode, calls: list[ast.Call]) -> str:
+    """Return an argument of the original with a star that is not a starred parameter of the wrapper's own."""
+    own = {one.name for one in parameters(node.args) if one.is_starred}
+    for call in calls:
+        starred = [one.value for one in call.args if isinstance(one, ast.Starred)]
+        starred += [one.value for one in call.keywords if not one.arg]
+        for one in starred:
+            if not isinstance(one, ast.Name) or one.id not in own:
+                return f"`{ast.unparse(one)}`"
+    return ""
 
 
 def _hands_on(node: FunctionNode, calls: list[ast.Call]) -> bool:

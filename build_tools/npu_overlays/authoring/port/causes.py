@@ -51,7 +51,9 @@ class Cause:
     @property
     def decision(self) -> str:
         """What there is to decide, in words."""
-        return _DECISIONS.get(self.proposal, self.proposal)
+        decision = _DECISIONS.get(self.proposal, self.proposal)
+        is_absorbed = all(part.verdict.kind == "absorbed" for part in self.parts)
+        return f"{decision}; `--accept all` leaves that to you" if is_absorbed and self.proposal else decision
 
     @property
     def option(self) -> str:

@@ -24,6 +24,7 @@ from npu_overlays.errors import listing
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.model.fingerprint import dump
+from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 from npu_overlays.model.signature_changes import SignatureChange, signature_change
 from npu_overlays.overlay.bounds import ALWAYS
@@ -222,15 +223,24 @@ class Classifier:
             wanted = adapted(operation, change)
         except UnprovenError as error:
             return replace(unfit, unknown=str(error))
-        if wanted == operation:
+        return self._proposed(operation, wanted, change, module, unfit)
+
+    def _proposed(
+        self, operation: Operation, wanted: Operation, change: SignatureChange, module: Module, unfit: Verdict
+    ) -> Verdict:
+        """Return the verdict with an adapted operation as its proposal, if that can be applied."""
+        if wanted != operation:
+            text = renamed(wanted.text, operation.leaf) if wanted.text else ""
+            wanted = replace(wanted, text=text, shared="")
+        elif wanted.edits:
             # A changed decorator does not explain an edit whose find does not occur.
-            unknown = _DECORATED if change.decorators else _CALLED
-            unknown = _with_body(unknown, change)
-            return unfit if wanted.edits else replace(unfit, proposal="keep", unknown=unknown)
-        text = renamed(wanted.text, operation.leaf) if wanted.text else ""
-        wanted = replace(wanted, text=text, shared="")
+            return unfit
         if problem := self.fitter.problem(wanted, module):
             return replace(unfit, unknown=problem)
+        if wanted == operation:
+            return replace(
+                unfit, proposal="keep", unknown=_with_body(_DECORATED if change.decorators else _CALLED, change)
+            )
         unknown = f"whether {listing(change.added)} needs what is done here to other parameters: it is handed on"
         unknown = _with_body(unknown if change.added else _CALLED, change)
         return replace(unfit, proposal="follow", wanted=wanted, unknown=unknown)

@@ -19,7 +19,7 @@ from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.lockfile import Lock, load_lock, stated_version
 from npu_overlays.errors import OverlayError, listing
 from npu_overlays.model.selectors import chosen
-from npu_overlays.overlay.content import Content, load_content, names_dropped
+from npu_overlays.overlay.content import Content, names_dropped
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, read_layers
 from npu_overlays.overlay.operations import EVERYTHING, Operation
 from npu_overlays.overlay.overlay_folders import readable
@@ -54,7 +54,8 @@ def endings(lock: Lock, after: Content, version: str, now: Snapshot) -> Endings:
     there = frozenset(map(_target, _statements(after)))
     ended = [one for one in _ended(after.overlay, lock, version) if _target(one) not in there]
     standing = [one for one in ended if _stands(one, now)]
-    pins = _targets_of_others(after.overlay) if standing else {}
+    ends = [Version(one.bounds.until) for one in standing]
+    pins = _locked_targets(after.overlay, min(ends)) if ends else {}
     left = [one for one in standing if not _is_decided(one, pins)]
     named = [f"{_target(one)} (until {one.bounds.until})" for one in ended if one not in left]
     layers = listing(dict.fromkeys(one.layer for one in ended if one not in left))
@@ -94,21 +95,25 @@ def _stands(one: Statement, now: Snapshot) -> bool:
     return module is not None and (name == EVERYTHING or bool(name and chosen(module, name)))
 
 
-def _is_decided(one: Statement, pins: Mapping[str, frozenset[str]]) -> bool:
+def _is_decided(one: Statement, pins: Mapping[Version, frozenset[str]]) -> bool:
     """Return whether a pin after the end of a statement has nothing for its target, either: its author decided it."""
     until = Version(one.bounds.until)
-    return any(until <= Version(version) and _target(one) not in there for version, there in pins.items())
+    return any(until <= version and _target(one) not in there for version, there in pins.items())
 
 
-def _targets_of_others(overlay: Overlay) -> dict[str, frozenset[str]]:
-    """Return the targets of the other pins of a project beside an overlay, by upstream's versions."""
-    found: dict[str, frozenset[str]] = {}
+def _locked_targets(overlay: Overlay, first: Version) -> dict[Version, frozenset[str]]:
+    """Return the targets in the locks of a project's other pins, by upstream's versions from the first that counts."""
+    found: dict[Version, frozenset[str]] = {}
     for other in readable(overlay.folder.parent, overlay.pin.project):
         version = stated_version(other) if other.name != overlay.name else ""
-        if version:
-            with suppress(OverlayError):
-                content = load_content(other, version, load_lock(other).forms)
-                found[version] = frozenset(map(_target, _statements(content)))
+        if not version or Version(version) < first:
+            continue
+        with suppress(OverlayError):
+            targets: set[str] = set()
+            for one in load_lock(other).contracts:
+                # A deletion that empties a module is locked by what it deletes.
+                targets |= {one.patch, one.path, f"{one.path}:{one.symbol}", f"{one.path}:{EVERYTHING}"}
+            found[Version(version)] = frozenset(targets)
     return found
 
 

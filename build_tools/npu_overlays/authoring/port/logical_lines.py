@@ -52,9 +52,12 @@ def names_bound(words: Words) -> frozenset[str]:
 
 
 def is_like(words: Words, find: Words) -> bool:
-    """Return whether a line has more than half of the names and values of a find, in any order."""
-    sought = Counter(filter(_is_telling, find))
-    return 2 * (sought & Counter(filter(_is_telling, words))).total() > sought.total()
+    """Return whether a line has more than half of the names and values of a find, in any order.
+
+    A text may be a name there: `to("cuda")` and `cuda()`.
+    """
+    sought, there = (Counter(word.strip("\"'") for word in filter(_is_telling, line)) for line in (find, words))
+    return 2 * (sought & there).total() > sought.total()
 
 
 def _is_telling(word: str) -> bool:

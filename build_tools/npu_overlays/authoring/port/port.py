@@ -23,6 +23,7 @@ from npu_overlays.authoring.port.parts import (
     with_reads,
     with_users,
 )
+from npu_overlays.authoring.port.retarget import with_free_targets
 from npu_overlays.authoring.port.start import StartedPort
 from npu_overlays.authoring.port.upstream_commits import LandedCommits
 from npu_overlays.authoring.snapshots import DefinedNames, snapshot_of
@@ -38,7 +39,7 @@ from npu_overlays.overlay.content import load_content, models_of, names_dropped
 from npu_overlays.overlay.operations import FormTargets, Like
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
-from npu_overlays.pipeline.lock_derivation import derive_lock
+from npu_overlays.pipeline.lock_derivation import ReadUpstream, derive_lock
 from npu_overlays.pipeline.upstream import acquire
 from npu_overlays.progress import step
 from npu_overlays.sources.cache import cache_root
@@ -59,7 +60,7 @@ class Port:
         parts: of the new overlay, with their verdicts.
         problems: why it cannot be locked, known if no part is open.
         base: upstream at the old pin.
-        now: upstream at the new pin.
+        upstream: at the new pin.
         forms: the targets of operations by form at the new pin.
         notes: for the user.
     """
@@ -69,10 +70,15 @@ class Port:
     version: str
     parts: tuple[PortedPart, ...]
     base: SourceTree
-    now: SourceTree
+    upstream: ReadUpstream
     forms: FormTargets = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def now(self) -> SourceTree:
+        """Upstream's files at the new pin."""
+        return self.upstream.tree
 
     @property
     def open(self) -> list[PortedPart]:
@@ -134,14 +140,14 @@ def evaluate(folder: Path, choice: Choice, started: StartedPort | None = None, b
     Raises:
         OverlayError: there is none, or its overlay cannot be read.
     """
-    port = examine(folder, read_state(folder), choice, before)
+    port = examine(folder, read_state(folder), choice, before or started)
     if started:
         port = replace(port, notes=(*started.notes, *port.notes))
     if port.open:
         return port
     choice, _ = _with_history(port.old, port.new, choice)
     try:
-        made = derive_lock(port.new, choice, started.metadata if started else None)
+        made = derive_lock(port.new, choice, port.upstream)
     except OverlayError as error:
         return replace(port, problems=error.problems)
     write_lock(port.new.folder, made.lock)
@@ -149,13 +155,28 @@ def evaluate(folder: Path, choice: Choice, started: StartedPort | None = None, b
     return replace(port, notes=(*port.notes, *made.notices))
 
 
-def examine(folder: Path, state: PortState, choice: Choice, before: Port | None = None) -> Port:
-    """Return a port and write nothing; raises `OverlayError` if it cannot be read."""
+def examine(folder: Path, state: PortState, choice: Choice, known: Port | StartedPort | None = None) -> Port:
+    """Return a port and write nothing; raises `OverlayError` if it cannot be read.
+
+    Args:
+        folder: the new overlay's.
+        state: of the port.
+        choice: where upstream comes from.
+        known: the step before this one, which has read upstream.
+    """
     new, old = load_overlay(folder), load_overlay(folder.parent / state.origin)
     choice, past = _with_history(old, new, choice)
-    base, now = (before.base, before.now) if before else (_acquired(old, choice), _acquired(new, choice))
-    port = Port(old=old, new=new, version=state.version, parts=before.parts if before else (), base=base, now=now)
+    before = known if isinstance(known, Port) else None
+    base = before.base if before else _acquired(old, choice)
+    upstream = known.upstream if known else _read(new, choice)
+    parts = before.parts if before else ()
+    port = Port(old=old, new=new, version=state.version, parts=parts, base=base, upstream=upstream)
     return _judged(port, past, frozenset(state.kept))
+
+
+def _read(overlay: Overlay, choice: Choice) -> ReadUpstream:
+    tree = _acquired(overlay, choice)
+    return ReadUpstream(tree=tree, model=model_of(overlay.pin, tree))
 
 
 def _acquired(overlay: Overlay, choice: Choice) -> SourceTree:
@@ -179,7 +200,7 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
 
     Parts that stay unchanged by decision are judged without their contracts.
     """
-    lock, model = load_lock(port.old), model_of(port.new.pin, port.now)
+    lock, model = load_lock(port.old), port.upstream.model
     forms, unfound = _forms(port, lock, model)
     content = load_content(port.new, port.version, forms)
     before = load_content(port.old, lock.metadata.version, lock.forms)
@@ -195,7 +216,8 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     held = tuple(one for one in held if f"{one.path}:{one.symbol}" not in kept)
     classifier = Classifier(content, held, base)
     changed = changed_reads(lock.reads, model.symbols, content)
-    found: Iterator[PortedPart] = with_users(with_reads(parts(content, classifier, now, landed), changed, anew))
+    judged = with_free_targets(parts(content, classifier, now, landed))
+    found: Iterator[PortedPart] = with_users(with_reads(judged, changed, anew))
     if past:
         found = with_commits(found, classifier, CommitRange(history=past, first=first, last=last), port.parts)
     ended = endings(lock, content, port.version, now)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -28,6 +29,8 @@ from npu_overlays.overlay.operations import Edit, Operation
 
 # A new definition with at least this likeness is named.
 _SIMILAR = 0.2
+# Characters of a line that says where it came from.
+_TELLING = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,25 +125,55 @@ class Relocations:
         return self._judged(operation, path, symbol, alike, now)
 
     def successors(self, operation: Operation, now: Snapshot) -> Successors:
-        """Return the new definitions that have the name of a missing one, or are like it.
+        """Return what may do the work of a missing definition.
 
-        If there are none, the result names every new definition beside it.
+        That is a new definition with its name or like it, a file that has half of its lines now, or what its class
+        inherits. If there is none, the result names every new definition beside it.
         """
-        path, own = operation.path, now.module(operation.path)
-        named: list[str] = []
+        path, own, leaf = operation.path, now.module(operation.path), operation.leaf
+        named = self._files_with_its_lines(operation, now)
         beside: list[str] = []
         outer = operation.symbol.partition(".")[0]
-        is_likely = own is not None and any(one.kind == "import" for one in chosen(own, outer))
+        is_likely = bool(named or (own and any(one.kind == "import" for one in chosen(own, outer))))
         for there, name in self._new(operation, now):
             alike = self._matcher.likeness(path, operation.symbol, now, name, there=there)
-            has_name = name in (outer, operation.symbol)
-            is_named = has_name or leaf_of(name) == operation.leaf
-            is_likely |= name == operation.symbol or alike >= (_SIMILAR if is_named else ENOUGH)
-            if has_name or alike >= _SIMILAR:
+            is_namesake = leaf_of(name).strip("_") == leaf.strip("_")
+            is_likely |= is_namesake or name == outer or alike >= ENOUGH
+            if is_namesake or name == outer or alike >= _SIMILAR:
                 named.append(f"{there}:{name}")
             elif (there, owner_of(name)) == (path, operation.owner):
                 beside.append(f"{there}:{name}")
+        around = now.definition(path, operation.owner) if operation.owner else None
+        if around and isinstance(around.node, ast.ClassDef) and around.node.bases:
+            return Successors(named=(*named, f"the inherited {leaf}"), is_likely=True)
         return Successors(named=tuple(named or beside), is_likely=is_likely)
+
+    def _files_with_its_lines(self, operation: Operation, now: Snapshot) -> list[str]:
+        """Return the files in which at least half of a missing definition's lines stand that did not before.
+
+        What so many files define is copied from one to the other, so of that only the own file is searched.
+        """
+        path = operation.path
+        module, one = self._base.module(path), self._base.definition(path, operation.symbol)
+        if module is None or one is None:
+            return []
+        its = _telling_lines(module.whole_text(one.node))
+        searched = {path} & now.entries.keys()
+        if len(self._base.defining(operation.leaf)) <= COMMON:
+            searched |= {there for there in now.entries if self._is_changed(there, now)}
+        found: list[str] = []
+        for there in sorted(searched):
+            before = _telling_lines(self._base.read(there)) if there in self._base else Counter[bytes]()
+            before -= its if there == path else Counter()
+            came = its & (_telling_lines(now.read(there)) - before)
+            if its and 2 * came.total() >= its.total():
+                found.append(there)
+        return found
+
+    def _is_changed(self, path: str, now: Snapshot) -> bool:
+        """Return whether a shipped module is new or has changed; one that was only renamed has not."""
+        is_same = now.blob(path) in self._blobs_before and path in self._base
+        return path.endswith(".py") and not is_same and bool(self._shipped(path))
 
     def _new(self, operation: Operation, now: Snapshot) -> Iterator[tuple[str, str]]:
         """Yield the new definitions of a file, and those of its package with the symbol's name or its class's."""
@@ -154,14 +187,18 @@ class Relocations:
             if module is None or there.partition("/")[0] != path.partition("/")[0]:
                 continue
             for name in symbols(module):
-                is_sought = there == path or leaf_of(name) == leaf or name == outer
-                if is_sought and self._base.definition(there, name) is None:
+                is_sought = there == path or leaf_of(name).strip("_") == leaf.strip("_") or name == outer
+                is_new = self._base.definition(there, name) is None and now.definition(there, name) is not None
+                if is_sought and is_new:
                     yield there, name
 
     def of_edit(self, operation: Operation, now: Snapshot) -> Relocation | None:
-        """Return the only other definition of the file that has every find of an edit, if the edit fits there."""
+        """Return the new function of the file that the target calls now for the lines of an edit, if the edit fits it.
+
+        It has every find, and no other definition has it; the target itself has none of them any more.
+        """
         module, before = now.module(operation.path), self._base.module(operation.path)
-        if module is None or before is None:
+        if module is None or before is None or _has_any_find(operation, module):
             return None
         holding = [name for name in symbols(module) if name != operation.symbol and _has_finds(operation, module, name)]
         # A class contains its methods: the innermost definition is meant.
@@ -173,6 +210,10 @@ class Relocations:
         if len(innermost) != 1 or _has_finds(operation, before, innermost[0]):
             return None
         (symbol,) = innermost
+        is_near = owner_of(symbol) in ("", operation.owner) and leaf_of(symbol) != operation.leaf
+        is_called = is_near and not chosen(before, symbol) and _names(module, operation.symbol, leaf_of(symbol))
+        if chosen(module, operation.symbol) and not is_called:
+            return None
         alike = self._matcher.likeness(operation.path, operation.symbol, now, symbol)
         judged = self._judged(operation, operation.path, symbol, alike, now)
         return None if judged.problem else replace(judged, by_text=True)
@@ -184,8 +225,8 @@ class Relocations:
         """
         found: list[str] = []
         for path, blob in now.entries.items():
-            is_other = path.endswith(".py") and path != operation.path and blob not in self._blobs_before
-            if is_other and self._shipped(path) and any(self._has_more(one, path, now) for one in operation.edits):
+            is_other = path != operation.path and blob not in self._blobs_before and self._is_changed(path, now)
+            if is_other and any(self._has_more(one, path, now) for one in operation.edits):
                 found.append(path)
         return sorted(found, key=lambda path: (not self._is_called(operation, path, now), path))
 
@@ -214,16 +255,16 @@ class Relocations:
         old, new = operation.leaf, leaf_of(symbol)
         if self._is_exchanged(operation.path, operation.symbol, symbol, (old, new), now):
             return True
-        for path, blob in now.entries.items():
-            is_changed = path.endswith(".py") and path in self._base and blob not in self._blobs_before
-            if not is_changed or not self._shipped(path) or old.encode() not in self._base.read(path):
-                continue
-            module = now.module(path) if new.encode() in now.read(path) else None
-            if module is None:
-                continue
-            for name in symbols(module):
-                if self._is_exchanged(path, name, name, (old, new), now):
-                    return True
+        for path in now.entries:
+            is_possible = path in self._base and self._is_changed(path, now) and old.encode() in self._base.read(path)
+            module = now.module(path) if is_possible and new.encode() in now.read(path) else None
+            callers = symbols(module) if module else ()
+            if operation.owner:
+                # Another class may have a method of that name.
+                is_own = path == operation.path
+                callers = [one for one in callers if is_own and one.startswith(f"{operation.owner}.")]
+            if any(self._is_exchanged(path, name, name, (old, new), now) for name in callers):
+                return True
         return False
 
     def _is_exchanged(self, path: str, one: str, other: str, names: tuple[str, str], now: Snapshot) -> bool:
@@ -267,6 +308,11 @@ class Relocations:
         return f"its {listed} changed" if listed else ""
 
 
+def _telling_lines(content: bytes) -> Counter[bytes]:
+    """Return the lines that say more than a name or a bracket."""
+    return Counter(line for line in map(bytes.strip, content.splitlines()) if len(line) >= _TELLING)
+
+
 def _with_name(node: ast.stmt, old: str, new: str) -> ast.stmt:
     """Return a statement with one name replaced by another, also in attributes and definitions."""
     made = copy.deepcopy(node)
@@ -275,6 +321,19 @@ def _with_name(node: ast.stmt, old: str, new: str) -> ast.stmt:
             if getattr(one, field, None) == old:
                 setattr(one, field, new)
     return made
+
+
+def _has_any_find(operation: Operation, module: Module) -> bool:
+    """Return whether an edit's own target still has a find of it."""
+    known = chosen(module, operation.symbol)
+    layouts = [layout_of(module.whole_text(one.node).decode()) for one in known]
+    return any(layout.occurrences(layout_of(edit.find)) for layout in layouts for edit in operation.edits)
+
+
+def _names(module: Module, symbol: str, leaf: str) -> bool:
+    """Return whether a definition names something."""
+    known = chosen(module, symbol)
+    return any(leaf in layout_of(module.whole_text(one.node).decode()).texts for one in known)
 
 
 def _has_finds(operation: Operation, module: Module, name: str) -> bool:

@@ -12,7 +12,7 @@ from functools import partial
 
 from npu_overlays.authoring.port.logical_lines import is_like, names_bound, words_of_lines
 from npu_overlays.model.module import Module
-from npu_overlays.model.selectors import chosen, owner_of
+from npu_overlays.model.selectors import chosen
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
 
@@ -34,10 +34,7 @@ def are_removed(operation: Operation, before: Module, now: Module) -> bool:
     for edit in operation.edits:
         if not _lines_found(old, edit) <= deleted or not _is_gone(edit, before, now):
             return False
-    around = owner_of(operation.symbol)
-    if len(chosen(before, around)) != 1 or len(chosen(now, around)) != 1:
-        around = operation.symbol
-    was, there = (Counter(words_of_lines(_layout(module, around))) for module in (before, now))
+    was, there = (Counter(words_of_lines(layout_of(module.content.decode()))) for module in (before, now))
     return not any(_is_rewritten(edit, old, there - was) for edit in operation.edits)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.writer.marker_imports import Markers, bound_imports
 from npu_overlays.authoring.writer.merge_module_text import OperationChange, rewritten, statement_at, top_names
 from npu_overlays.authoring.writer.statements import where
@@ -66,6 +68,30 @@ class Retarget:
 
 def _effect(one: Operation) -> tuple[object, ...]:
     return one.path, one.symbol, one.action, one.kind, one.text, one.annotation, one.edits
+
+
+def with_free_targets(found: Iterable[PortedPart]) -> Iterator[PortedPart]:
+    """Yield parts without the proposals for a target that another operation has, or moves to as well."""
+    listed = list(found)
+    wanted = Counter(part.verdict.to for part in listed if _moves(part))
+    staying = {part.name: part for part in listed if not _moves(part) and part.verdict.proposal != "drop"}
+    for part in listed:
+        verdict, operation = part.verdict, part.statement
+        if not _moves(part) or not verdict.wanted or not isinstance(operation, Operation):
+            yield part
+            continue
+        there = staying.get(verdict.to)
+        # A killed port may have stated it there without taking out the old statement.
+        is_done = there and Retarget(operation=operation, wanted=verdict.wanted).is_stated_by(there.statement)
+        if wanted[verdict.to] > 1 or (there and not is_done):
+            unknown = f"which operation belongs on {verdict.to}: another one is for it, too"
+            yield replace(part, verdict=replace(verdict, proposal="", unknown=unknown))
+        else:
+            yield part
+
+
+def _moves(part: PortedPart) -> bool:
+    return part.verdict.proposal == "retarget" and part.verdict.to not in ("", part.name)
 
 
 def obstacle_in(file: Path, move: Retarget) -> str:

@@ -9,13 +9,15 @@ from packaging.version import InvalidVersion, Version
 
 from npu_overlays.authoring.port.folder import PortState, begin, place
 from npu_overlays.contracts.lockfile import load_lock
+from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.errors import Problem, SourceError, UsageError
+from npu_overlays.model import model_of
 from npu_overlays.overlay.inputs import PORT_FILE
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.paths import as_argument
-from npu_overlays.pipeline.lock_derivation import FetchedMetadata
-from npu_overlays.pipeline.upstream import absent, released_version, upstream_metadata
+from npu_overlays.pipeline.lock_derivation import ReadUpstream
+from npu_overlays.pipeline.upstream import absent, check_shipped, released_version, upstream_metadata
 from npu_overlays.progress import step
 from npu_overlays.sources import acquisition
 from npu_overlays.sources.histories import history
@@ -147,12 +149,12 @@ class StartedPort:
     Args:
         overlay: the new one.
         notes: about the new pin, for the user.
-        metadata: of upstream at the new pin, if its build backend gave them.
+        upstream: at the new pin.
     """
 
     overlay: Overlay
     notes: tuple[str, ...]
-    metadata: FetchedMetadata | None
+    upstream: ReadUpstream
 
 
 def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
@@ -179,13 +181,15 @@ def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
     mode = "auto" if repository else choice.mode or "auto"
     tree = acquisition.acquire(pin, mode=mode, local=repository, progress=step)
     ported, notes = _shipping(replace(old, pin=pin), tree)
-    version, fetched = _fetched_version(pin, tree)
+    check_shipped(ported, tree)
+    version, metadata = _version_of(pin, tree)
     new = begin(old, ported, PortState(origin=old.folder.name, to=to, version=version), tree)
     named = tuple(f"{new.name}: {note}" for note in (*target.notes, *notes))
-    return StartedPort(overlay=new, notes=named, metadata=fetched)
+    upstream = ReadUpstream(tree=tree, model=model_of(new.pin, tree), metadata=metadata)
+    return StartedPort(overlay=new, notes=named, upstream=upstream)
 
 
-def _fetched_version(pin: Pin, tree: SourceTree) -> tuple[str, FetchedMetadata | None]:
+def _version_of(pin: Pin, tree: SourceTree) -> tuple[str, UpstreamMetadata | None]:
     """Return upstream's version, and its metadata if its build backend gave them, which takes seconds.
 
     A release has its version, which is that of its commit, too. So the backend runs here only for a commit without a
@@ -195,8 +199,8 @@ def _fetched_version(pin: Pin, tree: SourceTree) -> tuple[str, FetchedMetadata |
         return pin.archives[0].version, None
     if tree.metadata:
         return released_version(tree), None
-    fetched = FetchedMetadata(source=tree.source, metadata=upstream_metadata(tree))
-    return fetched.metadata.version, fetched
+    metadata = upstream_metadata(tree)
+    return metadata.version, metadata
 
 
 def _shipping(overlay: Overlay, tree: SourceTree) -> tuple[Overlay, list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from npu_overlays.authoring.port.absorption import is_substituted
@@ -11,7 +12,7 @@ from npu_overlays.authoring.snapshots import Snapshot, tree_of
 from npu_overlays.contracts.substitution_context import substitution_context
 from npu_overlays.errors import OverlayError
 from npu_overlays.merge.patch_application import apply_patch
-from npu_overlays.merge.settings_text import ENDINGS, keyed_lines, repeated_keys
+from npu_overlays.merge.settings_text import ENDINGS, SettingsLine, keyed_lines, repeated_keys
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.sources.tree import PatchedTree
@@ -51,7 +52,11 @@ class SubstitutionVerdicts:
         top, slash, _ = path.partition("/")
         if top in now.top_folders or not slash:
             leaf = path.rpartition("/")[2]
-            others = [one for one in now.entries if one.endswith(f"/{leaf}") and one not in self._base]
+            others: list[str] = []
+            for one, blob in now.entries.items():
+                is_it = one.endswith(f"/{leaf}") or blob == self._base.blob(path)
+                if is_it and one not in self._base:
+                    others.append(one)
             return retired(f"{path} is gone", others, is_likely=bool(others))
         evidence, there = f"upstream has no {top}/ any more", now.relocated_file(path, self._base)
         # A file that the overlay changes already is not new to it.
@@ -103,10 +108,11 @@ def _fitting(path: str, find: str, before: bytes, now: bytes) -> Verdict:
     old, new = substitution_context(path, before, find), substitution_context(path, now, find)
     if not old or old == new:
         return Verdict(kind="fits", applies=True)
-    evidence = "the lines around what it looks for changed"
-    if "keys" in new:
+    places = zip(_lines_found(before, find), _lines_found(now, find), strict=False)
+    if path.endswith(ENDINGS) and not all(_is_same_setting(before, one, now, other) for one, other in places):
         evidence = f"what it looks for stands under `{new['keys']}`, and stood under `{old['keys']}`"
-    return Verdict(kind="body changed", applies=True, evidence=evidence)
+        return Verdict(kind="find gone", evidence=evidence)
+    return Verdict(kind="body changed", applies=True, evidence="the lines around what it looks for changed")
 
 
 def _ambiguous(expected: int, count: int, lead: bytes) -> Verdict:
@@ -128,14 +134,13 @@ def _lead(path: str, find: bytes, before: bytes, now: bytes) -> bytes:
         lead = b"".join(above[-number:])
         if now.count(lead + find) == 1:
             there = now.partition(lead + find)[0].count(b"\n") + number
-            return lead if _is_same_place(path, before, len(above), now, there) else b""
+            is_same = not path.endswith(ENDINGS) or _is_same_setting(before, len(above), now, there)
+            return lead if is_same and _is_unchanged(before, len(above), now, there) else b""
     return b""
 
 
-def _is_same_place(path: str, before: bytes, line: int, now: bytes, there: int) -> bool:
-    """Return whether a line of a file is the one with another number now: unchanged, and of the same YAML keys."""
-    if path.endswith(ENDINGS) and _keys(before, line) != _keys(now, there):
-        return False
+def _is_unchanged(before: bytes, line: int, now: bytes, there: int) -> bool:
+    """Return whether a diff of a file leaves a line unchanged, with another number."""
     old, new = before.split(b"\n"), now.split(b"\n")
     for block in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
         if block.a <= line < block.a + block.size:
@@ -143,10 +148,25 @@ def _is_same_place(path: str, before: bytes, line: int, now: bytes, there: int) 
     return False
 
 
-def _keys(content: bytes, line: int) -> tuple[str, ...]:
-    """Return the keys of a line of a YAML file; none for a comment."""
+def _lines_found(content: bytes, find: str) -> list[int]:
+    """Return the numbers of the lines in which a find begins, without the white space before it."""
+    margin = find[: len(find) - len(find.lstrip())]
+    pattern = re.escape(margin.encode()) + b"(?=" + re.escape(find.lstrip().encode()) + b")"
+    return [content.count(b"\n", 0, found.end()) for found in re.finditer(pattern, content)]
+
+
+def _is_same_setting(before: bytes, line: int, now: bytes, there: int) -> bool:
+    """Return whether a line of a YAML file is of the same setting now; an item of a list may have another number."""
+    old, new = _setting(before, line), _setting(now, there)
+    if old is None or new is None or old.under != new.under:
+        return old is new
+    return old.place == new.place or _is_unchanged(before, line, now, there)
+
+
+def _setting(content: bytes, line: int) -> SettingsLine | None:
+    """Return the setting of a line of a YAML file; None for a comment."""
     found = keyed_lines(content.decode(errors="replace"))
-    return next((one.place for one in found if one.number == line), ())
+    return next((one for one in found if one.number == line), None)
 
 
 def patch_verdicts(files: Sequence[OverlayFile], now: Snapshot) -> Iterator[tuple[OverlayFile, Verdict]]:
