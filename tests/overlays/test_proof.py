@@ -1,4 +1,4 @@
-"""The proof of a port: overlays that it cannot prove are refused, and a port of verl runs beside what its upstream requires."""
+"""The proof of a port: it refuses overlays that it cannot prove, and runs a port of verl as upstream requires."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Index files: copied into a folder beside the index, then moved to their places, by one process at a time.
 
-A statement beside a wheel is copied where what it says of the files is true.
+A statement that names a wheel is copied beside it if its digests are those of the files.
 """
 
 from __future__ import annotations

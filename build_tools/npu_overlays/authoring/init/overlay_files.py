@@ -24,8 +24,8 @@ _README = """\
 `{distribution}` is {upstream},
 with changes that are made when its wheel is built{layers}.
 {other}
-Changes stand in `tree/`, in files that have the paths of upstream's, each with its reason; `npu-overlays show {folder}`
-lists them.
+A file below `tree/` has the path of the upstream file that it changes, and gives the reason of each change.
+`npu-overlays show {folder}` lists the changes.
 
 ```bash
 npu-overlays lock {folder}     # after every change: what it depends on upstream
