@@ -13,6 +13,7 @@ from packaging.tags import sys_tags
 from environments.once import once
 from support.environment import Done, Environment, copy_environment
 from support.marks import rarely
+from support.overlays import write_layer
 from support.wheels import write_wheel
 
 pytestmark = pytest.mark.slow
@@ -115,6 +116,25 @@ def test_what_is_left_says_where_it_stands_and_showing_it_writes_nothing(release
     assert released.port("demo@1.1", "--show", "scale").code == 0
     assert not (released.environment.folder / "demo@1.1/overlay.lock").exists()
     assert released.port("demo@1.1", "--continue").code == 0
+    released.environment.ok("check", "demo@1.1")
+
+
+def test_a_form_of_newer_releases_only_whose_model_the_new_pin_lacks_is_dropped(released: Released) -> None:
+    form = b"""\
+from npu_overlays.markers import like, upstream, wrapped
+
+
+@wrapped(targets=like("demo/core.py:whisper", within="demo/*.py", since="1.1"), why="Louder.")
+def whisper(name):
+    return upstream(name).upper()
+"""
+    write_layer(released.environment.folder / "demo", project="demo", files={"shared/forms.py": form})
+    released.environment.ok("lock", "demo@1.0")
+    released.release("1.1", CORE)
+    done = released.port("demo@1.0", "--to", "1.1", "--accept", "all")
+    assert done.code == 0, done.err
+    dropped = (released.environment.folder / "demo@1.1/pyproject.toml").read_text()
+    assert 'name = "demo/core.py:whisper"' in dropped
     released.environment.ok("check", "demo@1.1")
 
 

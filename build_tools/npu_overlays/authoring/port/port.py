@@ -227,7 +227,10 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
 
 
 def _forms(port: Port, lock: Lock, model: Model) -> tuple[FormTargets, tuple[str, ...]]:
-    """Return the targets of operations by form, and notes; the old pin's targets where the new one lacks a model."""
+    """Return the targets of operations by form, and notes.
+
+    Where the new pin lacks a model, they are the old pin's targets, or the model alone if the old pin has none.
+    """
     models, dropped = models_of(port.new, port.version), names_dropped(port.new, port.version)
     found: dict[Like, tuple[str, ...]] = {}
     notes: list[str] = []
@@ -236,8 +239,6 @@ def _forms(port: Port, lock: Lock, model: Model) -> tuple[FormTargets, tuple[str
         try:
             found |= form_targets(alike, port.now, model, dropped=dropped)
         except MergeError as error:
-            if like not in lock.forms:
-                raise
-            found[like] = lock.forms[like]
+            found[like] = lock.forms.get(like, (like.model,))
             notes += (f"{one.what} ({one.where})" for one in error.problems)
     return found, tuple(notes)
