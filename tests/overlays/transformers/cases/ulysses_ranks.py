@@ -420,7 +420,7 @@ def _check_other_models(rank: int, ranks: int) -> None:
     }
     attending = ["bert", "qwen2_moe"]
     if version.parse(transformers.__version__).major < 5:  # from then on they attend as all do
-        refused |= dict.fromkeys((*attending, "olmoe"), "does not say")
+        refused |= dict.fromkeys((*attending, "olmoe"), "does not declare")
         attending = []
     calls: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         (NotImplementedError, message, partial(_shared, partial(_of_type, name, **chosen.get(name, {}))))
