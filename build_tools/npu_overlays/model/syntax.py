@@ -83,6 +83,11 @@ def all_of(tree: ast.AST, kind: type[Node] | tuple[type[Node], ...]) -> list[Nod
     return [node for node in nodes_of(tree) if isinstance(node, kind)]
 
 
+def has_bases(node: ast.AST) -> bool:
+    """Return whether a definition is a class whose header names a base."""
+    return isinstance(node, ast.ClassDef) and bool(node.bases)
+
+
 def is_name(node: ast.AST | None, name: str) -> bool:
     """Return whether a node is a given name."""
     return isinstance(node, ast.Name) and node.id == name

@@ -23,7 +23,7 @@ from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.likeness import ENOUGH
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
-from npu_overlays.model.syntax import nodes_of
+from npu_overlays.model.syntax import has_bases, nodes_of
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
 
@@ -144,7 +144,7 @@ class Relocations:
             elif (there, owner_of(name)) == (path, operation.owner):
                 beside.append(f"{there}:{name}")
         around = now.definition(path, operation.owner) if operation.owner else None
-        if around and isinstance(around.node, ast.ClassDef) and around.node.bases:
+        if around and has_bases(around.node):
             return Successors(named=(*named, f"the inherited {leaf}"), is_likely=True)
         return Successors(named=tuple(named or beside), is_likely=is_likely)
 

@@ -268,7 +268,7 @@ def test_a_model_with_a_state_shares_no_sequences() -> None:
     model = FalconH1ForCausalLM(FalconH1Config(**SIZES, attn_implementation="eager"))
     model.config._attn_implementation = "flash_attention_2"
 
-    with pytest.raises(NotImplementedError, match="FalconH1ForCausalLM has layers that carry something else"):
+    with pytest.raises(NotImplementedError, match="FalconH1ForCausalLM has layers that carry another state"):
         monkey_patch.apply_monkey_patch(model, ulysses_sp_size=2)
 
 
