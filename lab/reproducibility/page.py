@@ -14,8 +14,10 @@ English | [简体中文](reproducibility.zh-CN.md)
 
 <!-- `make reproducibility` writes this page. -->
 
-You build a wheel again and expect the same bytes. A wheel depends on the pinned upstream, the overlay, npu-overlays
-and hatchling, and on nothing else.
+You build a wheel again and expect the same bytes. The content of a wheel depends on the pinned upstream, the overlay
+with its layers, the paired overlays, the stacks' extras, npu-overlays and hatchling. Its bytes also depend on zlib, and
+the version of a development build on the time.
+
 `make reproducibility` builds one overlay under each condition below. It compares the wheel and its companion, byte
 for byte, with those of a plain `npu-overlays build`. `OVERLAY=verl@d62da49` names another overlay. The test builds a
 revision, because the version of a development build has the time at which its files changed.
@@ -44,7 +46,9 @@ _CHINESE = """\
 
 <!-- 本页由 `make reproducibility` 写出。 -->
 
-重新构建一个 wheel，字节应当相同：wheel 只取决于固定的上游、overlay、npu-overlays 和 hatchling，与其他一切无关。
+重新构建一个 wheel，字节应当相同。wheel 的内容取决于固定的上游、overlay 及其 layer、配对的 overlay、stack 的
+extra、npu-overlays 和 hatchling；它的字节还取决于 zlib，开发构建的版本号还取决于时间。
+
 `make reproducibility` 在下列每种条件下构建同一个 overlay，把 wheel 及其伴随包与普通的 `npu-overlays build`
 的产物逐字节比较。`OVERLAY=verl@d62da49` 可指定另一个 overlay。这里构建的是修订，
 因为开发构建的版本号写有文件的改动时间。
