@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.model import shipped_modules as module
-from npu_overlays.model.shipped_modules import module_imports
+from npu_overlays.model.module_imports import module_imports
 from npu_overlays.model.syntax import nodes_of
 
 MODULES = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))

@@ -134,13 +134,7 @@ class _Ledger:
         """Return the change with the declarations for the innermost of its places, if any."""
         innermost: list[Declared] = []
         for place in _places(change.symbol):
-            parts = change.parts if place == change.symbol else ()
-            entries: list[Declared] = []
-            for one in dict.fromkeys((place, *parts)):
-                entries += self._by_place.get((path, one), [])
-            # What a patch adds may be edited further, and is added then.
-            patched = change.action == "added" and any(entry.operation == "patch" for entry in entries)
-            fitting = [one for one in entries if _fits(one, change) or (patched and one.operation == "edited")]
+            fitting = self._fitting(path, place, change)
             self._seen.update(map(id, fitting))
             innermost = innermost or fitting
         if not innermost:
@@ -148,6 +142,16 @@ class _Ledger:
             return None
         first, *also = innermost
         return Explained(change=change, declared=first, also=tuple(also))
+
+    def _fitting(self, path: str, place: str, change: SymbolChange) -> list[Declared]:
+        """Return the declarations for a place that can explain a change there."""
+        parts = change.parts if place == change.symbol else ()
+        entries: list[Declared] = []
+        for one in dict.fromkeys((place, *parts)):
+            entries += self._by_place.get((path, one), [])
+        # What a patch adds may be edited further, and is added then.
+        patched = change.action == "added" and any(entry.operation == "patch" for entry in entries)
+        return [one for one in entries if _fits(one, change) or (patched and one.operation == "edited")]
 
     def formatting(self, file: ChangedFile) -> Iterator[SymbolChange]:
         """Yield a patch's change of comments or layout beside its changes of symbols."""

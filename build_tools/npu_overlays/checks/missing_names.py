@@ -104,14 +104,7 @@ def report_lost_names(context: CheckContext, report: ProblemReport) -> None:
 def _lost_names(context: CheckContext) -> dict[str, str]:
     """Return the names and modules that the patched tree lacks and upstream's has, each with its path."""
     lost: dict[str, str] = {}
-    actions: dict[str, set[str]] = {}
-    for operation in context.content.operations:
-        action = "edited" if operation.symbol == "__all__" else operation.action
-        actions.setdefault(operation.path, set()).add(action)
-    keeping: set[str] = set()  # the paths whose operations leave every name of the module bound
-    for path, those in actions.items():
-        if not those & {"deleted", "edited"} and not context.attribution.is_patched(path):
-            keeping.add(path)
+    keeping = _only_adding(context)
     for path in sorted(context.tree.changed):
         before, after = context.tree.before(path), context.tree.after(path)
         name = context.name(path)
@@ -127,6 +120,19 @@ def _lost_names(context: CheckContext) -> dict[str, str]:
         # Attributes are bound as ``Class.name``.
         lost |= dict.fromkeys([*(one for one in gone if "." not in one), *starred], path)
     return lost
+
+
+def _only_adding(context: CheckContext) -> set[str]:
+    """Return the paths whose operations keep every name of the module bound."""
+    actions: dict[str, set[str]] = {}
+    for operation in context.content.operations:
+        action = "edited" if operation.symbol == "__all__" else operation.action
+        actions.setdefault(operation.path, set()).add(action)
+    found: set[str] = set()
+    for path, those in actions.items():
+        if not those & {"deleted", "edited"} and not context.attribution.is_patched(path):
+            found.add(path)
+    return found
 
 
 def _affected_modules(context: CheckContext, lost: Mapping[str, str]) -> Iterator[str]:

@@ -127,6 +127,11 @@ def _is_excused(one: UndefinedName, context: CheckContext) -> bool:
     for node in local_annotations(module.nodes):
         if one.offset in range(*module.span(node.annotation)):
             return True
+    return _is_closed_over(one, module)
+
+
+def _is_closed_over(one: UndefinedName, module: Module) -> bool:
+    """Return whether an enclosing function binds a name: ruff takes a `del` there for its end."""
     for scope in module.scopes.all:
         for load in scope.loads:
             if load.name == one.name and module.span(load.at)[0] == one.offset:

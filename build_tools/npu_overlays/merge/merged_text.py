@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,15 +9,13 @@ from functools import cached_property
 from itertools import chain, starmap
 
 from npu_overlays.errors import MergeError, Problem
-from npu_overlays.merge.authorship import Authorship, line_at, spliced
+from npu_overlays.merge.authorship import spliced
 from npu_overlays.merge.import_merge import RENAME, binds_the_same, first_users
 from npu_overlays.merge.results import AppliedOperation
 from npu_overlays.merge.targets import problem
 from npu_overlays.merge.upstream.early_calls import running_early
-from npu_overlays.model import Model, Symbol
 from npu_overlays.model.encodings import as_declared
 from npu_overlays.model.import_order import ImportOrder
-from npu_overlays.model.instance_attributes import hiding_assignments
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Load, Scope, is_private
 from npu_overlays.model.splices import Splice, placed, splice
@@ -189,39 +186,3 @@ class MergedText:
         binding = next((one for one in known if one.direct), known[0])
         loads = [one for one in self.module.scopes.global_loads.get(name, []) if self._operation(one)]
         return any(self._order.is_early(load, binding, wary=wary) for load in loads)
-
-
-def hidden_additions(
-    before: Module, after: Module, authorship: Authorship, changes: Iterable[AppliedOperation], model: Model
-) -> Iterator[Problem]:
-    """Yield a problem for every member added to a class whose objects have one of their own, as upstream wrote it.
-
-    Code that the overlay removed hides nothing, and neither does a method that it replaced.
-
-    Args:
-        before: upstream's module.
-        after: what operations made of it.
-        authorship: whose its bytes are.
-        changes: what they did.
-        model: of the tree that the module was in.
-    """
-    listed = [change.operation for change in changes]
-    added = [one for one in listed if one.action == "added" and one.owner]
-    edits = {one.where for one in listed if one.action == "edited"}
-    classes = model.classes.with_module(before.path, after.file) if added else model.classes
-    for operation in added:
-        owner, always = Symbol(operation.path, operation.owner), operation.kind != "attribute"
-        for path, node in hiding_assignments(classes, owner, operation.leaf, always=always):
-            stretch = authorship.at(after.span(node)[0]) if path == before.path else None
-            if stretch is None or stretch.origin is not None or stretch.where in edits:
-                line = _line(before, after, authorship, node) if stretch else f"line {node.lineno} of {path}"
-                own = f"`{operation.owner}` already gives every instance its own `{operation.leaf}` ({line})"
-                what = f"{own}, which hides what is added"
-                yield problem(operation, what, "add it under another name, or operate on the method that sets it")
-                break
-
-
-def _line(before: Module, after: Module, authorship: Authorship, node: ast.expr | ast.stmt) -> str:
-    """Return the upstream line of a node, or that an edit wrote it."""
-    origin = authorship.origin(after.span(node)[0])
-    return "as edited" if origin is None else f"line {line_at(before.content, origin)}"

@@ -14,8 +14,9 @@ from itertools import chain
 from npu_overlays.errors import MergeError, Problem, collected
 from npu_overlays.merge.actions import additions, deletions, replacements, wraps
 from npu_overlays.merge.edits import substitutions
+from npu_overlays.merge.hidden_additions import hidden_additions
 from npu_overlays.merge.import_merge import first_users, import_splice, missing_imports
-from npu_overlays.merge.merged_text import MergedText, hidden_additions
+from npu_overlays.merge.merged_text import MergedText
 from npu_overlays.merge.remaining_text import bound_otherwise, read_otherwise, seen_by_upstream
 from npu_overlays.merge.results import AppliedOperation, Declared, MergedModule
 from npu_overlays.merge.sites import Companions, Site

@@ -168,7 +168,12 @@ def _collected(tree: ast.Module) -> Iterator[str]:
     for node in (*placing, *kept):
         for call in all_of(node, ast.Call):
             if is_name(call.func, _COLLECTING):
-                prefixes = [one.value for one in call.keywords if one.arg == "prefix"] or call.args[1:2]
-                if not prefixes:
-                    yield ""
-                yield from filter(None, map(text_of, prefixes))
+                yield from _prefixes(call)
+
+
+def _prefixes(call: ast.Call) -> Iterator[str]:
+    """Yield the packages that a call collects, relative to this one; a folder that is no literal is unknown."""
+    prefixes = [one.value for one in call.keywords if one.arg == "prefix"] or call.args[1:2]
+    if not prefixes:
+        yield ""
+    yield from filter(None, map(text_of, prefixes))

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterable
 from email.parser import HeaderParser
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 
 from npu_overlays.contracts.core_metadata import parse_metadata
@@ -121,11 +120,7 @@ def check_import_names(overlay: Overlay, tree: SourceTree) -> None:
     for top, home in overlay.pin.homes:
         if tree.wheel or "/" not in home or top in explicit:
             continue
-        used: set[str] = set()
-        for path in tree.entries:
-            if path.startswith(f"{top}/") and path.endswith(".py"):
-                for match in _IMPORT.findall(tree.read(path)):
-                    used.update(accumulate(match.decode().split("."), "{}.{}".format))
+        used = _imported_names(tree, top)
         dotted, short = home.replace("/", "."), home.rpartition("/")[2]
         if dotted not in used and short in used and short not in sys.stdlib_module_names:
             what = f"{top} would be installed as `{dotted}`, and its modules import `{short}`"
@@ -133,6 +128,17 @@ def check_import_names(overlay: Overlay, tree: SourceTree) -> None:
             where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages")
             problems.append(Problem(where=where, what=what, fix=fix))
     MergeError.raise_for(problems)
+
+
+def _imported_names(tree: SourceTree, top: str) -> set[str]:
+    """Return the modules that the files of a package import, with the packages around them."""
+    found: set[str] = set()
+    for path in tree.entries:
+        if path.startswith(f"{top}/") and path.endswith(".py"):
+            for match in _IMPORT.findall(tree.read(path)):
+                parts = match.decode().split(".")
+                found |= {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
+    return found
 
 
 def upstream_metadata(tree: SourceTree) -> UpstreamMetadata:

@@ -171,7 +171,7 @@ class Relocations:
         return found
 
     def _is_changed(self, path: str, now: Snapshot) -> bool:
-        """Return whether a shipped module is new or has changed; one that was only renamed has not."""
+        """Return whether a shipped module is new at its path, or its content is new."""
         is_same = now.blob(path) in self._blobs_before and path in self._base
         return path.endswith(".py") and not is_same and bool(self._shipped(path))
 

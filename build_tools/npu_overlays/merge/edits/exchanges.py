@@ -43,11 +43,7 @@ def _exchange(passage: Passage, edit: Edit, first: int, behind: int) -> Exchange
     start, end = passage.bytes_at(first, behind)
     plain = Exchange(edit=edit, first=first, behind=behind, start=start, end=end, text="")
     if not edit.replace.strip():
-        lead, rest = passage.surroundings(plain.start, plain.end)
-        if not lead.strip() and not rest.strip():
-            return replace(plain, start=plain.start - len(lead.encode()), end=plain.end + len(rest.encode()))
-        space = 0 if lead.strip() else len(rest) - len(rest.lstrip())
-        return replace(plain, end=plain.end + space)
+        return _removal(passage, plain)
     text = dedented(edit.replace)
     refused, fix = _refusal(passage, first, behind, edit)
     if not refused and _swallows(passage, end, text):
@@ -55,6 +51,15 @@ def _exchange(passage: Passage, edit: Edit, first: int, behind: int) -> Exchange
     # What begins in the midst of a statement and ends behind it has no arrangement.
     made = text if refused else _arranged(passage, first, behind, text)
     return replace(plain, text=made, refused=refused, fix=fix)
+
+
+def _removal(passage: Passage, plain: Exchange) -> Exchange:
+    """Remove whole lines if nothing would be left on them, else the tokens and the white space after them."""
+    lead, rest = passage.surroundings(plain.start, plain.end)
+    if not lead.strip() and not rest.strip():
+        return replace(plain, start=plain.start - len(lead.encode()), end=plain.end + len(rest.encode()))
+    space = 0 if lead.strip() else len(rest) - len(rest.lstrip())
+    return replace(plain, end=plain.end + space)
 
 
 def _swallows(passage: Passage, end: int, text: str) -> bool:

@@ -86,10 +86,7 @@ def _misread(before: Passage, after: Passage, one: Exchange, place: int) -> Iter
         yield f"`{one.edit.find}` is no expression of its own where it stands, but a part of one", "lengthen the find"
     elif any(nodes) or find.kind != "values":
         what = f"`{one.edit.replace}` would"
-        # A single token is always whole, in any role: a name may become a parameter's.
-        several = [(first, behind) for first, behind in _ranges(new) if behind > first + 1]
-        whole = all(after.is_node(place + first, place + behind) for first, behind in several)
-        if not whole or not _side_by_side(after, new, place):
+        if _torn(after, new, place):
             yield f"{what} be torn apart by what stands beside it", _PARENTHESES
         elif not before.is_statement(one.first, one.behind):
             if not _stands_in(after, find, new, place):
@@ -116,6 +113,14 @@ def _is_joined(layout: TokenLayout, one: Exchange) -> bool:
     kinds = [token.kind for token in layout.tokens]
     beside = [*kinds[max(one.first - 1, 0) : one.first], *kinds[one.behind : one.behind + 1]]
     return "string" in beside and all(kind == "string" for kind in kinds[one.first : one.behind])
+
+
+def _torn(after: Passage, new: Fragment, place: int) -> bool:
+    """Return whether Python reads some expression of a replacement differently in its place."""
+    # A single token is always whole, in any role: a name may become a parameter's.
+    several = [(first, behind) for first, behind in _ranges(new) if behind > first + 1]
+    whole = all(after.is_node(place + first, place + behind) for first, behind in several)
+    return not whole or not _side_by_side(after, new, place)
 
 
 def _stands_in(passage: Passage, expression: Fragment, other: Fragment, place: int) -> bool:

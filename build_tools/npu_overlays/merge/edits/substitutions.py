@@ -11,6 +11,7 @@ from npu_overlays.merge.edits.exchanges import Exchange, exchanges
 from npu_overlays.merge.edits.misreadings import misreadings
 from npu_overlays.merge.sites import Site
 from npu_overlays.model.definitions import Definition
+from npu_overlays.model.module import Module
 from npu_overlays.model.passages import Passage
 from npu_overlays.model.splices import Splice, overlapping, splice
 from npu_overlays.model.token_layout import TokenLayout, layout_of
@@ -139,14 +140,19 @@ def _elsewhere(site: Site, find: TokenLayout) -> str:
     places = []
     for at in whole.occurrences(find)[:_SHOWN]:
         line = whole.source.count("\n", 0, whole.tokens[at].start) + 1
-        around: list[tuple[int, str]] = []
-        for name, known in site.module.definitions.items():
-            for one in known:
-                if one.first_line <= line <= (one.node.end_lineno or one.node.lineno):
-                    around.append((one.first_line, name))
-        name = max(around)[1] if around else ""
+        name = _symbol_at(site.module, line)
         places.append(f"line {line}" + (f", in `{name}`" if name else ""))
     return f"it stands at {'; '.join(places)}: name that symbol" if places else ""
+
+
+def _symbol_at(module: Module, line: int) -> str:
+    """Return the innermost definition a line of a module belongs to."""
+    around: list[tuple[int, str]] = []
+    for name, known in module.definitions.items():
+        for one in known:
+            if one.first_line <= line <= (one.node.end_lineno or one.node.lineno):
+                around.append((one.first_line, name))
+    return max(around)[1] if around else ""
 
 
 def _nearest(find: TokenLayout, passage: Passage) -> str:
