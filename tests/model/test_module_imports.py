@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_overlays.model import shipped_modules as module
+from npu_overlays.model import module_imports as module
 from npu_overlays.model.module_imports import module_imports
 from npu_overlays.model.syntax import nodes_of
 
