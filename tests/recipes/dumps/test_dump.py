@@ -160,7 +160,7 @@ import os, runpy, torch
 from npu_recipes.dumps.hooks import dump_forward
 from npu_recipes.errors import RecipeError
 torch.manual_seed(0)
-model = runpy.run_path({str(FORWARD)!r})["Model"]()
+model = runpy.run_path({str(FORWARD)!r})["TinyModel"]()
 try:
     with dump_forward(torch.nn.Sequential(model), "own.npz", elements=0):
         torch.nn.Sequential(model)(torch.arange(6).reshape(1, 6))
