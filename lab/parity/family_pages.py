@@ -291,7 +291,7 @@ def main() -> int:
             kept = options.keep or Path(folder)
             families = measure(options.overlay, Installations(kept / "installed"), kept)
         except (Unavailable, OverlayError, subprocess.CalledProcessError) as error:
-            sys.stderr.write(f"{options.overlay}: cannot be measured: {error}\n{getattr(error, 'stderr', '')}")
+            sys.stderr.write(f"{options.overlay}: cannot be measured: {error}\n{getattr(error, 'stderr', None) or ''}")
             return 2
     problems = list(mistakes(families))
     for problem in problems:
