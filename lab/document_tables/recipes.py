@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from document_tables.markdown import table
+from npu_overlays.overlay.tables import load_toml
 from npu_recipes.catalogue import Part, Recipe, load, load_pins, names
 from npu_recipes.launch.environment import DETERMINISTIC
 from npu_recipes.launch.memory import estimate
@@ -30,8 +31,8 @@ _HEADS: dict[str, dict[str, tuple[str, ...]]] = {
         "zh": ("配方", "verl", "权重与梯度 GB", "优化器状态 GB", "生成：权重 GB", "缓存 GB"),
     },
     "stacks": {
-        "en": ("stack", "verl", "Python", "CANN", "torch", "torch_npu", "vllm", "sglang"),
-        "zh": ("stack", "verl", "Python", "CANN", "torch", "torch_npu", "vllm", "sglang"),
+        "en": ("stack", "verl", "transformers", "Python", "CANN", "torch", "torch_npu", "vllm", "sglang"),
+        "zh": ("stack", "verl", "transformers", "Python", "CANN", "torch", "torch_npu", "vllm", "sglang"),
     },
     "deterministic": {"en": ("variable", "value"), "zh": ("变量", "值")},
 }
@@ -104,11 +105,19 @@ def _stacks(_: str) -> list[tuple[str, ...]]:
             wanted.update(dict.fromkeys(part.stacks, pin))
     order = list(load_pins())
     rows = []
-    for stack, pin in sorted(wanted.items(), key=lambda item: (order.index(item[1]), item[0])):
+    for stack in sorted(wanted, key=lambda name: (order.index(wanted[name]), name)):
         said: dict[str, Any] = json.loads((ROOT / "stacks" / f"{stack}.json").read_text("utf-8"))
         versions = {one["name"]: one.get("version", "") for one in said["components"]}
-        rows.append((f"`{stack}`", pin, said["python"], *(versions.get(name, "") for name in _COMPONENTS)))
+        upstream = map(_upstream, sorted(said["overlays"], reverse=True))  # verl, then transformers
+        rows.append((f"`{stack}`", *upstream, said["python"], *(versions.get(name, "") for name in _COMPONENTS)))
     return rows
+
+
+def _upstream(overlay: str) -> str:
+    """Return the version of an overlay's pin, with the commit if the overlay pins one."""
+    version = str(load_toml(ROOT / "overlays" / overlay / "overlay.lock")["metadata"]["version"])
+    revision = overlay.partition("@")[2]
+    return version if version == revision else f"{version} (`{revision}`)"
 
 
 def _deterministic(_: str) -> list[tuple[str, ...]]:
