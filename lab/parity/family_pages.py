@@ -151,7 +151,7 @@ Each norm has an epsilon of its own. On the CPU every output and gradient equals
 |---|---|---|---|---|
 {table}
 
-## Families without a fused rotary embedding
+## Rotary embeddings that are not fused
 
 | because | families |
 |---|---|
@@ -159,7 +159,7 @@ Each norm has an epsilon of its own. On the CPU every output and gradient equals
 | it rotates the other way: the operator negates the second half, not the first | `nanochat` |
 | each has a form of its own | `codegen`, `deepseek_v4`, `ernie4_5_vl_moe`, `gptj`, `roformer` |
 | it has none by default; if its configuration asks for one, that one is fused | `granitemoehybrid` |
-| their layers have no rotary embedding | `jamba`, `mamba`, `nemotron_h` |
+| their layers have no rotary embedding, but other fused operators | `jamba`, `mamba`, `nemotron_h` |
 
 The embeddings of pairs of neighbours (GLM, Cohere, Helium, ERNIE 4.5) need a torch_npu whose operator has
 `rotary_mode`, so not 2.5.1rc1. Where each sequence has a table of its own, the sequences are joined into one, since in
@@ -218,7 +218,7 @@ The tiny model of each of these families ended with an error, with upstream's ow
 |---|---|---|---|---|
 {table}
 
-## 没有融合旋转位置编码的模型族
+## 没有融合的旋转位置编码
 
 | 原因 | 模型族 |
 |---|---|
@@ -226,7 +226,7 @@ The tiny model of each of these families ended with an error, with upstream's ow
 | 旋转方向相反：算子取负的是后一半，而不是前一半 | `nanochat` |
 | 各有自己的写法 | `codegen`、`deepseek_v4`、`ernie4_5_vl_moe`、`gptj`、`roformer` |
 | 默认没有；配置要求时才有，并且会融合 | `granitemoehybrid` |
-| 它们的层没有旋转位置编码 | `jamba`、`mamba`、`nemotron_h` |
+| 它们的层没有旋转位置编码，但有其他融合算子 | `jamba`、`mamba`、`nemotron_h` |
 
 相邻数成对旋转的编码（GLM、Cohere、Helium、ERNIE 4.5）要求 torch_npu 的算子有 `rotary_mode`，因此 2.5.1rc1 不行。
 在这种模式下，算子对所有序列只接受一张表；各序列的表不同时，先把它们拼接成一条。这种模式只支持 `jit_compile=False`，
