@@ -72,13 +72,18 @@ class PortedPart:
 
     @property
     def cause(self) -> str:
-        """The name of that change, by which a person decides about all of its parts."""
-        if self.commit and self.verdict.kind in _GONE:
-            # What is decided together is proposed alike.
-            return f"gone-in-{self.commit.id[:9]}{'' if self.verdict.proposal else '-to-decide'}"
+        """The name of that change, by which a person decides about all of its parts.
+
+        Parts that have a proposal and parts that are left to a person are no one decision, so the name tells them
+        apart.
+        """
         name = "-".join(re.findall(r"[\w./]+", self.said))
-        # Two long texts must not get the same name.
-        return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}-{sha256(self.said.encode()).hexdigest()[:4]}"
+        if self.commit and self.verdict.kind in _GONE:
+            name = f"gone-in-{self.commit.id[:9]}"
+        elif len(name) > _LONGEST:
+            # Two long texts must not get the same name.
+            name = f"{name[:_LONGEST]}-{sha256(self.said.encode()).hexdigest()[:4]}"
+        return f"{name}-to-decide" if self.is_open and not self.verdict.proposal else name
 
     @property
     def identity(self) -> tuple[str, str, str]:
