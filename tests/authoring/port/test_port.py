@@ -446,7 +446,20 @@ def test_what_an_operation_reads_is_another_now(moving: Moving) -> None:
     assert "lib/tree/src/lib/core.py:" in start["evidence"]
     (cause,) = (one for one in found["causes"] if one["name"] == start["cause"])
     assert cause["said"] == "reads `src/lib/core.py:OLD`: its value (`'old'` → `1`)"
-    assert re.fullmatch(r"our lib/tree/src/lib/core\.py:\d+", cause["unknown"][0])
+    assert re.fullmatch(r"whether our lib/tree/src/lib/core\.py:\d+ is still right", cause["unknown"][0])
+
+
+def test_lines_that_read_what_is_another_now_are_named_as_ranges(moving: Moving) -> None:
+    reading(
+        moving, "(\n            OLD\n            + str(self.speed)\n            + str(main) + upstream(self, times))"
+    )
+    core = CORE.replace(b'OLD = "old"', b"OLD = 1").replace(b"speed = 1", b"speed = 2")
+    found = moving.ported("--to", moving.commit("other", {"src/lib/core.py": core.replace(b"main()", b"main(x=1)")}))
+    (cause,) = (one for one in found["causes"] if "OLD" in one["said"])
+    text = (moving.root / "lib/tree/src/lib/core.py").read_text()
+    first = text[: text.index("            OLD\n")].count("\n") + 1
+    lines = f"lines {first}-{first + 2} of lib/tree/src/lib/core.py"
+    assert cause["unknown"] == [f"whether our {lines} are still right"]
 
 
 def test_what_is_added_is_looked_at_with_what_uses_it(moving: Moving) -> None:

@@ -157,8 +157,9 @@ def with_reads(
         verdict, reader = part.verdict, f"{part.action} {part.name}"
         reads = by_reader.get(reader, [])
         if reads and verdict.proposal != "drop":
-            seen = [f"reads {one}, at {where}" for one, where in reads]
-            evidence = "; ".join(filter(None, [verdict.evidence, *dict.fromkeys(seen)]))
+            changes = dict.fromkeys(one for one, _ in reads)
+            seen = [f"reads {one}, at {_places(where for other, where in reads if other == one)}" for one in changes]
+            evidence = "; ".join(filter(None, [verdict.evidence, *seen]))
             verdict = replace(_reading(verdict, reads), evidence=evidence)
             if reader in broken and part.statement not in rewritten:
                 verdict = replace(verdict, applies=False)
@@ -171,12 +172,35 @@ def _reading(verdict: Verdict, reads: Sequence[tuple[ChangedRead, str]]) -> Verd
     """Return the verdict on a part whose code reads what changed; the places in it are ours, and no part of a cause."""
     if verdict.kind in ("fits", "body changed"):
         changes = [verdict.evidence, *dict.fromkeys(f"reads {one}" for one, _ in reads)]
-        unknown = f"our {listing(dict.fromkeys(where for _, where in reads))}"
+        places = _places(where for _, where in reads)
+        unknown = f"whether our {places} {'are' if ' of ' in places else 'is'} still right"
         return replace(verdict, kind="reads changed", change="; ".join(filter(None, changes)), unknown=unknown)
     if verdict.proposal in ("follow", "keep"):
         named = listing(dict.fromkeys(f"`{one.before.symbol}`" for one, _ in reads))
         return replace(verdict, proposal="", unknown=f"what it reads is another now: {named}")
     return verdict
+
+
+def _places(wheres: Iterable[str]) -> str:
+    """Return places of an overlay, ``file:line`` each, with several lines of a file as numbers and ranges."""
+    lines: dict[str, list[int]] = {}
+    for file, _, line in sorted({one.rpartition(":") for one in wheres}):
+        lines.setdefault(file, []).append(int(line))
+    shown: list[str] = []
+    for file, numbers in lines.items():
+        shown.append(f"{file}:{numbers[0]}" if len(numbers) == 1 else f"lines {_ranges(sorted(numbers))} of {file}")
+    return listing(shown)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return numbers in order, consecutive ones as a range: ``21-23, 26``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def with_users(found: Iterable[PortedPart]) -> Iterator[PortedPart]:
