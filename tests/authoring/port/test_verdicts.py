@@ -381,6 +381,41 @@ def test_a_class_that_moved_to_another_file(tmp_path: Path) -> None:
     assert (gone.kind, gone.to) == ("moved", "pkg/new/motor.py:Engine.start")
 
 
+OTHER = ENGINE.replace("class Engine", "class Motor")
+
+
+@pytest.mark.parametrize(
+    ("after", "change"),
+    [
+        ({"pkg/engine.py": OTHER}, "`Engine` stands as `Motor` now"),
+        ({"pkg/engine.py": "import os\n", "pkg/b.py": OTHER}, "`Engine` stands as `pkg/b.py:Motor` now"),
+        ({"pkg/b.py": ENGINE}, "definitions of `pkg/engine.py` stand in `pkg/b.py` now"),
+    ],
+    ids=["class-renamed", "class-in-another-file", "file-renamed"],
+)
+def test_members_that_moved_together_have_one_cause(tmp_path: Path, after: dict[str, str], change: str) -> None:
+    before = {"pkg/engine.py": ENGINE}
+    wraps = "class Engine:\n    @wrapped(why='x')\n    def stop(self):\n        return upstream(self)\n"
+    found = [became(tmp_path / str(number), before, one, after) for number, one in enumerate((WRAP, wraps))]
+    assert [(one.proposal, one.change) for one in found] == [("retarget", change)] * 2
+
+
+def test_what_got_another_name_in_its_class_is_a_cause_of_its_own(tmp_path: Path) -> None:
+    assert of(tmp_path, WRAP, BEGUN).change == "`Engine.start` stands as `Engine._begin` now"
+
+
+def test_members_whose_lines_stand_in_one_other_file_have_one_cause(tmp_path: Path) -> None:
+    functions = "".join(
+        f"\ndef f{number}(value):\n    return one(value, {number}) + two(value)\n" for number in range(2)
+    )
+    inlined = functions.replace("def f", "def use").replace("(value):", "(value, more):")
+    files = [{"pkg/engine.py": f"x = 1\n{functions}"}, {"pkg/engine.py": "x = 1\n", "pkg/other.py": inlined}]
+    overlays = [f"@wrapped(why='x')\ndef f{number}(value):\n    return upstream(value)\n" for number in range(2)]
+    found = [became(tmp_path / str(number), files[0], one, files[1]) for number, one in enumerate(overlays)]
+    change = "lines of `pkg/engine.py` stand in `pkg/other.py` now"
+    assert [(one.kind, one.proposal, one.change) for one in found] == [("retired", "", change)] * 2
+
+
 def test_a_copy_outside_the_package_is_no_successor(tmp_path: Path) -> None:
     files = {"recipe/engine.py": ENGINE, "pkg/other.py": "x = 1\n"}
     assert became(tmp_path, {"pkg/engine.py": ENGINE}, WRAP, files).kind == "retired"
