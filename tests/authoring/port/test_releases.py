@@ -135,6 +135,7 @@ def whisper(name):
     assert done.code == 0, done.err
     dropped = (released.environment.folder / "demo@1.1/pyproject.toml").read_text()
     assert 'name = "demo/core.py:whisper"' in dropped
+    assert "On demo@1.1: absent; neither demo@1.0 nor demo@1.1 has demo/core.py:whisper." in dropped
     released.environment.ok("check", "demo@1.1")
 
 

@@ -41,6 +41,7 @@ ENGINE = """
             self.state = "stopped"
             return self.state
 """
+NOTHING: Mapping[str, str] = {}
 START = """
     class Engine:
         @{mark}
@@ -82,6 +83,7 @@ def of(tmp_path: Path, overlay: str, after: str, *landed: UpstreamCommit, before
 
 
 STOPS = 'class Engine:\n    deleted("stop", why="x")\n'
+HELPED_ONE = 'class Engine:\n    @added(why="x")\n    def helper(self):\n        return 2\n'
 REPLACED = START.format(mark='replaced(why="x")', body="return None")
 HELPER = '@added(why="x")\ndef helper():\n    return 2\n'
 SCALE = "def scale(value):\n    return value + 1\n"
@@ -342,13 +344,18 @@ def test_a_wrapper_that_answers_itself_does_not_follow_a_function_of_another_bod
     assert ("its body changed" in found.unknown) == (not proposal)
 
 
-def judged_unlocked(tmp_path: Path, before: str | None, overlay: str, after: str) -> Verdict:
+def judged_unlocked(
+    tmp_path: Path, before: str | None, overlay: str, after: str | None, new: Mapping[str, str] = NOTHING
+) -> Verdict:
     """Return the verdict on an operation that was not locked, as that of a layer from a later version on."""
     content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/engine.py": overlay}))
-    files = {} if before is None else {"pkg/engine.py": text(before).encode()}
     names = DefinedNames(names_of(content.operations))
-    first = snapshot_of(source_tree(files | {"pkg/__init__.py": b""}), names)
-    now = snapshot_of(source_tree({"pkg/engine.py": text(after).encode()}), names)
+    states: list[dict[str, bytes]] = []
+    for one in (before, after):
+        files = {} if one is None else {"pkg/engine.py": text(one).encode()}
+        states.append(files | {"pkg/__init__.py": b""})
+    states[1] |= {path: text(one).encode() for path, one in new.items()}
+    first, now = (snapshot_of(source_tree(files), names) for files in states)
     (operation,) = content.operations
     return Classifier(content, (), first).verdict(operation, now, LandedCommits())
 
@@ -363,6 +370,33 @@ def test_a_target_that_came_follows_as_those_that_were_there_do(tmp_path: Path) 
     assert (found.kind, found.proposal) == ("signature changed", "follow")
     assert found.wanted
     assert "def start(self, times):" in found.wanted.text
+
+
+@pytest.mark.parametrize(
+    ("overlay", "before", "after", "target"),
+    [
+        (WRAP, None, None, "pkg/engine.py"),
+        (WRAP, None, "import os\n\nlogger = os\n\ndef stop():\n    return 1\n", "pkg/engine.py:Engine.start"),
+        (WRAP, "x = 1\n", None, "pkg/engine.py:Engine.start"),
+        (STOPS, "x = 1\n", "y = 1\n", "pkg/engine.py:Engine.stop"),
+        (HELPED_ONE, None, None, "pkg/engine.py"),
+        (HELPED_ONE, "x = 1\n", "y = 1\n", "pkg/engine.py:Engine"),
+    ],
+)
+def test_what_neither_version_has_is_not_gone(
+    tmp_path: Path, overlay: str, before: str | None, after: str | None, target: str
+) -> None:
+    found = judged_unlocked(tmp_path, before, overlay, after)
+    # An addition may be for something else, which stands.
+    assert (found.kind, found.proposal) == ("absent", "" if overlay == HELPED_ONE else "drop")
+    assert found.evidence == found.change == f"neither the old pin nor the new one has {target}"
+    assert found.unknown == "whether the change is needed in another place there"
+
+
+def test_what_neither_version_has_and_a_new_file_may_have_is_for_a_person(tmp_path: Path) -> None:
+    found = judged_unlocked(tmp_path, None, WRAP, None, {"pkg/other.py": ENGINE})
+    assert (found.kind, found.proposal) == ("absent", "")
+    assert found.unknown == "whether the change is needed at `pkg/other.py:Engine`, `pkg/other.py:Engine.start`"
 
 
 @pytest.mark.parametrize(("before", "kind"), [(None, "find gone"), (ENGINE, "moved")])
@@ -1183,6 +1217,16 @@ FAKED = "    def go(self):\n        return log('cuda')\n"
 )
 def test_an_edit_does_not_go_to_another_function_that_only_has_its_text(tmp_path: Path, after: str) -> None:
     assert of(tmp_path, EDIT_GO, after, before=TWO).proposal == ""
+
+
+def test_a_substitution_in_a_file_that_neither_version_has_is_absent(tmp_path: Path) -> None:
+    name = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
+    config = tmp_path / "o" / name / "pyproject.toml"
+    config.write_text(config.read_text() + SETTINGS)
+    base = snapshot_of(source_tree({"pkg/b.yaml": b""}), DefinedNames(()), "pkg@1")
+    now = snapshot_of(source_tree({"pkg/b.yaml": b""}), DefinedNames(()), "pkg@2")
+    ((_, found),) = SubstitutionVerdicts(base).verdicts(load(tmp_path / "o", name).edits, now)
+    assert (found.kind, found.proposal, found.evidence) == ("absent", "drop", "neither pkg@1 nor pkg@2 has pkg/a.yaml")
 
 
 def test_a_file_under_another_name_is_for_a_person(tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ def with_commits(
     blobs = BlobCache(commits.history.repository)
     for part in found:
         verdict, before = part.verdict, earlier.get(part.identity)
-        if verdict.kind in ("fits", "reads changed", "user changed") or part.action in ("patch", "file"):
+        if verdict.kind in ("fits", "reads changed", "user changed", "absent") or part.action in ("patch", "file"):
             yield part
         elif verdict.landed is not None:
             yield replace(part, commit=verdict.landed)

@@ -205,7 +205,7 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     content = load_content(port.new, port.version, forms)
     before = load_content(port.old, lock.metadata.version, lock.forms)
     names = DefinedNames(names_of(content.operations))
-    base, now = snapshot_of(port.base, names), snapshot_of(port.now, names)
+    base, now = snapshot_of(port.base, names, port.old.name), snapshot_of(port.now, names, port.new.name)
     first, last = port.old.pin.commit, port.new.pin.commit
     landed = LandedCommits()
     if past:

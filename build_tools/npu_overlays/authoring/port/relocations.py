@@ -160,7 +160,7 @@ class Relocations:
             is_likely |= is_namesake or name == outer or alike >= ENOUGH
             if is_namesake or name == outer or alike >= _SIMILAR:
                 named.append(f"{there}:{name}")
-            elif (there, owner_of(name)) == (path, operation.owner):
+            elif path in self._base and (there, owner_of(name)) == (path, operation.owner):
                 beside.append(f"{there}:{name}")
         around = now.definition(path, operation.owner) if operation.owner else None
         if around and has_bases(around.node):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from npu_overlays.authoring.port.absorption import is_substituted
-from npu_overlays.authoring.port.verdicts import Verdict, left, retired
+from npu_overlays.authoring.port.verdicts import Verdict, absent, left, retired
 from npu_overlays.authoring.snapshots import Snapshot, tree_of
 from npu_overlays.contracts.substitution_context import substitution_context
 from npu_overlays.errors import OverlayError
@@ -49,6 +49,8 @@ class SubstitutionVerdicts:
             yield from zip(together, self._known[key], strict=True)
 
     def _without_file(self, path: str, edited: Iterable[str], now: Snapshot) -> Verdict:
+        if path not in self._base:
+            return absent(path, self._base, now)
         top, slash, _ = path.partition("/")
         if top in now.top_folders or not slash:
             leaf = path.rpartition("/")[2]
