@@ -48,6 +48,12 @@ def test_unprovable_ports_are_refused_with_a_fix(variables: dict[str, str], said
     refused(variables, said)
 
 
+def test_what_cannot_be_proven_gives_the_reason_to_follow(tmp_path: Path) -> None:
+    reason = tmp_path / "untried.txt"
+    refused({**NAMED, "NPU_OVERLAYS_NAME": "verl@0.9.1", "NPU_OVERLAYS_UNTRIED": str(reason)}, "holds no wheel")
+    assert reason.read_text() == f"{ROOT / 'nowhere'}: holds no wheel"
+
+
 def test_a_port_of_another_project_is_refused(tmp_path: Path) -> None:
     (tmp_path / "demo@1.0").mkdir()
     (tmp_path / "demo@1.0/pyproject.toml").write_text(OTHER)
