@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from npu_overlays.model.fingerprint import dump
 
+_DIGEST = re.compile("<[0-9a-f]{8}>")
 ParameterKind = Literal["/", "|", "*", "kw", "**"]
 
 
@@ -152,6 +154,16 @@ def parameter_list(listed: Iterable[Parameter], text: Callable[[Parameter], str]
     if before == "/":
         shown.append("/")
     return f"({', '.join(shown)})"
+
+
+def parsed_signature(text: str) -> ast.arguments | None:
+    """Return parameters from their text, in which digests may stand for defaults; None if it is no such text."""
+    readable = _DIGEST.sub(r"'\g<0>'", text)
+    try:
+        (definition,) = ast.parse(f"def f{readable}: ...").body
+    except (SyntaxError, ValueError):
+        return None
+    return definition.args if isinstance(definition, ast.FunctionDef) else None
 
 
 def wrapper_mismatch(wrapper: ast.arguments, original: ast.arguments) -> str:
