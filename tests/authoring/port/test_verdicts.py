@@ -1219,6 +1219,17 @@ def test_an_edit_does_not_go_to_another_function_that_only_has_its_text(tmp_path
     assert of(tmp_path, EDIT_GO, after, before=TWO).proposal == ""
 
 
+def test_what_was_locked_is_not_absent_where_the_old_source_lacks_its_file(tmp_path: Path) -> None:
+    """A release archive may lack a folder that the pinned commit has."""
+    content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/engine.py": WRAP}))
+    (operation,) = content.operations
+    whole = source_tree({"pkg/engine.py": text(ENGINE).encode()})
+    locked = contracts(content, whole, model_of(content.overlay.pin, whole).classes)
+    bare = snapshot_of(source_tree({"other/a.py": b""}), DefinedNames(()))
+    found = Classifier(content, locked, bare).verdict(operation, bare, LandedCommits())
+    assert (found.kind, found.evidence) == ("left", "there is no pkg/ any more")
+
+
 def test_a_substitution_in_a_file_that_neither_version_has_is_absent(tmp_path: Path) -> None:
     name = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
     config = tmp_path / "o" / name / "pyproject.toml"

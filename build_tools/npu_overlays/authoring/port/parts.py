@@ -17,7 +17,7 @@ from npu_overlays.authoring.snapshots import DefinedNames, Snapshot
 from npu_overlays.contracts.changed_reads import ChangedRead
 from npu_overlays.errors import listing
 from npu_overlays.overlay.content import Content
-from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
+from npu_overlays.overlay.layer_content import LayerContent, OverlayFile, SourcedEdit
 from npu_overlays.overlay.operations import Operation
 
 Statement: TypeAlias = Operation | SourcedEdit | OverlayFile
@@ -108,6 +108,25 @@ class PortedPart:
             "cause": self.cause,
             "unknown": verdict.unknown,
         }
+
+
+def statements(content: Content | LayerContent) -> list[Statement]:
+    """Return everything that an overlay, or its layers, state."""
+    return [*content.operations, *content.edits, *content.patches, *content.files]
+
+
+def target(one: Statement) -> str:
+    """Return the name of a statement for a `drop`: ``path:symbol``, the path of a file, or the name of a patch."""
+    return f"{one.path}:{one.symbol}" if isinstance(one, Operation) else one.path
+
+
+def undecided(one: Statement, verdict: Verdict) -> PortedPart:
+    """Return a part that the new pin does not state, with the verdict on it."""
+    if isinstance(one, OverlayFile):
+        action, where = "patch" if one.path.endswith(".patch") else "file", one.file
+    else:
+        action, where = one.action if isinstance(one, Operation) else "edit", one.where
+    return PortedPart(statement=one, action=action, name=target(one), where=where, verdict=verdict)
 
 
 def parts(content: Content, classifier: Classifier, now: Snapshot, landed: LandedCommits) -> list[PortedPart]:

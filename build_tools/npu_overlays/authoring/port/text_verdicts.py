@@ -49,10 +49,11 @@ class SubstitutionVerdicts:
             yield from zip(together, self._known[key], strict=True)
 
     def _without_file(self, path: str, edited: Iterable[str], now: Snapshot) -> Verdict:
-        if path not in self._base:
-            return absent(path, self._base, now)
         top, slash, _ = path.partition("/")
-        if top in now.top_folders or not slash:
+        is_here = top in now.top_folders or not slash
+        if is_here and path not in self._base:
+            return absent(path, self._base, now)
+        if is_here:
             leaf = path.rpartition("/")[2]
             others: list[str] = []
             for one, blob in now.entries.items():
