@@ -69,6 +69,8 @@ class CopiedDrops:
         """Yield the statements of layers for the new version that only a copied drop leaves out, each with that."""
         old, new, version = self.before.overlay, self.after.overlay, Version(self.versions[1])
         copied = [one for one in new.chain[-1].drops if one in old.chain[-1].drops and one.bounds.hold(version)]
+        if not copied:
+            return
         others: list[Drop] = []
         for layer in new.chain:
             others += (one for one in layer.drops if one not in copied and one.bounds.hold(version))
