@@ -11,8 +11,9 @@ import pytest
 
 from environments import ROOT, Torch
 from npu_overlays.errors import OverlayError
-from proof.verl_port import fitting_stack, retired_module
+from proof.verl_port import differences_of_upstreams, fitting_stack, retired_module
 from verl_stacks import Stack
+from verl_tests import Laboratory, Verdict
 
 OTHER = """\
 [build-system]
@@ -90,6 +91,16 @@ def test_a_port_of_verl_runs_in_the_newest_environment_that_fits(requires: list[
 def test_a_port_of_verl_that_fits_no_environment_is_refused_with_what_contradicts() -> None:
     with pytest.raises(OverlayError, match=r"verl@0\.9\.1: transformers>=6 \(there is 5\.10\.4\); verl@bec9ef7: "):
         fitting_stack(["transformers>=6"])
+
+
+@pytest.mark.usefixtures("installed")
+def test_tests_of_verl_of_which_none_passes_over_upstream_show_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = Verdict(passed=0, imported=0, differences=())
+    monkeypatch.setattr(Laboratory, "tried", lambda *_: nothing)
+    with pytest.raises(OverlayError, match="none of verl's own tests passes without the port"):
+        differences_of_upstreams(fitting_stack(["transformers"]), tmp_path)
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ MEANINGS: dict[Kind, str] = {
     "find gone": "a find does not occur as often as it says",
     "does not fit": "it cannot be applied, for the reason given",
     "ended": "`until` ends it before the new version, and nothing replaces it at its target",
-    "left out": "the old pin drops it for a reason that may not hold here, and it fits the new version",
+    "left out": "the old pin drops it, it fits the new version, and the reason may not hold",
 }
 
 
