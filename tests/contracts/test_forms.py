@@ -451,12 +451,12 @@ def test_a_lock_says_what_came_and_what_went_and_why(tmp_path: Path) -> None:
     before, _ = found(tmp_path, upstream(NORM, NORM, NORM))
     changed = NORM.replace("self.weight *", "2 * self.weight *")
     forms, model = found(tmp_path, upstream(NORM, changed, "", NORM))
-    assert [*form_notices(NO_FORMS, before, model)] == ["4 definitions of the form of `pkg/a.py:ANorm.forward`"]
+    assert [*form_notices(NO_FORMS, before, model)] == ["4 definitions have the form of `pkg/a.py:ANorm.forward`"]
     assert [*form_notices(before, before, model)] == []
     assert [*form_notices(before, forms, model)] == [
         (
-            "of the form of `pkg/a.py:ANorm.forward` came: pkg/e.py:ANorm.forward; went: pkg/c.py:ANorm.forward (its"
-            " body (`return self.weight * rescaled(x, self.eps)` → `return 2 * self.weight * rescaled(x, self.eps)`)),"
+            "1 more definition has the form of `pkg/a.py:ANorm.forward`: pkg/e.py:ANorm.forward;"
+            " 2 no longer have it: pkg/c.py:ANorm.forward (its body (`return self.weight * rescaled(x, self.eps)` → `return 2 * self.weight * rescaled(x, self.eps)`)),"
             " pkg/d.py:ANorm.forward (it is gone)"
         )
     ]
@@ -471,6 +471,8 @@ def test_of_many_that_came_or_went_a_lock_names_a_few(tmp_path: Path) -> None:
     before, model = found(tmp_path, upstream(NORM))
     after, _ = found(tmp_path, upstream(*[NORM] * 6))
     (came,) = form_notices(before, after, model)
-    assert came.endswith(" came: pkg/c.py:ANorm.forward, pkg/d.py:ANorm.forward, pkg/e.py:ANorm.forward, … (5 in all)")
+    assert came.startswith("5 more definitions have the form of `pkg/a.py:ANorm.forward`: pkg/c.py:ANorm.forward, pkg/d")
+    assert came.endswith(", pkg/d.py:ANorm.forward, pkg/e.py:ANorm.forward, … (5 in all)")
     (went,) = form_notices(after, before, model)
+    assert went.startswith("5 definitions no longer have the form of `pkg/a.py:ANorm.forward`: pkg/c.py:ANorm.forward (")
     assert went.endswith("pkg/e.py:ANorm.forward (it is gone), … (5 in all)")
