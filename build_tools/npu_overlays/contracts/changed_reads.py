@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -14,7 +14,7 @@ from npu_overlays.contracts.reads import Read
 from npu_overlays.contracts.symbol_descriptions import described
 from npu_overlays.model.attribute_chains import chains
 from npu_overlays.model.selectors import plain
-from npu_overlays.model.symbol_lookup import SymbolLookup
+from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 from npu_overlays.model.syntax import names_import
 from npu_overlays.overlay.content import Content
 
@@ -87,13 +87,19 @@ def _takes_as_much(old: str, new: str) -> bool:
     return is_same and all("=" in one for one in further)
 
 
-def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Content) -> tuple[ChangedRead, ...]:
+def changed_reads(
+    before: Iterable[Read],
+    upstream: SymbolLookup,
+    content: Content,
+    renamed: Callable[[Read], ResolvedSymbol | None] | None = None,
+) -> tuple[ChangedRead, ...]:
     """Return the symbols read by operations and added files that differ in another tree.
 
     Args:
         before: of a lock.
         upstream: the other tree.
         content: the overlay to apply there; other readers do not count.
+        renamed: returns what a symbol is in the other tree, if it may have another name there.
     """
     codes = {code.reader: code for code in OverlayCode(content).all}
     found: list[ChangedRead] = []
@@ -101,7 +107,7 @@ def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Conte
         if read.path in upstream.absent:
             continue
         if places := list(filter(None, (_place(entry, codes) for entry in read.by))):
-            there = upstream.find(read.path, read.symbol)
+            there = renamed(read) if renamed else upstream.find(read.path, read.symbol)
             now = described(there, upstream, whole=bool(read.body)) if there else None
             found += _changed(read, now, places)
     return tuple(found)

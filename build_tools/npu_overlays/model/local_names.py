@@ -28,6 +28,10 @@ class FunctionNames:
             found.update(scope.bindings, scope.outer, (load.name for load in scope.loads))
         return frozenset(found)
 
+    def binds(self, name: str) -> bool:
+        """Return whether any scope of the function binds or declares a name."""
+        return any(name in scope.bindings or name in scope.outer for scope in self._scopes)
+
     def is_only_parameter(self, name: str) -> bool:
         """Return whether a name stands for a parameter wherever the function has it.
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from npu_overlays.authoring.port.adaptation import UnprovenError, adapted, function_of
+from npu_overlays.authoring.port.adaptation import adapted
+from npu_overlays.authoring.port.renamed_words import UnprovenError, function_of
 from npu_overlays.model.signature_changes import SignatureChange, signature_change
 from npu_overlays.overlay.operations import Edit, Operation, Reason
 
