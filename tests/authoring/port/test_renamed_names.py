@@ -233,6 +233,34 @@ def test_what_an_import_brings_has_another_name_now(tmp_path: Path) -> None:
         assert "repeat" not in "".join(written(found))
 
 
+FAST = "from pkg.fast import repeat\n" + text(IMPORTING).partition("\n")[2]
+OURS = "from pkg.ops import repeat\n" + text(CALLED)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fast", "statement"),
+    [
+        (IMPORTING, FAST, OPS, "from pkg.fast import repeat"),
+        (IMPORTING, FAST.replace("pkg.", "."), OPS, "from .fast import repeat"),
+        # It is another function there, or upstream's module does not show that it is this one.
+        (IMPORTING, FAST, OPS.replace("x, n", "n, x"), ""),
+        (IMPORTING, FAST, OPS.replace("def repeat", "def other"), ""),
+        (IMPORTING.replace("repeat", "other"), FAST, OPS, ""),
+        (IMPORTING, FAST.replace("from", "if FAST:\n    from", 1), OPS, ""),
+        (IMPORTING, FAST.replace("import repeat", "import repeat as other"), OPS, ""),
+    ],
+)
+def test_an_operation_imports_from_where_upstream_does_now(
+    tmp_path: Path, before: str, after: str, fast: str, statement: str
+) -> None:
+    found = of(tmp_path, OURS, before, after, more={"pkg/ops.py": (OPS, "x = 1\n"), "pkg/fast.py": ("", fast)})
+    assert (found.applies, found.proposal) == (False, "follow" if statement else ""), found
+    if statement:
+        assert found.wanted
+        assert [one.statement for one in found.wanted.imports] == [statement]
+        assert found.change == "`repeat` is `pkg.fast.repeat` now"
+
+
 def test_a_global_that_is_gone_without_a_successor_is_open(tmp_path: Path) -> None:
     """Else its undefined name would only be found when the port is locked."""
     after = IMPORTING.replace("    from pkg.ops import repeat\n", "").replace("repeat(x, self.groups)", "x")

@@ -6,6 +6,7 @@ operation with the new name, wherever it has the old one.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,11 +22,13 @@ from npu_overlays.contracts.overlay_code import reader_of
 from npu_overlays.contracts.reads import Read
 from npu_overlays.errors import listing
 from npu_overlays.model.code_blocks import renamed
+from npu_overlays.model.imports import imported
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of
+from npu_overlays.model.shipped_modules import is_package_file
 from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 from npu_overlays.overlay.content import Content
-from npu_overlays.overlay.operations import Edit, Operation
+from npu_overlays.overlay.operations import Edit, Operation, imported_names
 
 _ROLES: tuple[Role, ...] = ("global", "attribute")
 
@@ -82,7 +85,7 @@ class FollowedNames:
     ) -> Verdict:
         """Return the verdict on an operation with the new names or values as its proposal, if syntax proves them."""
         renames = self._renamed(before, after)
-        names = _names(operation, lost, renames)
+        names = [*_names(operation, lost, renames), *self._imports(operation, before, after)]
         try:
             if names:
                 said, wanted = "; ".join(map(str, names)), self._with_names(operation, names, renames)
@@ -100,6 +103,32 @@ class FollowedNames:
             return replace(verdict, unknown=str(error))
         return replace(verdict, proposal="follow", wanted=wanted, change=said, unknown=unknown)
 
+    def _imports(self, operation: Operation, before: Module, after: Module) -> Iterator[RenamedName]:
+        """Yield the names that an operation imports from where they are gone, as upstream's module did and does not."""
+        gone: set[str] = set()
+        for read, entry in self._entries(operation):
+            if self.symbols.find(read.path, read.symbol) is None:
+                gone.add(entry.rpartition(" ")[2].partition(".")[0])
+        was, now = self._imported(before), self._imported(after)
+        for one in operation.imports:
+            own = self._imported(Module(operation.path, one.statement.encode())).get(one.name, ("", ""))[0]
+            (old, _), (there, statement) = (known.get(one.name, ("", "")) for known in (was, now))
+            if one.name in gone and there and own == old != there:
+                yield RenamedName(old=one.name, new=there, role="import", statement=statement)
+
+    def _imported(self, module: Module) -> dict[str, tuple[str, str]]:
+        """Return what a module imports by each name, in full, and the statement; without what else binds the name."""
+        package, found = is_package_file(module.path), dict[str, tuple[str, str]]()
+        for name, (definition, *others) in module.definitions.items():
+            node = definition.node
+            if others or not definition.is_certain or not isinstance(node, ast.ImportFrom):
+                continue
+            statements = {one.name: one.statement for one in imported_names(node)}
+            for one in imported(node, self.symbols.modules.name(module.path), package=package):
+                if one.local == name:
+                    found[name] = (one.full, statements[name])
+        return found
+
     def _with_names(self, operation: Operation, names: Sequence[RenamedName], renames: RenamedNames) -> Operation:
         """Return an operation with the new names; raises `UnprovenError`."""
         for one in names:
@@ -116,23 +145,23 @@ class FollowedNames:
 
     def _check_known(self, operation: Operation, names: Iterable[RenamedName]) -> None:
         """Raise `UnprovenError` if nothing shows which attribute an operation reads, or how a global is called."""
-        chains = [entry.rpartition(" ")[2].split(".") for entry in self._entries(operation)]
+        chains = [entry.rpartition(" ")[2].split(".") for _, entry in self._entries(operation)]
+        known = {"global": {chain[0] for chain in chains}, "attribute": {chain[-1] for chain in chains}}
         for name in names:
-            is_global = name.role == "global"
-            if name.old in {chain[0 if is_global else -1] for chain in chains}:
+            if name.old in known.get(name.role, {name.old}):
                 continue
-            shapes = set(calls_of(operation, name.old)) if is_global else frozenset()
+            shapes = set(calls_of(operation, name.old)) if name.role == "global" else frozenset()
             if None in shapes or not shapes <= name.shapes:
                 raise UnprovenError(f"it calls `{name.old}` with other arguments than upstream does")
             is_found = all(name.old in names_in(one.find, "attribute") for one in operation.edits)
-            if not is_global and (operation.text or not is_found):
+            if name.role == "attribute" and (operation.text or not is_found):
                 raise UnprovenError(f"{name}, and what gives `{operation.owner}` it is not known")
 
-    def _entries(self, operation: Operation) -> Iterator[str]:
+    def _entries(self, operation: Operation) -> Iterator[tuple[Read, str]]:
         """Yield what the lock says that an operation reads, with the name by which it reads that."""
         reader = reader_of(operation)
         for read in self.reads:
-            yield from (entry for entry in read.by if entry.rpartition(" ")[0] == reader)
+            yield from ((read, entry) for entry in read.by if entry.rpartition(" ")[0] == reader)
 
     def _changed(self, operation: Operation, names: Sequence[RenamedName]) -> str:
         """Return what an operation reads and what changed, looked up by the new names; empty if nothing did."""
@@ -148,18 +177,22 @@ class FollowedNames:
     def _found(self, operation: Operation, read: Read, names: Iterable[RenamedName]) -> ResolvedSymbol | None:
         """Return what a symbol that an operation reads is now."""
         path, symbol = read.path, read.symbol
+        chains = [entry.rpartition(" ")[2].split(".") for entry in read.by]
         for name in names:
             first, _, rest = symbol.partition(".")
+            chain = next((one for one in chains if one[0] == name.old), [])
             if name.role == "attribute" and owner_of(symbol) and leaf_of(symbol) == name.old:
                 symbol = f"{owner_of(symbol)}.{name.new}"
             elif name.role == "global" and (path, first) == (operation.path, name.old):
                 symbol = f"{name.new}.{rest}".rstrip(".")
-            elif name.role == "global":
-                for entry in read.by:
-                    chain = entry.rpartition(" ")[2].split(".")
-                    if chain[0] == name.old:
-                        found = self.symbols.chain(operation.path, [name.new, *chain[1:]])
-                        return found[-1] if len(found) == len(chain) else None
+            elif name.role == "global" and chain:
+                found = self.symbols.chain(operation.path, [name.new, *chain[1:]])
+                return found[-1] if len(found) == len(chain) else None
+            elif name.role == "import" and chain:
+                module, _, leaf = name.new.rpartition(".")
+                top = self.symbols.named(module, leaf)
+                found = [top, *self.symbols.members(top, chain[1:])] if top else []
+                return found[-1] if len(found) == len(chain) else None
         return self.symbols.find(path, symbol)
 
 

@@ -22,8 +22,8 @@ from npu_overlays.model.selectors import leaf_of, owner_of
 from npu_overlays.model.syntax import all_of, is_name
 from npu_overlays.model.token_layout import layout_of
 
-# A name of a function's own, of the module, or of an object.
-Role: TypeAlias = Literal["parameter", "global", "attribute"]
+# A name of a function's own, of the module, of an object, or one that the operation imports itself.
+Role: TypeAlias = Literal["parameter", "global", "attribute", "import"]
 # The number of a call's arguments by position, and its keywords; None if it has stars.
 CallShape: TypeAlias = tuple[int, frozenset[str]] | None
 _Name: TypeAlias = tuple[Role, str]
@@ -35,10 +35,11 @@ class RenamedName:
 
     Args:
         old: the name before.
-        new: the name now; a likely one if there is a problem.
+        new: the name now; a likely one if there is a problem; of an import, from where it is imported.
         role: what it names.
         problem: why syntax does not prove it; empty if it does.
         shapes: of upstream's calls by the new name.
+        statement: upstream's, that imports it.
     """
 
     old: str
@@ -46,6 +47,7 @@ class RenamedName:
     role: Role
     problem: str = ""
     shapes: frozenset[CallShape] = frozenset()
+    statement: str = ""
 
     def __str__(self) -> str:
         return f"`{self.old}` is `{self.new}` now"

@@ -20,7 +20,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.syntax import all_of, is_name
 from npu_overlays.model.token_layout import layout_of
 from npu_overlays.model.tokens import Token
-from npu_overlays.overlay.operations import Edit, Operation
+from npu_overlays.overlay.operations import Edit, ImportedName, Operation
 
 # Calls that read or write names which the syntax does not show.
 INDIRECT = frozenset({"locals", "vars", "eval", "exec"})
@@ -45,6 +45,11 @@ def function_of(text: str) -> tuple[Module, FunctionNode]:
 def with_names(operation: Operation, names: Iterable[RenamedName]) -> Operation:
     """Return an operation with the new names; raises `UnprovenError`."""
     for name in names:
+        if name.role == "import":
+            others = [one for one in operation.imports if one.name != name.old]
+            wanted = ImportedName(name=name.old, statement=name.statement)
+            operation = replace(operation, imports=(*others, wanted))
+            continue
         edits = tuple(edit_with_name(edit, name) for edit in operation.edits)
         text = _text_with_name(operation.text, name) if operation.text else ""
         operation = replace(operation, edits=edits, text=text)
@@ -94,7 +99,7 @@ def _assigns(words: Words, name: RenamedName) -> bool:
 
 
 def _a(name: RenamedName) -> str:
-    return {"parameter": "a parameter", "attribute": "an attribute", "global": "a global"}[name.role]
+    return f"an {name.role}" if name.role == "attribute" else f"a {name.role}"
 
 
 def _an_object(of: str | None) -> str:
