@@ -44,6 +44,7 @@ def followed(wrapper: str, before: str, after: str) -> str:
 
 
 LAST, OTHER_LAST = "def f(x, y=2):\n    return x - y\n", "def f(x, y):\n    return x + y\n"
+OTHER_DEFAULT = OTHER_LAST.replace("y)", "y=2)", 1)
 ALWAYS_CALLING = (
     "def f(x, y=2):\n    return upstream(x, y) * 2\n",
     "def f(x, y=2):\n    z = upstream(x, y)\n    return z * 2\n",
@@ -228,6 +229,7 @@ STARRED = "def f(x, *y):\n    return upstream(x, *y)\n"
         (HAND, OLD, f"@property\n{OLD}", "decorates"),
         (HAND, f"@cached\n{OLD}", OLD, "decorates"),
         *((text, LAST, OTHER_LAST, "its body changed") for text in ELSEWHERE),
+        *((text, f"@hub(1)\n{LAST}", f"@kernel(1)\n{OTHER_DEFAULT}", "its body changed") for text in ELSEWHERE),
     ],
 )
 def test_what_syntax_does_not_prove_is_for_a_person(wrapper: str, before: str, after: str, why: str) -> None:
