@@ -233,6 +233,28 @@ def test_what_an_import_brings_has_another_name_now(tmp_path: Path) -> None:
         assert "repeat" not in "".join(written(found))
 
 
+NAMING_NONE = MEMBER.format(mark='replaced(why="x")', body="return x + 1")
+
+
+@pytest.mark.parametrize(
+    ("after", "proposal"),
+    [
+        (GROUPS, "keep"),
+        (BOTH, "keep"),
+        (put(GROUPS, "x, self.n_groups", "x + 1, self.n_groups"), ""),
+        (put(GROUPS, "= heads // kv", "= heads"), ""),
+        (put(GROUPS, "x = repeat", "x = getattr(x, 'groups') or repeat"), ""),
+        (put(CORE, "x, self.groups", "x + 1, self.groups"), ""),
+    ],
+)
+def test_a_replacement_without_the_names_stays_where_they_alone_changed(
+    tmp_path: Path, after: str, proposal: str
+) -> None:
+    found = of(tmp_path, NAMING_NONE, CORE, after)
+    assert (found.kind, found.applies, found.proposal) == ("body changed", False, proposal)
+    assert bool(found.change) == bool(proposal)
+
+
 FAST = "from pkg.fast import repeat\n" + text(IMPORTING).partition("\n")[2]
 OURS = "from pkg.ops import repeat\n" + text(CALLED)
 

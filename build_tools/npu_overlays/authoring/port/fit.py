@@ -160,9 +160,9 @@ def _unbound(operation: Operation, module: Module) -> frozenset[str]:
         used |= names_in(edit.replace, "global") - names_in(edit.find, "global")
     own = {one.name for one in operation.imports} | {operation.upstream_name}
     unknown = [name for name in used - own if name not in module.definitions and not hasattr(builtins, name)]
-    return (
-        frozenset(unknown) - module.parsed.surface.bound if unknown and not module.outer_scopes.stars else frozenset()
-    )
+    if not unknown or module.outer_scopes.stars:
+        return frozenset()
+    return frozenset(unknown) - module.parsed.surface.bound
 
 
 @lru_cache(maxsize=_KEPT)

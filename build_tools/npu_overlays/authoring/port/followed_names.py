@@ -15,7 +15,7 @@ from npu_overlays.authoring.port.classifier import Classifier
 from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.renamed_names import RenamedName, RenamedNames, Role
 from npu_overlays.authoring.port.renamed_words import UnprovenError, calls_of, names_in, with_names
-from npu_overlays.authoring.port.verdicts import Verdict
+from npu_overlays.authoring.port.verdicts import Proposal, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.changed_reads import changed_reads
 from npu_overlays.contracts.overlay_code import reader_of
@@ -30,6 +30,9 @@ from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Edit, Operation, imported_names
 
+# Of the verdicts without a proposal, those that a name or a value may explain.
+_KINDS = frozenset({"reads changed", "find gone", "body changed"})
+_MEANING = "whether the new name means the same: syntax shows only that upstream uses it alike"
 _ROLES: tuple[Role, ...] = ("global", "attribute")
 
 
@@ -56,7 +59,7 @@ class FollowedNames:
         """Yield parts with proposals for those that name what has another name now, and open where it is gone."""
         for part in found:
             operation, verdict = part.statement, part.verdict
-            is_candidate = verdict.applies or (verdict.kind in ("reads changed", "find gone") and not verdict.proposal)
+            is_candidate = verdict.applies or (verdict.kind in _KINDS and not verdict.proposal)
             if isinstance(operation, Operation) and operation.action != "deleted" and is_candidate:
                 verdict = self._verdict(operation, verdict)
             yield replace(part, verdict=verdict)
@@ -86,10 +89,15 @@ class FollowedNames:
         """Return the verdict on an operation with the new names or values as its proposal, if syntax proves them."""
         renames = self._renamed(before, after)
         names = [*_names(operation, lost, renames), *self._imports(operation, before, after)]
+        if verdict.kind == "body changed":
+            explaining = [] if names else renames.explaining(operation.symbol)
+            proposal: Proposal = "keep" if explaining else ""
+            said = "; ".join(map(str, explaining))
+            return replace(verdict, proposal=proposal, change=said, unknown=_MEANING if explaining else "")
         try:
             if names:
                 said, wanted = "; ".join(map(str, names)), self._with_names(operation, names, renames)
-                unknown = "whether the new name means the same: syntax shows only that upstream uses it alike"
+                unknown = _MEANING
             else:
                 said, wanted = _with_values(operation, before, after)
                 unknown = "whether what is put in is right for the new value"
@@ -135,7 +143,7 @@ class FollowedNames:
             if one.problem:
                 raise UnprovenError(f"whether `{one.old}` is `{one.new}` now: {one.problem}")
         breaking = {one.part for one in self.classifier.fitter.fit(operation, self.now).breaking}
-        if breaking and not (breaking == {"body"} and renames.explain(operation.symbol)):
+        if breaking and not (breaking == {"body"} and renames.explaining(operation.symbol)):
             said = "; ".join(map(str, names))
             raise UnprovenError(f"{said}, and upstream changed more than that in what this is written for")
         wanted = with_names(operation, names)

@@ -117,9 +117,16 @@ class RenamedNames:
         problem = next(self._problems(old, new, role), "")
         return RenamedName(old=old, new=new, role=role, problem=problem, shapes=_shapes(self._now.module, new))
 
-    def explain(self, symbol: str) -> bool:
-        """Return whether the definitions of a symbol changed in names alone."""
-        return self._renamed(symbol) == self._now.lines(symbol)
+    def explaining(self, symbol: str) -> list[RenamedName]:
+        """Return the renamed names by which the definitions of a symbol changed; none if syntax does not prove all."""
+        names: set[_Name] = set()
+        for line in self._was.lines(symbol):
+            names.update(name for _, name in _places(line, symbol, self._likely.keys()))
+        found = [self.of(old, role) for role, old in sorted(names)]
+        is_all = self._renamed(symbol) == self._now.lines(symbol) and not any(
+            one is None or one.problem for one in found
+        )
+        return [one for one in found if one] if is_all else []
 
     @cached_property
     def _likely(self) -> Mapping[_Name, str]:
