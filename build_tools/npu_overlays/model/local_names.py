@@ -28,9 +28,13 @@ class FunctionNames:
             found.update(scope.bindings, scope.outer, (load.name for load in scope.loads))
         return frozenset(found)
 
-    def binds(self, name: str) -> bool:
-        """Return whether any scope of the function binds or declares a name."""
-        return any(name in scope.bindings or name in scope.outer for scope in self._scopes)
+    @property
+    def bound(self) -> frozenset[str]:
+        """Every name that a scope of the function binds or declares."""
+        found: set[str] = set()
+        for scope in self._scopes:
+            found.update(scope.bindings, scope.outer)
+        return frozenset(found)
 
     def is_only_parameter(self, name: str) -> bool:
         """Return whether a name stands for a parameter wherever the function has it.

@@ -91,8 +91,8 @@ def test_a_value_that_changed_in_one_of_two_places_asks() -> None:
     with pytest.raises(UnprovenError, match="not in every place"):
         with_values(Edit(find="f(1, 1)", replace="f(1, 1, 2)"), "f(1, 1)\n", "f(1, 3)\n")
     twice = Edit(find="f(1)", replace="f(1, 2)", count=2)
-    for now in ("f(1)\nf(3)\n", "f(3)\nf(1)\n"):
-        assert with_values(twice, "f(1)\nf(1)\n", now) == (twice, {})
+    for now in ("a(f(1))\nb(f(3))\n", "a(f(3))\nb(f(1))\n"):
+        assert with_values(twice, "a(f(1))\nb(f(1))\n", now) == (twice, {})
 
 
 @given(st.integers(0, 9), st.integers(10, 99), st.sampled_from(["f({}, x)", "x = {}", "x = f(k={})", "if x < {}: y()"]))

@@ -294,6 +294,37 @@ def test_a_global_that_is_gone_without_a_successor_is_open(tmp_path: Path) -> No
     assert of(tmp_path / "star", CALLED, IMPORTING, f"    from pkg.ops import *\n{after}", more=more).applies
 
 
+@pytest.mark.parametrize("put_in", ["x, step + self.groups)", "x, [step := 1, step][1])"])
+def test_an_edit_may_have_a_local_name_that_was_a_global_one_once(tmp_path: Path, put_in: str) -> None:
+    before = f"    def step(): pass\n{put(CORE, 'return repeat', 'step = 1; return repeat')}"
+    after = before.replace("def step(): pass", "x = 1")
+    assert of(tmp_path, edited("x, self.groups)", put_in), before, after).applies
+    gone = put(after, "step = 1; ", "")
+    assert of(tmp_path / "gone", edited("x, self.groups)", put_in), before, gone).applies == (":=" in put_in)
+
+
+def test_a_local_name_of_an_edited_function_is_no_global(tmp_path: Path) -> None:
+    """Upstream renames the global, and the local of that name stays."""
+    before = put(
+        CORE,
+        "return repeat(x, self",
+        "n = 2\n            return repeat(x, self",
+        "def repeat",
+        "n = 1\n\n    def repeat",
+    )
+    before += "\n    def other():\n        return n\n"
+    after = put(before, "\n    n = 1", "\n    most = 1", "return n", "return most", "self.groups)", "self.groups, 1)")
+    found = of(tmp_path, edited("self.groups)", "self.groups + n)"), before, after)
+    assert (found.applies, found.proposal) == (False, "")
+    found = of(
+        tmp_path / "both",
+        edited("self.groups)", "self.groups + n)"),
+        before,
+        put(after, "groups", "n_groups", ", 1)", ")"),
+    )
+    assert (found.proposal, written(found)[1:]) == ("follow", ["self.n_groups)", "self.n_groups + n)"])
+
+
 @pytest.mark.parametrize(
     ("ours", "proposal"),
     [("repeat(x, 2)", "follow"), ("repeat(x, 2, 3)", ""), ("repeat(*x)", ""), ("map(repeat, x)", "")],

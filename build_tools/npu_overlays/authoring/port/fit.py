@@ -15,7 +15,7 @@ from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, ContractDifference, breaking, differences
 from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.merge.module_deletion import each_deletion
-from npu_overlays.merge.module_merge import splices_of
+from npu_overlays.merge.module_merge import merge, splices_of
 from npu_overlays.merge.sites import Companions, Site
 from npu_overlays.merge.targets import find
 from npu_overlays.model import model_of_module
@@ -117,6 +117,11 @@ class Fitter:
         except OverlayError as error:
             return "; ".join(dict.fromkeys(problem.what for problem in error.problems))
         return ""
+
+    def result(self, operation: Operation, module: Module) -> Module:
+        """Return a module with an operation applied that can be."""
+        merged, *_ = merge(module.path, module.file, [operation], distribution=self._distribution)
+        return Module(module.path, merged)
 
     def _fit(self, operation: Operation, module: Module, companions: Companions) -> Fit:
         problem, locked = self.problem(operation, module, companions), self.locked(operation)

@@ -22,7 +22,9 @@ from npu_overlays.contracts.overlay_code import reader_of
 from npu_overlays.contracts.reads import Read
 from npu_overlays.errors import listing
 from npu_overlays.model.code_blocks import renamed
+from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.imports import imported
+from npu_overlays.model.local_names import FunctionNames
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of
 from npu_overlays.model.shipped_modules import is_package_file
@@ -72,6 +74,9 @@ class FollowedNames:
         if before is None or after is None:
             return verdict
         lost = sorted(fit.unbound & before.definitions.keys())
+        if verdict.applies and lost and operation.edits:
+            loaded = self.classifier.fitter.result(operation, after).scopes.global_loads
+            lost = [one for one in lost if one in loaded]
         if verdict.applies and lost:
             gone = f"{path} has no {listing(f'`{one}`' for one in lost)} any more"
             evidence = "; ".join(filter(None, [verdict.evidence, gone]))
@@ -88,7 +93,10 @@ class FollowedNames:
     ) -> Verdict:
         """Return the verdict on an operation with the new names or values as its proposal, if syntax proves them."""
         renames = self._renamed(before, after)
-        names = [*_names(operation, lost, renames), *self._imports(operation, before, after)]
+        names = [
+            *_names(operation, lost, renames, _locals(operation, before, after)),
+            *self._imports(operation, before, after),
+        ]
         if verdict.kind == "body changed":
             explaining = [] if names else renames.explaining(operation.symbol)
             proposal: Proposal = "keep" if explaining else ""
@@ -204,14 +212,25 @@ class FollowedNames:
         return self.symbols.find(path, symbol)
 
 
-def _names(operation: Operation, lost: Iterable[str], renames: RenamedNames) -> list[RenamedName]:
+def _locals(operation: Operation, *modules: Module) -> frozenset[str]:
+    """Return the names that a function binds which an edit changes."""
+    found: set[str] = set()
+    for module in modules if operation.edits else ():
+        for one in chosen(module, operation.symbol):
+            found |= FunctionNames(one.node).bound if isinstance(one.node, FUNCTIONS) else frozenset()
+    return frozenset(found)
+
+
+def _names(
+    operation: Operation, lost: Iterable[str], renames: RenamedNames, local: frozenset[str]
+) -> list[RenamedName]:
     """Return the renamed names that an operation has, those of its module that it lacks now first."""
     texts = [operation.text]
     for edit in operation.edits:
         texts += [edit.find, edit.replace]
-    found = [renames.of(name, "global") for name in lost]
+    found = [renames.of(name, "global") for name in lost if name not in local]
     for role in _ROLES:
-        used = frozenset().union(*(names_in(text, role) for text in texts))
+        used = frozenset().union(*(names_in(text, role) for text in texts)) - (local if role == "global" else set())
         found += [renames.of(name, role) for name in sorted(used) if (role, name) in renames.gone]
     return list(dict.fromkeys(filter(None, found)))
 

@@ -123,10 +123,8 @@ class RenamedNames:
         for line in self._was.lines(symbol):
             names.update(name for _, name in _places(line, symbol, self._likely.keys()))
         found = [self.of(old, role) for role, old in sorted(names)]
-        is_all = self._renamed(symbol) == self._now.lines(symbol) and not any(
-            one is None or one.problem for one in found
-        )
-        return [one for one in found if one] if is_all else []
+        proven = [one for one in found if one and not one.problem]
+        return proven if len(proven) == len(found) and self._renamed(symbol) == self._now.lines(symbol) else []
 
     @cached_property
     def _likely(self) -> Mapping[_Name, str]:

@@ -190,7 +190,7 @@ def _other_meanings(
     texts = {word for text in _texts(node) for word in re.findall(r"\w+", text)}
     yield f"it may name {_a(name)} by texts", {name.old, name.new} & texts or known.all & INDIRECT
     if name.role == "global":
-        bound = [one for one in (name.old, name.new) if known.binds(one)]
+        bound = [one for one in (name.old, name.new) if one in known.bound]
         yield f"it has another `{listing(bound)}` in it", bound
         count = sum(one.id == name.old for one in all_of(node, ast.Name))
     else:
