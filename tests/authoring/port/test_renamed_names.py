@@ -245,6 +245,7 @@ NAMING_NONE = MEMBER.format(mark='replaced(why="x")', body="return x + 1")
         (put(GROUPS, "= heads // kv", "= heads"), ""),
         (put(GROUPS, "x = repeat", "x = getattr(x, 'groups') or repeat"), ""),
         (put(CORE, "x, self.groups", "x + 1, self.groups"), ""),
+        (put(BOTH, "range(times)", "range(getattr(x, 'groups'))"), ""),
     ],
 )
 def test_a_replacement_without_the_names_stays_where_they_alone_changed(
