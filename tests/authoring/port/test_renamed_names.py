@@ -281,7 +281,7 @@ def test_an_operation_imports_from_where_upstream_does_now(
     if statement:
         assert found.wanted
         assert [one.statement for one in found.wanted.imports] == [statement]
-        assert found.change == "`repeat` is `pkg.fast.repeat` now"
+        assert found.change == f"`repeat` is imported by `{statement}` now"
 
 
 def test_a_global_that_is_gone_without_a_successor_is_open(tmp_path: Path) -> None:

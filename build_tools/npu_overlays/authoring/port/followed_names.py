@@ -23,11 +23,9 @@ from npu_overlays.contracts.reads import Read
 from npu_overlays.errors import listing
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definitions import FUNCTIONS
-from npu_overlays.model.imports import imported
 from npu_overlays.model.local_names import FunctionNames
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of
-from npu_overlays.model.shipped_modules import is_package_file
 from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.operations import Edit, Operation, imported_names
@@ -125,25 +123,11 @@ class FollowedNames:
         for read, entry in self._entries(operation):
             if self.symbols.find(read.path, read.symbol) is None:
                 gone.add(entry.rpartition(" ")[2].partition(".")[0])
-        was, now = self._imported(before), self._imported(after)
+        was, now = _import_statements(before), _import_statements(after)
         for one in operation.imports:
-            own = self._imported(Module(operation.path, one.statement.encode())).get(one.name, ("", ""))[0]
-            (old, _), (there, statement) = (known.get(one.name, ("", "")) for known in (was, now))
-            if one.name in gone and there and own == old != there:
-                yield RenamedName(old=one.name, new=there, role="import", statement=statement)
-
-    def _imported(self, module: Module) -> dict[str, tuple[str, str]]:
-        """Return what a module imports by each name, in full, and the statement; without what else binds the name."""
-        package, found = is_package_file(module.path), dict[str, tuple[str, str]]()
-        for name, (definition, *others) in module.definitions.items():
-            node = definition.node
-            if others or not definition.is_certain or not isinstance(node, ast.ImportFrom):
-                continue
-            statements = {one.name: one.statement for one in imported_names(node)}
-            for one in imported(node, self.symbols.modules.name(module.path), package=package):
-                if one.local == name:
-                    found[name] = (one.full, statements[name])
-        return found
+            statement = now.get(one.name, "")
+            if one.name in gone and statement and one.statement == was.get(one.name) != statement:
+                yield RenamedName(old=one.name, new=statement, role="import")
 
     def _with_names(self, operation: Operation, names: Sequence[RenamedName], renames: RenamedNames) -> Operation:
         """Return an operation with the new names; raises `UnprovenError`."""
@@ -201,15 +185,20 @@ class FollowedNames:
                 symbol = f"{owner_of(symbol)}.{name.new}"
             elif name.role == "global" and (path, first) == (operation.path, name.old):
                 symbol = f"{name.new}.{rest}".rstrip(".")
-            elif name.role == "global" and chain:
-                found = self.symbols.chain(operation.path, [name.new, *chain[1:]])
-                return found[-1] if len(found) == len(chain) else None
-            elif name.role == "import" and chain:
-                module, _, leaf = name.new.rpartition(".")
-                top = self.symbols.named(module, leaf)
-                found = [top, *self.symbols.members(top, chain[1:])] if top else []
+            elif name.role != "attribute" and chain:
+                first = name.new if name.role == "global" else name.old
+                found = self.symbols.chain(operation.path, [first, *chain[1:]])
                 return found[-1] if len(found) == len(chain) else None
         return self.symbols.find(path, symbol)
+
+
+def _import_statements(module: Module) -> dict[str, str]:
+    """Return the statements that import the names of a module, without those that something else binds, too."""
+    found: dict[str, str] = {}
+    for name, (definition, *others) in module.definitions.items():
+        if isinstance(definition.node, ast.ImportFrom) and definition.is_certain and not others:
+            found |= {one.name: one.statement for one in imported_names(definition.node) if one.name == name}
+    return found
 
 
 def _locals(operation: Operation, *modules: Module) -> frozenset[str]:

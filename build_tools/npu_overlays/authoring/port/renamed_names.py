@@ -35,11 +35,10 @@ class RenamedName:
 
     Args:
         old: the name before.
-        new: the name now; a likely one if there is a problem; of an import, from where it is imported.
+        new: the name now; a likely one if there is a problem; of an import the new statement.
         role: what it names.
         problem: why syntax does not prove it; empty if it does.
         shapes: of upstream's calls by the new name.
-        statement: upstream's, that imports it.
     """
 
     old: str
@@ -47,10 +46,9 @@ class RenamedName:
     role: Role
     problem: str = ""
     shapes: frozenset[CallShape] = frozenset()
-    statement: str = ""
 
     def __str__(self) -> str:
-        return f"`{self.old}` is `{self.new}` now"
+        return f"`{self.old}` is {'imported by ' if self.role == 'import' else ''}`{self.new}` now"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,7 @@ def with_names(operation: Operation, names: Iterable[RenamedName]) -> Operation:
     for name in names:
         if name.role == "import":
             others = [one for one in operation.imports if one.name != name.old]
-            wanted = ImportedName(name=name.old, statement=name.statement)
+            wanted = ImportedName(name=name.old, statement=name.new)
             operation = replace(operation, imports=(*others, wanted))
             continue
         edits = tuple(edit_with_name(edit, name) for edit in operation.edits)
