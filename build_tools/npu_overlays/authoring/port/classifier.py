@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from npu_overlays.authoring.port.absorption import Absorption
-from npu_overlays.authoring.port.adaptation import UnprovenError, adapted, function_of
+from npu_overlays.authoring.port.adaptation import adapted
 from npu_overlays.authoring.port.fit import Fit, Fitter
 from npu_overlays.authoring.port.missing_targets import MissingTargets, lost_place, new_definitions
 from npu_overlays.authoring.port.relocations import Relocations
 from npu_overlays.authoring.port.removed_statements import are_removed
+from npu_overlays.authoring.port.renamed_words import UnprovenError, function_of
 from npu_overlays.authoring.port.upstream_commits import LandedCommits, UpstreamCommit, references
 from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import Snapshot
