@@ -71,7 +71,7 @@ class _Interpreter:
     def _lacks(self, module: str, name: str) -> bool:
         """Return whether a module that waits for an import has certainly not bound a name yet."""
         text, line = self.modules.text(self.modules.paths[module]), self.lines[module]
-        scopes = text.scopes if text else Scopes()
+        scopes = text.outer_scopes if text else Scopes()
         bound = any(one.line < line for one in scopes.bound(name)) or any(star.line < line for star in scopes.stars)
         return name != "*" and not bound and not self.modules.surface(module).dynamic
 

@@ -14,10 +14,15 @@ from npu_overlays.model.syntax import INNER_FIELDS, called, is_name
 _LITERAL = ("Literal", "Annotated")
 
 
-def read_scopes(tree: ast.Module, *, bodies: bool = True) -> Scopes:
-    """Return the scopes of a module; without the bodies of functions, what these bind and read is missing."""
+def read_scopes(tree: ast.Module, is_wanted: Callable[[ast.AST], bool] = lambda _: True) -> Scopes:
+    """Return the scopes of a module.
+
+    Args:
+        tree: its syntax.
+        is_wanted: returns whether to read the body of a function, or of a lambda; what others bind and read is missing.
+    """
     scopes = Scopes()
-    _Reader(scopes, bodies=bodies).read(tree)
+    _Reader(scopes, is_wanted).read(tree)
     return scopes
 
 
@@ -104,9 +109,9 @@ class _Walk:
 class _Reader(_Walk):
     """Notes what each node binds and reads, also in the bodies of functions if these are wanted."""
 
-    def __init__(self, scopes: Scopes, *, bodies: bool) -> None:
+    def __init__(self, scopes: Scopes, is_wanted: Callable[[ast.AST], bool]) -> None:
         super().__init__(scopes)
-        self._bodies = bodies
+        self._is_wanted = is_wanted
 
     def read(self, tree: ast.Module) -> None:
         self.walk(tree.body, _Position(self._scopes.module, direct=True))
@@ -151,7 +156,7 @@ class _Reader(_Walk):
             if isinstance(argument, ast.arg):
                 inner.scope.bind(argument.arg, Binding(argument, "parameter"))
                 self._later(argument.annotation, around._replace(annotation=True))
-        if self._bodies:
+        if self._is_wanted(node):
             self._later(reversed(node.body) if isinstance(node.body, list) else node.body, inner)
 
     def _visit_ClassDef(self, node: ast.ClassDef, place: _Position) -> None:  # noqa: N802  # likewise
