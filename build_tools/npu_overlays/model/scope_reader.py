@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from npu_overlays.model.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
 from npu_overlays.model.scopes import Binding, How, Load, Scope, Scopes
-from npu_overlays.model.syntax import INNER_FIELDS, called, is_name
+from npu_overlays.model.syntax import INNER_FIELDS, called, children, is_name
 
 # Strings in their brackets are values, not annotations.
 _LITERAL = ("Literal", "Annotated")
@@ -36,6 +36,11 @@ class _Position(NamedTuple):
     annotation: bool = False
     called: bool = False
     at: ast.expr | None = None  # the f-string or string annotation around
+
+    @property
+    def inner(self) -> _Position:
+        """The position inside a statement, whose parts are not in the module's own list."""
+        return self._replace(direct=False, how="definition") if self.direct or self.how != "definition" else self
 
     def bound(self, node: ast.AST, how: How | None = None) -> Binding:
         """Return a binding that a node makes here."""
@@ -71,14 +76,14 @@ class _Walk:
             visits[kind](node, place)
 
     def _later(self, nodes: object, place: _Position) -> None:
-        listed = nodes if isinstance(nodes, Iterator) else iter([nodes])
-        self._pending.extend((node, place) for node in listed if isinstance(node, ast.AST))
+        if isinstance(nodes, ast.AST):
+            self._pending.append((nodes, place))
+        elif isinstance(nodes, Iterator):
+            self._pending += [(node, place) for node in nodes if isinstance(node, ast.AST)]
 
     def _children(self, node: ast.AST, place: _Position, *, but: tuple[str, ...] = ()) -> None:
         """Visit the children of a node; nested statements are not the module's own."""
-        inner, pending = place, self._pending
-        if isinstance(node, ast.stmt) and (place.direct or place.how != "definition"):
-            inner = place._replace(direct=False, how="definition")
+        inner, pending = place.inner if isinstance(node, ast.stmt) else place, self._pending
         for name in INNER_FIELDS[type(node)]:
             value = getattr(node, name, None) if name not in but else None
             if isinstance(value, ast.AST):
@@ -134,7 +139,7 @@ class _Reader(_Walk):
 
     def _visit_FunctionDef(self, node: FunctionNode, place: _Position) -> None:  # noqa: N802  # named after the node
         place.scope.bind(node.name, place.bound(node, "definition"))
-        here = place._replace(direct=False, how="definition")
+        here = place.inner
         self._decorators(node, here)
         around = self._parameters(node, here)
         self._later(node.returns, around._replace(annotation=True))
@@ -150,18 +155,18 @@ class _Reader(_Walk):
         self._function(node, place, place)
 
     def _function(self, node: FunctionNode | ast.Lambda, around: _Position, here: _Position) -> None:
-        inner = self._scope(around, "function", deferred=True)
+        inner, annotated = self._scope(around, "function", deferred=True), around._replace(annotation=True)
         self._later(iter([*node.args.defaults, *node.args.kw_defaults]), here)
-        for argument in ast.iter_child_nodes(node.args):
+        for argument in children(node.args):
             if isinstance(argument, ast.arg):
                 inner.scope.bind(argument.arg, Binding(argument, "parameter"))
-                self._later(argument.annotation, around._replace(annotation=True))
+                self._later(argument.annotation, annotated)
         if self._is_wanted(node):
             self._later(reversed(node.body) if isinstance(node.body, list) else node.body, inner)
 
     def _visit_ClassDef(self, node: ast.ClassDef, place: _Position) -> None:  # noqa: N802  # likewise
         place.scope.bind(node.name, place.bound(node, "definition"))
-        here = place._replace(direct=False, how="definition")
+        here = place.inner
         self._decorators(node, here)
         around = self._parameters(node, here)
         self._later(iter(node.bases), around)
@@ -235,7 +240,7 @@ class _Reader(_Walk):
         self._later(node.value, self._parameters(node, place._replace(direct=False)))  # type: ignore[attr-defined]  # likewise
 
     def _visit_If(self, node: ast.If, place: _Position) -> None:  # noqa: N802  # likewise
-        inner = place._replace(direct=False, how="definition")
+        inner = place.inner
         self._later(reversed(node.orelse), inner)
         self._later(reversed(node.body), inner._replace(typing_only=place.typing_only or is_typing_only(node)))
         self._later(node.test, inner)
