@@ -51,6 +51,8 @@ class _Interpreter:
             if name in self.lines or not path.endswith(".py"):
                 continue
             for node, names in self.imports(path):
+                if isinstance(node, ast.ImportFrom) and self.lines.get(names[0].module) == 0:
+                    continue  # which is through already, as most are
                 self.lines[name] = node.lineno
                 yield from self._statement(path, node, names)
             self.lines[name] = 0
