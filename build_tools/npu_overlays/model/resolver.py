@@ -47,6 +47,7 @@ class Resolver:
         self._open: set[_Lookup] = set()
         self._circular: set[_Lookup] = set()
         self._imports: dict[str, dict[str, list[Imported]]] = {}
+        self._otherwise: dict[tuple[str, str], bool] = {}
 
     @property
     def is_settled(self) -> bool:
@@ -225,9 +226,15 @@ class Resolver:
         targets: list[Target] = []
         for one in sorted(last, key=lambda one: isinstance(one, Binding) or one.kind == "import"):
             targets += self._bound_to(path, one, symbol, follow=follow)
-        if follow and last and _may_be_bound_otherwise(module, symbol):
+        if follow and last and self._may_be_bound_otherwise(path, module, symbol):
             targets.append(None)
         return targets, sure
+
+    def _may_be_bound_otherwise(self, path: str, module: Module, symbol: str) -> bool:
+        """Return whether something besides definitions may bind a name: a loop, a `with`, a function by ``global``."""
+        if (path, symbol) not in self._otherwise:
+            self._otherwise[path, symbol] = _may_be_bound_otherwise(module, symbol)
+        return self._otherwise[path, symbol]
 
     def _binders(self, path: str, module: Module, symbol: str) -> Iterator[_Binder]:
         """Yield the statements that may bind a name of a module, or ``Class.name``, at run time."""
@@ -318,7 +325,6 @@ def _gives_value(definition: Definition) -> bool:
 
 
 def _may_be_bound_otherwise(module: Module, symbol: str) -> bool:
-    """Return whether something besides definitions may bind a name: a loop, a `with`, a function by ``global``."""
     leaf = symbol.rpartition(".")[2].encode()
     binding = re.compile(_OTHERWISE % ((re.escape(leaf),) * 3))
     if not any(map(binding.search, _lines_with(leaf, module.content))):
