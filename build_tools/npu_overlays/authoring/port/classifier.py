@@ -111,7 +111,7 @@ class Classifier:
         commit = landed.find(references(operation.reason.forwarded, self._repositories))
         fit = self.fitter.fit(operation, now)
         if fit.applies and commit is None:
-            return self._applying(operation, now, fit)
+            return self._called(operation, self._applying(operation, now, fit), now)
         places: dict[tuple[str, str], None] = {}
         for name in self._names[operation.path]:
             places |= {(path, now.blob(path)): None for path in now.defining(name)}
@@ -120,16 +120,19 @@ class Classifier:
             self._known[key] = self._judge(operation, now, fit, commit)
         known = self._known[key]
         # What follows depends on all files of the snapshot.
-        wanted = known.wanted if known.kind == "renamed" and known.proposal else None
-        if wanted and not self._relocations.takes_place(operation, wanted.symbol, now):
-            why = "it is other code, and no caller changed in the name alone"
-            unknown = f"whether `{wanted.symbol}` does all of its work: {why}"
-            return replace(known, proposal="", unknown=unknown)
         is_removed = known.kind == "already gone" and operation.action == "edited"
         if is_removed and (there := self._relocations.files_with_new_finds(operation, now)):
             what = "what it changes is gone, and what it looks for stands where it did not before"
             return Verdict(kind="find gone", evidence=f"{what}: {listing(there, _SHOWN)}")
-        return known
+        return self._called(operation, known, now)
+
+    def _called(self, operation: Operation, found: Verdict, now: Snapshot) -> Verdict:
+        """Return a verdict without the proposal of a new target to which not all calls went."""
+        if found.proposal != "retarget" or found.wanted is None:
+            return found
+        is_renamed = found.kind == "renamed"
+        unknown = self._relocations.callers.objection(operation, found.wanted, now, is_renamed=is_renamed)
+        return replace(found, proposal="", unknown=unknown) if unknown else found
 
     def _applying(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
         evidence = _changed(fit.changed)
@@ -141,6 +144,9 @@ class Classifier:
                 self._new_names[key] = new_definitions(before, after)
             if new := self._new_names[key]:
                 evidence, has_other_body = f"it deletes, too, what was not there before: {new}", True
+        moved = self._relocations.of_shim(operation, now) if has_other_body and operation.action == "wrapped" else None
+        if moved:
+            return moved.verdict(operation)
         return Verdict(kind="body changed" if has_other_body else "fits", applies=True, evidence=evidence)
 
     def _judge(self, operation: Operation, now: Snapshot, fit: Fit, commit: UpstreamCommit | None) -> Verdict:
