@@ -129,7 +129,7 @@ def test_a_function_that_only_calls_the_new_one_with_its_code(
 
 
 def test_a_member_whose_class_was_merged_into_an_older_one_is_for_a_person(tmp_path: Path) -> None:
-    """Its other members moved there, and the class has one of that name, which is no new one."""
+    """That was its subclass, and has had a member of that name before."""
     go = f"    def go(self, x):\n{BODY.replace('    ', '        ')}"
     init = "    def __init__(self, {}):\n        super().__init__()\n        {}\n"
     older = "class Group(Many):\n" + init.format("name", "self.name = name")
@@ -139,6 +139,32 @@ def test_a_member_whose_class_was_merged_into_an_older_one_is_for_a_person(tmp_p
     found = of(tmp_path, overlay, after, before=before)
     assert (found.kind, found.proposal) == ("retired", ""), found
     assert "Group.__init__" in found.unknown
+
+
+USES = "def use(x):\n    y = prepared(x)\n    {}\n    return y\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "now", "proposal"),
+    [
+        ("y = f(y)", "y = check_f(y)", ""),
+        ("y = f(y)", "y = len(y) and y + 1", ""),
+        ("f(y)", "", "drop"),
+        ("y = A().f(y)", "y = y + 1", ""),
+    ],
+    ids=["another-call", "inlined", "left-out", "of-its-class"],
+)
+def test_what_is_missing_is_dropped_only_where_its_callers_have_nothing_in_its_place(
+    tmp_path: Path, call: str, now: str, proposal: str
+) -> None:
+    gone, overlay = f"def f(x):\n{HALF}\n\n", WRAP_F
+    if "A" in call:
+        gone = "class A:\n    def f(self, x):\n        return x.go(1)\n\n\n"
+        overlay = 'class A:\n    @wrapped(why="x")\n    def f(self, x):\n        return upstream(self, x)\n'
+    after = USES.format(now).replace("    \n", "")
+    found = judged(tmp_path, {"engine": gone + USES.format(call)}, {"engine": after}, overlay)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/engine.py:use" in found.unknown
 
 
 @pytest.mark.parametrize("is_new", [True, False])

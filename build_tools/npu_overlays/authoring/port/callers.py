@@ -11,7 +11,7 @@ import copy
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 from npu_overlays.authoring.matcher import Matcher
@@ -82,6 +82,7 @@ class Callers:
         self._base = base
         self._matcher = matcher
         self._place = place
+        self._known: dict[str, list[str]] = {}
         self._last: tuple[Snapshot | None, frozenset[str]] = (None, frozenset())
 
     def objection(self, operation: Operation, wanted: Operation, now: Snapshot, *, is_renamed: bool) -> str:
@@ -108,24 +109,38 @@ class Callers:
         """Return whether a caller of an operation's target calls another definition now."""
         return any(wanted.leaf in _words(one.lines[1]) for one in self._callers(operation, wanted, now))
 
+    def replacing(self, operation: Operation, now: Snapshot) -> list[str]:
+        """Return the callers of a missing definition, or of its missing class, with new code in place of a call."""
+        is_in_class = operation.owner and now.definition(operation.path, operation.owner)
+        gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
+        found: list[str] = []
+        for one in self._callers(gone, gone, now):
+            if any(one.added_for(gone.leaf, gone.leaf)):
+                found.append(f"{one.modules[1].path}:{one.now.name}")
+        return found
+
     def _callers(self, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[Caller]:
         """Yield the functions that named an operation's target and are still there.
 
         They are of its class; for a function, of its file and of those that import the name: any other object may have
         an attribute of that name.
         """
-        name, paths = operation.leaf.encode(), [operation.path]
-        if not operation.owner:
-            paths += [path for path in now.entries if path.endswith(".py") and self._place(path)]
-        for path in dict.fromkeys(paths):
-            module = self._base.module(path) if self._is_changed(path, now) and name in self._base.read(path) else None
-            known = module.definitions.get(operation.leaf, []) if module else []
-            is_imported = known and all(one.kind == "import" for one in known)
-            if module and (is_imported or path == operation.path):
+        for path in (operation.path, *(self._importing(operation.leaf) if not operation.owner else ())):
+            module = self._base.module(path) if now.blob(path) != self._base.blob(path) else None
+            if module:
                 yield from self._of_module(module, operation, wanted, now)
 
-    def _is_changed(self, path: str, now: Snapshot) -> bool:
-        return path in self._base and now.blob(path) != self._base.blob(path)
+    def _importing(self, name: str) -> list[str]:
+        """Return the shipped modules of the base that import a name."""
+        if name not in self._known:
+            self._known[name] = []
+            for path in self._base.entries:
+                is_possible = path.endswith(".py") and self._place(path) and name.encode() in self._base.read(path)
+                module = self._base.module(path) if is_possible else None
+                known = module.definitions.get(name, []) if module else []
+                if known and all(one.kind == "import" for one in known):
+                    self._known[name].append(path)
+        return self._known[name]
 
     def _of_module(self, module: Module, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[Caller]:
         for name, (one, *others) in module.definitions.items():

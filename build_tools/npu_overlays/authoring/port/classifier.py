@@ -127,11 +127,19 @@ class Classifier:
         return self._called(operation, known, now)
 
     def _called(self, operation: Operation, found: Verdict, now: Snapshot) -> Verdict:
-        """Return a verdict without the proposal of a new target to which not all calls went."""
-        if found.proposal != "retarget" or found.wanted is None:
-            return found
-        is_renamed = found.kind == "renamed"
-        unknown = self._relocations.callers.objection(operation, found.wanted, now, is_renamed=is_renamed)
+        """Return a verdict without its proposal if calls went elsewhere: not all to a new target, or to something else.
+
+        A missing function whose callers have other code in place of the call may still do its work, under any name.
+        """
+        callers = self._relocations.callers
+        unknown = ""
+        if found.proposal == "retarget" and found.wanted:
+            unknown = callers.objection(operation, found.wanted, now, is_renamed=found.kind == "renamed")
+        elif found.proposal == "drop" and found.kind == "retired" and operation.action != "added":
+            replacing = callers.replacing(operation, now)
+            unknown = (
+                f"whether what {listing(replacing, _SHOWN)} has in its place needs the change" if replacing else ""
+            )
         return replace(found, proposal="", unknown=unknown) if unknown else found
 
     def _applying(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:

@@ -21,6 +21,8 @@ from npu_overlays.model.definitions import Definition
 from npu_overlays.model.likeness import ENOUGH
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
+from npu_overlays.model.source_model import classes_of
+from npu_overlays.model.symbols import Symbol
 from npu_overlays.model.syntax import has_bases
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
@@ -181,26 +183,19 @@ class Relocations:
         return found
 
     def _in_its_class(self, operation: Operation, now: Snapshot) -> Iterator[str]:
-        """Yield what a member of a missing class may be now: a class of that name, and members where others went."""
-        path, owner, leaf = operation.path, operation.owner, operation.leaf
-        module = self._base.module(path)
+        """Yield what may have replaced a missing class: one of its name elsewhere, and a subclass with the member."""
+        path, owner, module = operation.path, operation.owner, self._base.module(operation.path)
         if not owner or module is None or now.definition(path, owner):
             return
         defining = now.defining(owner)
         for there in defining if len(defining) <= COMMON else ():
             if there.partition("/")[0] == path.partition("/")[0] and now.definition(there, owner):
                 yield f"{there}:{owner}"
-        homes: dict[tuple[str, str], None] = {}
+        classes = classes_of(module)
         for name, (one, *_) in module.definitions.items():
-            match = self._matcher.match(path, name, now) if one.parent == owner else None
-            if match and match.is_elsewhere:
-                homes[match.path, owner_of(match.symbol)] = None
-        for there, name in homes:
-            around = now.definition(there, name)
-            if now.definition(there, f"{name}.{leaf}"):
-                yield f"{there}:{name}.{leaf}"
-            elif around and has_bases(around.node):
-                yield f"the {leaf} that {there}:{name} inherits"
+            line = classes.line(Symbol(path, name)) if one.kind == "class" and name != owner else ()
+            if Symbol(path, owner) in line and now.definition(path, f"{name}.{operation.leaf}"):
+                yield f"{path}:{name}.{operation.leaf}"
 
     def _is_changed(self, path: str, now: Snapshot) -> bool:
         """Return whether a shipped module is new at its path, or its content is new."""
