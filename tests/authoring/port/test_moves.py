@@ -167,16 +167,17 @@ def test_what_is_missing_is_dropped_only_where_its_callers_have_nothing_in_its_p
     assert proposal or "pkg/engine.py:use" in found.unknown
 
 
-@pytest.mark.parametrize("is_new", [True, False])
-def test_a_member_whose_class_stands_in_another_file_is_for_a_person(tmp_path: Path, *, is_new: bool) -> None:
-    before = {"engine": "class Engine:\n    def f(self, x):\n        return x.seed(1)\n", "user": "y = 1\n"}
+@pytest.mark.parametrize(("is_new", "proposal"), [(True, ""), (False, "drop")])
+def test_a_member_whose_class_is_new_in_another_file_is_for_a_person(
+    tmp_path: Path, *, is_new: bool, proposal: str
+) -> None:
     other = "class Engine:\n    def init_workers(self):\n        seed(self.workers)\n"
-    if not is_new:
-        before["user"] = other
+    before = {"engine": "class Engine:\n    def f(self, x):\n        return x.seed(1)\n"}
+    before["user"] = "y = 1\n" if is_new else other
     overlay = 'class Engine:\n    @wrapped(why="x")\n    def f(self, x):\n        return upstream(self, x)\n'
     found = judged(tmp_path, before, {"user": other}, overlay)
-    assert (found.kind, found.proposal) == ("retired", ""), found
-    assert "pkg/user.py:Engine" in found.unknown
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert ("pkg/user.py:Engine" in found.unknown) == is_new
 
 
 @pytest.mark.parametrize(

@@ -183,13 +183,14 @@ class Relocations:
         return found
 
     def _in_its_class(self, operation: Operation, now: Snapshot) -> Iterator[str]:
-        """Yield what may have replaced a missing class: one of its name elsewhere, and a subclass with the member."""
+        """Yield what may have replaced a missing class: a new one of its name, and a subclass with the member."""
         path, owner, module = operation.path, operation.owner, self._base.module(operation.path)
         if not owner or module is None or now.definition(path, owner):
             return
         defining = now.defining(owner)
         for there in defining if len(defining) <= COMMON else ():
-            if there.partition("/")[0] == path.partition("/")[0] and now.definition(there, owner):
+            is_near = there.partition("/")[0] == path.partition("/")[0]
+            if is_near and now.definition(there, owner) and not self._base.definition(there, owner):
                 yield f"{there}:{owner}"
         classes = classes_of(module)
         for name, (one, *_) in module.definitions.items():
