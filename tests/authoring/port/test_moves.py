@@ -167,6 +167,18 @@ def test_what_is_missing_is_dropped_only_where_its_callers_have_nothing_in_its_p
     assert proposal or "pkg/engine.py:use" in found.unknown
 
 
+@pytest.mark.parametrize(("source", "proposal"), [("engine", ""), ("__init__", ""), ("second", "drop")])
+def test_only_who_imports_the_missing_function_itself_calls_it(tmp_path: Path, source: str, proposal: str) -> None:
+    """Also by the name of its package; another file may have a function of that name."""
+    own = f"def f(x):\n{HALF}"
+    module = "pkg" if source == "__init__" else f"pkg.{source}"
+    user = f"from {module} import f\n\n\n{USES.format('y = f(y)')}"
+    before = {"__init__": "from pkg.engine import f\n", "engine": own, "second": own, "user": user}
+    after = {"__init__": "", "engine": "y = 1\n", "second": own, "user": USES.format("y = y + 1")}
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+
+
 @pytest.mark.parametrize(("is_new", "proposal"), [(True, ""), (False, "drop")])
 def test_a_member_whose_class_is_new_in_another_file_is_for_a_person(
     tmp_path: Path, *, is_new: bool, proposal: str

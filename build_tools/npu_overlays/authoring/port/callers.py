@@ -17,6 +17,7 @@ from itertools import chain, pairwise
 from npu_overlays.authoring.matcher import Matcher
 from npu_overlays.authoring.port.logical_lines import Words, names_bound, words_of_lines
 from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.model import Model, Symbol
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.module import Module
@@ -76,13 +77,15 @@ class Callers:
         base: upstream where the overlay was locked.
         matcher: finds its definitions again.
         place: the place of a path in the wheel; empty if it is not shipped.
+        model: of its modules.
     """
 
-    def __init__(self, base: Snapshot, matcher: Matcher, place: Callable[[str], str]) -> None:
+    def __init__(self, base: Snapshot, matcher: Matcher, place: Callable[[str], str], model: Model) -> None:
         self._base = base
         self._matcher = matcher
         self._place = place
-        self._known: dict[str, list[str]] = {}
+        self._model = model
+        self._known: dict[tuple[str, str], list[str]] = {}
         self._last: tuple[Snapshot | None, frozenset[str]] = (None, frozenset())
 
     def objection(self, operation: Operation, wanted: Operation, now: Snapshot, *, is_renamed: bool) -> str:
@@ -125,22 +128,23 @@ class Callers:
         They are of its class; for a function, of its file and of those that import the name: any other object may have
         an attribute of that name.
         """
-        for path in (operation.path, *(self._importing(operation.leaf) if not operation.owner else ())):
+        others = [] if operation.owner else self._importing(operation.path, operation.name)
+        for path in (operation.path, *others):
             module = self._base.module(path) if now.blob(path) != self._base.blob(path) else None
             if module:
                 yield from self._of_module(module, operation, wanted, now)
 
-    def _importing(self, name: str) -> list[str]:
-        """Return the shipped modules of the base that import a name."""
-        if name not in self._known:
-            self._known[name] = []
-            for path in self._base.entries:
-                is_possible = path.endswith(".py") and self._place(path) and name.encode() in self._base.read(path)
-                module = self._base.module(path) if is_possible else None
-                known = module.definitions.get(name, []) if module else []
-                if known and all(one.kind == "import" for one in known):
-                    self._known[name].append(path)
-        return self._known[name]
+    def _importing(self, path: str, name: str) -> list[str]:
+        """Return the shipped modules of the base in which a name stands for that of another module."""
+        if (path, name) not in self._known:
+            found: list[str] = []
+            for there in self._base.entries:
+                is_shipped = there.endswith(".py") and there != path and self._place(there)
+                is_possible = is_shipped and name.encode() in self._base.read(there)
+                if is_possible and Symbol(path, name) in self._model.resolver.found(there, name, follow=True):
+                    found.append(there)
+            self._known[path, name] = found
+        return self._known[path, name]
 
     def _of_module(self, module: Module, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[Caller]:
         for name, (one, *others) in module.definitions.items():

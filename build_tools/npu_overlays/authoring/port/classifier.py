@@ -96,7 +96,7 @@ class Classifier:
         pin, distribution = content.overlay.pin, content.overlay.distribution
         self.fitter = Fitter(self.operations, locked, distribution)
         self._repositories = (pin.repository, *pin.mirrors)
-        self._relocations = Relocations(base, self.fitter, pin.place)
+        self._relocations = Relocations(base, self.fitter, pin)
         self._missing = MissingTargets(self.operations, base, self.fitter, self._relocations)
         self._absorption = Absorption(base, distribution)
         self._known: dict[_Key, Verdict] = {}

@@ -6,7 +6,7 @@ A target is found by its likeness (see `matcher`), or because exactly one other 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from npu_overlays.authoring.matcher import COMMON, Matcher
@@ -15,17 +15,17 @@ from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.verdicts import Kind, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, breaking
+from npu_overlays.model import Symbol, classes_of, model_of
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.likeness import ENOUGH
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
-from npu_overlays.model.source_model import classes_of
-from npu_overlays.model.symbols import Symbol
 from npu_overlays.model.syntax import has_bases
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
+from npu_overlays.sources.pin import Pin
 
 # A new definition with at least this likeness is named.
 _SIMILAR = 0.2
@@ -87,15 +87,15 @@ class Relocations:
     Args:
         base: upstream where the overlay was locked.
         fitter: tries operations in their new places.
-        place: the place of a path in the wheel; empty if it is not shipped.
+        pin: says which paths are shipped.
     """
 
-    def __init__(self, base: Snapshot, fitter: Fitter, place: Callable[[str], str]) -> None:
+    def __init__(self, base: Snapshot, fitter: Fitter, pin: Pin) -> None:
         self._base = base
         self._fitter = fitter
-        self._shipped = place
+        self._shipped = pin.place
         self._matcher = Matcher(base)
-        self.callers = Callers(base, self._matcher, place)
+        self.callers = Callers(base, self._matcher, pin.place, model_of(pin, base))
         self._blobs_before = frozenset(base.entries.values())
         self._counts: dict[tuple[str, str], int] = {}
 
