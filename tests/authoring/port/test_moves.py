@@ -179,6 +179,13 @@ def test_only_who_imports_the_missing_function_itself_calls_it(tmp_path: Path, s
     assert (found.kind, found.proposal) == ("retired", proposal), found
 
 
+def test_a_caller_that_imports_another_of_that_name_now_has_that_in_its_place(tmp_path: Path) -> None:
+    own, user = f"def f(x):\n{HALF}", f"from pkg.engine import f\n\n\n{USES.format('y = f(y)')}"
+    before = {"engine": own, "second": own, "user": user}
+    found = judged(tmp_path, before, {"engine": "y = 1\n", "second": own, "user": user.replace("engine", "second")})
+    assert (found.kind, found.proposal) == ("retired", ""), found
+
+
 @pytest.mark.parametrize(("is_new", "proposal"), [(True, ""), (False, "drop")])
 def test_a_member_whose_class_is_new_in_another_file_is_for_a_person(
     tmp_path: Path, *, is_new: bool, proposal: str

@@ -118,7 +118,9 @@ class Callers:
         gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
         found: list[str] = []
         for one in self._callers(gone, gone, now):
-            if any(one.added_for(gone.leaf, gone.leaf)):
+            # Under that name it calls something else now.
+            is_still_named = gone.leaf in _words(one.lines[1])
+            if is_still_named or any(one.added_for(gone.leaf, gone.leaf)):
                 found.append(f"{one.modules[1].path}:{one.now.name}")
         return found
 
