@@ -98,7 +98,9 @@ class Options(OneOverlay):
     )
     abort: bool = flag("--abort", "remove OVERLAY, whose port is not finished", alternative="required")
     accept: list[str] = list_option("--accept", "NAME", "carry out what is proposed for a cause, a kind or a part")
-    drop: list[tuple[str, str]] = list_option("--drop", "NAME=WHY", "leave out what has this name, for this reason", type=_dropped)
+    drop: list[tuple[str, str]] = list_option(
+        "--drop", "NAME=WHY", "leave out one part, or all parts of a cause, and say why", type=_dropped
+    )
     html: Path | None = path_option("--html", "FILE", "also write a page with old and new side by side")
     json: bool = json_option()
 
