@@ -22,7 +22,7 @@ SUMMARY = "build wheels"
 DESCRIPTION = """\
 Build the wheels of overlays: for each the patched distribution, such as
 verl-npu, and its companion, a wheel under upstream's name that holds none of
-upstream's files, for other packages that require verl.
+upstream's files and satisfies other packages that require verl.
 
 Upstream's source is fetched once and kept. A wheel that exists already and was
 made from the same inputs is left alone. Either all wheels are written or none;

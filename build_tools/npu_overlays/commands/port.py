@@ -152,9 +152,10 @@ def _unfinished(options: Options) -> Path:
 
 
 def _report(console: Console, port: Port) -> None:
-    console.notices(port.notes)
+    for note in port.notes:
+        console.notices(_wrapped(note, "", "    "))
     fitting = [part for part in port.parts if part.verdict.kind == "fits"]
-    console.line(f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
+    _say(console, f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
     console.line(f"{len(fitting)} of {plural(len(port.parts), 'part')} fit as they stand")
     found = causes(port.parts)
     for cause in found:
@@ -176,10 +177,10 @@ def _report(console: Console, port: Port) -> None:
         count = f"{plural(len(port.open), 'part')} open, for {plural(len(undecided), 'cause')}"
         console.line(f"{count}: {proposed} with a proposal, {len(undecided) - proposed} for you")
     else:
-        console.line(f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
+        _say(console, f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
     left = [part for part in port.open if not part.verdict.proposal]
     if not all(map(port.states_itself, left)):
-        console.line(f"what takes its place, if anything, goes under {port.new.folder / 'tree'}")
+        _say(console, f"what takes its place, if anything, goes under {port.new.folder / 'tree'}")
     console.line(f"next: npu-overlays port {port.new.argument} --continue{_accepting(port)}")
 
 
@@ -203,6 +204,11 @@ def _lines(cause: Cause, port: Port) -> Iterator[str]:
         for line in text.splitlines():
             deeper = " " * (len(line) - len(line.lstrip()) + 8)
             yield from _wrapped(line, "    | ", f"    | {deeper}") or ["    |"]
+
+
+def _say(console: Console, text: str) -> None:
+    for line in _wrapped(text, "", "    "):
+        console.line(line)
 
 
 def _wrapped(text: str, first: str, rest: str) -> list[str]:

@@ -267,10 +267,15 @@ def test_only_a_wrapper_follows() -> None:
         (RENAMED, "`old` is `new` now"),
         (ANNOUNCED, "`old` is `new` now"),
         (RENAMED.replace("[x, new", "[new, x"), "`new` is new; `old` is gone"),
+        (OLD.replace("**rest", "**more"), "`**more` is new; `**rest` is gone"),
+        (
+            OLD.replace("*, flag", "*old, flag").replace(" old=None,", ""),
+            "its parameters stand as (x, *old, flag, **rest)",
+        ),
         (OLD.replace("old=None", "old"), "`old` has no default any more"),
         (OLD.replace("(x", "(x=0"), "`x` has a default now"),
         (OLD.replace("old=None", "old=2"), "`old` is 2 by default now, not None"),
-        (OLD.replace("x, old=None, *", "x, *, old=None"), "its parameters stand as (x, old, flag, rest)"),
+        (OLD.replace("x, old=None, *", "x, *, old=None"), "its parameters stand as (x, *, old, flag, **rest)"),
         (f"@cached\n{OLD}", "`@cached` is new now"),
     ],
 )

@@ -153,7 +153,9 @@ class Classifier:
         if absorbed:
             return Verdict(kind="absorbed", proposal="drop", evidence=absorbed)
         if not self._has_target(operation, now):
-            return self._missing.verdict(operation, now)
+            # A release archive may lack what its commit has, and was locked there.
+            was_there = self.fitter.locked(operation) or self._has_target(operation, self.base)
+            return self._missing.verdict(operation, now) if was_there else self._missing.absent(operation, now)
         if operation.action == "added":
             return Verdict(kind="taken" if "already defines" in fit.problem else "does not fit", evidence=fit.problem)
         if operation.action == "edited":

@@ -12,6 +12,7 @@ from typing import Any
 
 from npu_overlays.authoring.port.causes import causes
 from npu_overlays.authoring.port.classifier import Classifier, names_of, rewritten, still_held
+from npu_overlays.authoring.port.copied_drops import CopiedDrops
 from npu_overlays.authoring.port.endings import endings
 from npu_overlays.authoring.port.folder import PortState, finish, read_state
 from npu_overlays.authoring.port.history import UpstreamHistory
@@ -205,7 +206,7 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     content = load_content(port.new, port.version, forms)
     before = load_content(port.old, lock.metadata.version, lock.forms)
     names = DefinedNames(names_of(content.operations))
-    base, now = snapshot_of(port.base, names), snapshot_of(port.now, names)
+    base, now = snapshot_of(port.base, names, port.old.name), snapshot_of(port.now, names, port.new.name)
     first, last = port.old.pin.commit, port.new.pin.commit
     landed = LandedCommits()
     if past:
@@ -220,10 +221,14 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     found: Iterator[PortedPart] = with_users(with_reads(judged, changed, anew))
     if past:
         found = with_commits(found, classifier, CommitRange(history=past, first=first, last=last), port.parts)
+    listed = tuple(found)
+    versions = (lock.metadata.version, port.version)
+    drops = CopiedDrops(before=before, after=content, versions=versions, forms=forms, decided=kept)
+    left_out = drops.parts(now, classifier.fitter, listed)
     ended = endings(lock, content, port.version, now)
     said = [*unfound, *form_notices(lock.forms, forms, model), *ended.notes]
     notes = tuple(f"{port.new.name}: {note}" for note in said)
-    return replace(port, parts=(*found, *ended.open), forms=forms, notes=notes)
+    return replace(port, parts=(*listed, *ended.open, *left_out), forms=forms, notes=notes)
 
 
 def _forms(port: Port, lock: Lock, model: Model) -> tuple[FormTargets, tuple[str, ...]]:

@@ -68,17 +68,36 @@ class Relocation:
             wanted=self.wanted,
             likeness=self.likeness,
             evidence=evidence,
-            change=f"`{operation.symbol}` stands as `{self.target.removeprefix(f'{operation.path}:')}` now",
+            change=_move(operation, self.wanted),
             unknown="whether the change is right in the code that stands there",
         )
 
 
+def _move(operation: Operation, wanted: Operation) -> str:
+    """Return the move of an operation's target in words; that of its file or its class where all of it moved so."""
+    if operation.symbol == wanted.symbol:
+        return f"definitions of `{operation.path}` stand in `{wanted.path}` now"
+    old, new = operation.symbol, wanted.symbol
+    is_class = operation.owner and wanted.owner and old.removeprefix(operation.owner) == new.removeprefix(wanted.owner)
+    if is_class:
+        old, new = operation.owner, wanted.owner
+    there = "" if wanted.path == operation.path else f"{wanted.path}:"
+    return f"`{old}` stands as `{there}{new}` now"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Successors:
-    """New definitions that may replace a missing one, and whether one is so likely that a person has to look."""
+    """New definitions that may replace a missing one.
+
+    Args:
+        named: what may do its work: files, then definitions.
+        is_likely: whether one is so likely that a person has to look.
+        files: those among them in which half of its lines are new.
+    """
 
     named: tuple[str, ...]
     is_likely: bool
+    files: tuple[str, ...] = ()
 
 
 class Relocations:
@@ -131,8 +150,8 @@ class Relocations:
         inherits. If there is none, the result names every new definition beside it.
         """
         path, own, leaf = operation.path, now.module(operation.path), operation.leaf
-        named = self._files_with_its_lines(operation, now)
-        beside: list[str] = []
+        files = self._files_with_its_lines(operation, now)
+        named, beside = [*files], list[str]()
         outer = operation.symbol.partition(".")[0]
         is_likely = bool(named or (own and any(one.kind == "import" for one in chosen(own, outer))))
         for there, name in self._new(operation, now):
@@ -141,12 +160,12 @@ class Relocations:
             is_likely |= is_namesake or name == outer or alike >= ENOUGH
             if is_namesake or name == outer or alike >= _SIMILAR:
                 named.append(f"{there}:{name}")
-            elif (there, owner_of(name)) == (path, operation.owner):
+            elif path in self._base and (there, owner_of(name)) == (path, operation.owner):
                 beside.append(f"{there}:{name}")
         around = now.definition(path, operation.owner) if operation.owner else None
         if around and has_bases(around.node):
-            return Successors(named=(*named, f"the inherited {leaf}"), is_likely=True)
-        return Successors(named=tuple(named or beside), is_likely=is_likely)
+            return Successors(named=(*named, f"the inherited {leaf}"), is_likely=True, files=tuple(files))
+        return Successors(named=tuple(named or beside), is_likely=is_likely, files=tuple(files))
 
     def _files_with_its_lines(self, operation: Operation, now: Snapshot) -> list[str]:
         """Return the files in which at least half of a missing definition's lines stand that did not before.
