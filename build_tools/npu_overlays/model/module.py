@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import accumulate, islice
 
 from npu_overlays.errors import MergeError, Problem, nearest
 from npu_overlays.model.definitions import Definition, FunctionNode, branches_of, first_line
@@ -167,6 +168,23 @@ class Module:
                 if body and branch.runs is False:
                     lines.update(range(body[0].lineno, (body[-1].end_lineno or 0) + 1))
         return frozenset(lines)
+
+    def at_run_time(self, name: str) -> list[Definition]:
+        """Return the definitions of a name at run time; if there are none, those for type checkers."""
+        known = self.definitions.get(name, [])
+        return [one for one in known if one.node not in self.parsed.typing_only] or known
+
+    def is_single(self, name: str) -> bool:
+        """Return whether a class, and each class around it, has one definition at run time."""
+        return all(len(self.at_run_time(one)) == 1 for one in accumulate(name.split("."), "{}.{}".format))
+
+    def remains(self, definition: Definition) -> bool:
+        """Return whether no class around a definition may lose its name further down."""
+        for owner in islice(definition.around, 1, None):
+            is_last = self.at_run_time(owner.name)[-1] is owner and owner.is_certain
+            if not is_last and not self.is_single(owner.name):
+                return False
+        return True
 
     def names(self, node: ast.stmt) -> set[str]:
         """Return the qualified names a statement binds in its module or class."""
