@@ -471,8 +471,12 @@ def test_of_many_that_came_or_went_a_lock_names_a_few(tmp_path: Path) -> None:
     before, model = found(tmp_path, upstream(NORM))
     after, _ = found(tmp_path, upstream(*[NORM] * 6))
     (came,) = form_notices(before, after, model)
-    assert came.startswith("5 more definitions have the form of `pkg/a.py:ANorm.forward`: pkg/c.py:ANorm.forward, pkg/d")
+    assert came.startswith(
+        "5 more definitions have the form of `pkg/a.py:ANorm.forward`: pkg/c.py:ANorm.forward, pkg/d"
+    )
     assert came.endswith(", pkg/d.py:ANorm.forward, pkg/e.py:ANorm.forward, … (5 in all)")
     (went,) = form_notices(after, before, model)
-    assert went.startswith("5 definitions no longer have the form of `pkg/a.py:ANorm.forward`: pkg/c.py:ANorm.forward (")
+    assert went.startswith(
+        "5 definitions no longer have the form of `pkg/a.py:ANorm.forward`: pkg/c.py:ANorm.forward ("
+    )
     assert went.endswith("pkg/e.py:ANorm.forward (it is gone), … (5 in all)")

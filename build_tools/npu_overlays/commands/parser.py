@@ -66,6 +66,9 @@ class _Parser(SuggestingParser):
 
     _typed: Sequence[str] = ()
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings, allow_abbrev=False)
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Refuse unknown arguments here, not in the parser above, which could not suggest this command's options."""
         self._typed = args or ()
@@ -104,7 +107,8 @@ class _Parser(SuggestingParser):
     def _unknown_option(self) -> str:
         """Return the first of the typed options that this parser lacks, empty if it has all."""
         own = takewhile(lambda word: word != "--", self._typed)
-        return next((word for word in own if word.startswith("--") and not self._get_option_tuples(word)), "")
+        known = self._option_string_actions
+        return next((word for word in own if word.startswith("--") and word.partition("=")[0] not in known), "")
 
 
 class _Version(argparse.Action):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from npu_overlays.contracts.contracts import exchanged
@@ -15,7 +15,7 @@ from npu_overlays.model.attribute_chains import chains
 from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.selectors import plain
 from npu_overlays.model.signatures import parameters, parsed_signature, replacement_mismatch
-from npu_overlays.model.symbol_lookup import SymbolLookup
+from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 from npu_overlays.model.syntax import names_import
 from npu_overlays.overlay.content import Content
 
@@ -98,13 +98,19 @@ def _means_the_same(before: ast.arguments, now: ast.arguments) -> bool:
     return is_same_place and not replacement_mismatch(now, before)
 
 
-def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Content) -> tuple[ChangedRead, ...]:
+def changed_reads(
+    before: Iterable[Read],
+    upstream: SymbolLookup,
+    content: Content,
+    renamed: Callable[[Read], ResolvedSymbol | None] | None = None,
+) -> tuple[ChangedRead, ...]:
     """Return the symbols read by operations and added files that differ in another tree.
 
     Args:
         before: of a lock.
         upstream: the other tree.
         content: the overlay to apply there; other readers do not count.
+        renamed: returns what a symbol is in the other tree, if it may have another name there.
     """
     codes = {code.reader: code for code in OverlayCode(content).all}
     found: list[ChangedRead] = []
@@ -112,7 +118,7 @@ def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Conte
         if read.path in upstream.absent:
             continue
         if places := list(filter(None, (_place(entry, codes) for entry in read.by))):
-            there = upstream.find(read.path, read.symbol)
+            there = renamed(read) if renamed else upstream.find(read.path, read.symbol)
             now = described(there, upstream, whole=bool(read.body)) if there else None
             found += _changed(read, now, places)
     return tuple(found)

@@ -24,7 +24,7 @@ the three most common tasks:
 EXIT_CODES = {
     "0": "done; for a comparison: within the limits",
     "1": "a comparison: beyond the limits",
-    "2": "the command line or a file cannot be used",
+    "2": "the command line or a file cannot be used; a comparison: no verdict",
     "3": "an unexpected failure; please report it with --verbose",
     "130": "interrupted",
 }
@@ -67,6 +67,9 @@ class Command(Generic[OptionsT]):
 
 class _Parser(SuggestingParser):
     """A parser that accepts overrides anywhere on the command line; argparse itself does in one place only."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings, allow_abbrev=False)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, rest = self.parse_known_args(args, namespace)

@@ -565,6 +565,24 @@ def test_an_operation_that_reads_what_is_gone_is_open_until_it_reads_it_no_more(
     assert done.code == 0, done.out + done.err
 
 
+def test_an_operation_follows_a_function_that_has_another_name_now(moving: Moving) -> None:
+    """The layer serves older pins and keeps the old name; the new pin states the operation anew, for the same ones."""
+    overlay = moving.root / "lib/tree/src/lib/core.py"
+    stated = overlay.read_text().replace('why="Says that it is patched."', 'why="Says it.", until="99"')
+    overlay.write_text(stated)
+    reading(moving, "describe(upstream(self, times))")
+    commit = moving.commit("explain", {"src/lib/core.py": CORE.replace(b"describe", b"explain")})
+    found = moving.ported("--to", commit, code=5)
+    (cause,) = (one for one in found["causes"] if one["open"])
+    assert (cause["said"], cause["proposal"]) == ("`describe` is `explain` now", "follow")
+    done = moving.port(f"lib@{commit[:7]}", "--continue", "--accept", cause["name"])
+    assert done.code == 0, done.out + done.err
+    assert "+        return explain(" in moving.diff(f"lib@{commit[:7]}")
+    assert "describe(upstream" in overlay.read_text()
+    own = (moving.root / f"lib@{commit[:7]}/tree/src/lib/core.py").read_text()
+    assert 'until="99"' in own
+
+
 @pytest.mark.parametrize(
     ("returned", "code"),
     [("return name, 1", 5), ('return name + "!"', 0), ("return None", 5)],

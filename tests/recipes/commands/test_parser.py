@@ -38,3 +38,9 @@ def test_a_home_is_known_where_a_shell_leaves_it(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert getattr(parser(words).parse_args(words), option) == tmp_path / "a"
+
+
+def test_a_cut_off_option_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parser().parse_args(["run", "smoke-sft", "--dry-ru"])
+    assert "did you mean --dry-run?" in capsys.readouterr().err
