@@ -97,7 +97,7 @@ def report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool = 
         if one.instead_of:
             console.notice(_older(one.record, one.instead_of))
     if names := " ".join(one.argument for one in built if one.development):
-        console.notice(f'differs from its last revision; to record the next: npu-overlays revise {names} --why "…"')
+        console.notice(f'in development; to record a revision: npu-overlays revise {names} --why "…"')
     for one in built:
         if one.rebuilt:
             console.notices(_notes(one))
