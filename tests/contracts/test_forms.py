@@ -456,7 +456,8 @@ def test_a_lock_says_what_came_and_what_went_and_why(tmp_path: Path) -> None:
     assert [*form_notices(before, forms, model)] == [
         (
             "1 more definition has the form of `pkg/a.py:ANorm.forward`: pkg/e.py:ANorm.forward;"
-            " 2 no longer have it: pkg/c.py:ANorm.forward (its body (`return self.weight * rescaled(x, self.eps)` → `return 2 * self.weight * rescaled(x, self.eps)`)),"
+            " 2 no longer have it: pkg/c.py:ANorm.forward (its body (`return self.weight *"
+            " rescaled(x, self.eps)` → `return 2 * self.weight * rescaled(x, self.eps)`)),"
             " pkg/d.py:ANorm.forward (it is gone)"
         )
     ]
