@@ -137,7 +137,6 @@ def _parser(command: str, description: str) -> argparse.ArgumentParser:
         prog=f"python -m npu_doctor {command}",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
         add_help=False,
     )
     parser.words = COMMANDS

@@ -138,6 +138,7 @@ def test_help_lists_the_stacks_and_the_exit_codes(site: Path, tmp_path: Path) ->
         (["--verify", "--ray", "--doctor", "--data", "x.json"], "unrecognized arguments: --data x.json"),
         (["--doctor", "--script", "x.py"], "unrecognized arguments: --script x.py"),
         (["--doct"], "unrecognized arguments: --doct"),
+        (["--determ"], "did you mean --deterministic? unrecognized arguments: --determ"),
         (["audit", "--why"], "unrecognized arguments: --why"),
         (["--audit", "--", "--steps", "1"], "unrecognized arguments: --steps 1"),
         (["--verify", "--ray", "--timeout", "0"], "invalid seconds value: '0'"),

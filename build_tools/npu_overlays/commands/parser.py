@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -64,11 +64,8 @@ _COMMANDS = [*chain.from_iterable(GROUPS.values())]
 class _Parser(SuggestingParser):
     """A parser that checks the arguments of a command itself."""
 
-    _typed: Sequence[str] = ()
-
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Refuse unknown arguments here, not in the parser above, which could not suggest this command's options."""
-        self._typed = args or ()
         parsed, rest = super().parse_known_args(args, namespace)
         if len(rest) == 1 and self._takes_late(parsed, rest[0]):
             return parsed, []
@@ -96,15 +93,7 @@ class _Parser(SuggestingParser):
             nearest = self.nearest(message)
             meant = f"did you mean {nearest}? " if nearest else ""
             message = f"{meant}there is no command {command[1]}; npu-overlays --help lists all"
-        if " required" in message and (unknown := self._unknown_option()):
-            # argparse looks for what is missing before it looks for what is wrong.
-            message = f"unrecognized arguments: {unknown}; {message}"
         super().error(message)
-
-    def _unknown_option(self) -> str:
-        """Return the first of the typed options that this parser lacks, empty if it has all."""
-        own = takewhile(lambda word: word != "--", self._typed)
-        return next((word for word in own if word.startswith("--") and not self._get_option_tuples(word)), "")
 
 
 class _Version(argparse.Action):
