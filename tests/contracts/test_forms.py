@@ -383,7 +383,7 @@ def test_like_stands_in_shared_files_alone_and_is_imported() -> None:
         def f(): return upstream()
         """,
         "2: `targets` is not a literal; nothing is executed at build time: write it out",
-        '3: a shared definition stands at module level and names its targets; targets=["path.py:Class.method"]',
+        '3: a shared definition names no targets; targets=["path.py:Class.method"]',
         target="",
     )
 

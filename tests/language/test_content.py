@@ -218,10 +218,7 @@ def test_the_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
         f"{name}/patches/e.diff: patches/ holds *.patch files; rename or delete it",
         f"{name}/tree/pkg/a.py:2: `f` has no marker; decorate it with @added(why=…), @wrapped(why=…), …",
         f"{name}/tree/pkg/b.py:2: not valid Python: invalid syntax",
-        (
-            f"{name}/shared/c.py:3: a shared definition stands at module level and names its targets;"
-            ' targets=["path.py:Class.method"]'
-        ),
+        f'{name}/shared/c.py:3: a shared definition names no targets; targets=["path.py:Class.method"]',
     ]
 
 
