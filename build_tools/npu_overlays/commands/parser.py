@@ -96,6 +96,16 @@ class _Parser(SuggestingParser):
         super().error(message)
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help that keeps the line ends of texts."""
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        """Write the words of a command behind `--` as one command and its arguments."""
+        if str(action.metavar).startswith("-- "):
+            return f"{action.metavar} [ARGUMENT ...]"
+        return super()._format_args(action, default_metavar)
+
+
 class _Version(argparse.Action):
     """Print the version; argparse's own action would need it when the parser is made."""
 
@@ -117,17 +127,16 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         usage="npu-overlays [-h] [--version] COMMAND ...",
         description=_DESCRIPTION,
         epilog=_epilog(commands),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     root.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
-    common = _common()
     subparsers = root.add_subparsers(required=True, prog="npu-overlays", metavar="COMMAND", help=argparse.SUPPRESS)
     for command in commands:
         own = subparsers.add_parser(
             command.name,
-            parents=[common],
+            parents=[_common(command.verbose)],
             description=command.module.DESCRIPTION,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
         )
         command.add_arguments(own)
         own.set_defaults(command=command)
@@ -142,6 +151,7 @@ def _epilog(commands: Iterable[Command]) -> str:
     """Return what follows the options in the help of all commands."""
     parts = [f"{_listed(commands)}each command has examples: npu-overlays build --help\n", "exit codes:"]
     parts += [f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items()]
+    parts.append("`reproduce` has exit codes of its own, which its help lists")
     parts.append("\nenvironment:")
     parts += [f"  {name:<23}  {meaning}" for name, meaning in VARIABLES.items()]
     return "\n".join(parts)
@@ -169,12 +179,12 @@ def _commands(arguments: Sequence[str]) -> list[Command]:
     return commands
 
 
-def _common() -> _Parser:
-    """Return the arguments that every command takes."""
+def _common(verbose: str) -> _Parser:
+    """Return the arguments that every command takes, with what `--verbose` does."""
     common = _Parser(add_help=False)
     text = "folder of overlays (default: overlays, else the current folder if it holds overlays)"
     common.add_argument("--overlays", dest="root", type=whole_path, default=_usual_root(), metavar="DIR", help=text)
-    common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
+    common.add_argument("-v", "--verbose", action="store_true", help=verbose)
     return common
 
 
