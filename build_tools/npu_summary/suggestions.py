@@ -34,6 +34,8 @@ class SuggestingParser(argparse.ArgumentParser):
             # argparse looks for what is missing before it looks for what is wrong.
             message = f"unrecognized arguments: {unknown}; {message}"
         nearest = self.nearest(message)
+        if command := re.match(r"argument COMMAND: invalid choice: ('.*?')", message):
+            message = f"there is no command {command[1]}; {self.prog} --help lists all"
         super().error(f"did you mean {nearest}? {message}" if nearest else message)
 
     def _unknown_option(self) -> str:
@@ -51,7 +53,7 @@ class SuggestingParser(argparse.ArgumentParser):
         wrong, known = "", [*self._option_string_actions, *self.words]
         if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
             wrong, known = choice[1], choice[2].replace("'", "").split(", ")
-        elif unknown := re.search(r"unrecognized arguments: ([^\s=]+)", message):
+        elif unknown := re.search(r"(?:unrecognized arguments: |there is no command ')([^\s=']+)", message):
             wrong = unknown[1]
         begun = [word for word in known if wrong.startswith("--") and word.startswith(wrong)]
         if begun:

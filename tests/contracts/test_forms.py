@@ -255,8 +255,8 @@ def test_bounds_stand_at_the_forms_or_at_the_marker() -> None:
         def f(): ...
         """,
         f"3: `since` or `until` stands at like(…) and at the marker; {both}",
-        '5: `since` is not a text; since="0.6.0", say',
-        '5: `x` is not a version; until="0.6.0", say',
+        '5: `since` is not a text; for example since="0.6.0"',
+        '5: `x` is not a version; for example until="0.6.0"',
         "7: `targets` lists like(…) beside something else; write two definitions, or only like(…)",
         target="",
     )

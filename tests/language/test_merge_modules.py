@@ -166,9 +166,7 @@ def test_a_misspelt_marker_is_named_with_the_nearest(overlay: str, message: str)
 
 def test_a_marker_that_is_not_imported_is_named() -> None:
     content = b"from npu_overlays.markers import added\n@wrapped(why='w')\ndef f(): pass\n"
-    with pytest.raises(
-        MergeError, match=r"`f`: the marker `wrapped` is not imported\n    fix: from npu_ov"
-    ):
+    with pytest.raises(MergeError, match=r"`f`: the marker `wrapped` is not imported\n    fix: from npu_ov"):
         read_operations("o.py", content, layer="o", target="a.py")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -86,14 +85,6 @@ class _Parser(SuggestingParser):
         except argparse.ArgumentError as error:
             self.error(str(error))
         return True
-
-    def error(self, message: str) -> NoReturn:
-        """Print usage, what is wrong and the nearest known word; exit with 2."""
-        if command := re.match(r"argument COMMAND: invalid choice: ('.*?')", message):
-            nearest = self.nearest(message)
-            meant = f"did you mean {nearest}? " if nearest else ""
-            message = f"{meant}there is no command {command[1]}; npu-overlays --help lists all"
-        super().error(message)
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

@@ -37,7 +37,7 @@ examples:
   npu-recipes run dapo-qwen2.5-32b --deterministic=7 --jemalloc
 """
 # argparse takes the word after an option whose value may be left out as that value, even the name of a recipe.
-_BEHIND = "write --{0}={1}, or --{0} behind all else"
+_BEHIND = "write --{0}={1}, or --{0} as the last word"
 
 
 @dataclass(frozen=True, kw_only=True)
