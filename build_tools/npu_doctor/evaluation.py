@@ -132,6 +132,7 @@ class Evaluation:
     _cut: set[tuple[object, Frame]] = field(default_factory=set)
     _budget: Iterator[int] = field(default_factory=lambda: iter(range(_LARGEST)))
     _frames: dict[object, Frame] = field(default_factory=dict)
+    _calls: dict[ast.Attribute, ast.Call] = field(default_factory=dict)  # of properties
 
     def frame(self, module: ModuleNames, function: Function | None = None) -> Frame:
         """Return the frame of a module, or of a function that is not known to be called."""
@@ -229,6 +230,14 @@ class Evaluation:
         if not found:
             yield from self._given(node.attr, frame.module.values.get(node.attr, ()), self.frame(frame.module))
             yield from self.constants.get(node.attr, ())
+            yield from self._property(node, frame)
+
+    def _property(self, node: ast.Attribute, frame: Frame) -> Iterator[Twin]:
+        """Yield what a property of the object that a method belongs to returns."""
+        function = frame.module.functions.get(node.attr)
+        if isinstance(node.value, ast.Name) and node.value.id == "self" and function and names.is_property(function):
+            call = ast.Call(func=node, args=[], keywords=[])
+            yield from self.values(self._calls.setdefault(node, call), frame)
 
     def _table(self, node: ast.Dict, frame: Frame) -> Iterator[Twin]:
         """Yield a table; one whose keys name projects has only what is for ours."""

@@ -13,6 +13,7 @@ from npu_doctor.packages import Packages
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _HOPS = 5  # imports of imports
+_PROPERTIES = (["property"], ["cached_property"])
 # What these do is known by their names.
 _UNREAD = sys.stdlib_module_names | {"importlib_metadata", "pkg_resources", "packaging"}
 
@@ -203,6 +204,11 @@ def words_in(node: ast.AST) -> set[str]:
             if isinstance(word, str):
                 found.add(word)
     return found
+
+
+def is_property(function: Function) -> bool:
+    """Return whether reading an attribute calls a function."""
+    return any(dotted(one)[-1:] in _PROPERTIES for one in function.decorator_list)
 
 
 def parameters(function: Function) -> list[str]:

@@ -121,7 +121,7 @@ own configuration with small sizes. It runs the model forward and backward, with
 `{overlay}`, on the CPU and on the emulated NPU of torch_npu {version}. The inputs are
 
 - in fp32: two sequences, the first padded on the left or on the right;
-- in fp32, in {packed} families: two sequences packed into one;
+- in fp32, in the {packed} families that take packed sequences: two sequences packed into one;
 - in bf16: two sequences.
 
 Each norm has an epsilon of its own. On the CPU every output and gradient equals upstream's, bit for bit.
@@ -140,25 +140,26 @@ Each norm has an epsilon of its own. On the CPU every output and gradient equals
 - **fp32**: the largest relative error of any output or gradient on the emulated NPU, compared with upstream's code on
   the CPU. At most {full:.0e} is allowed. If a gradient is smaller than a hundredth of the largest, its error is
   divided by that hundredth: where larger numbers cancel out, only rounding is left.
-- **bf16**: the error of the output, or of all gradients together, compared with exact numbers. In brackets is this
-  error divided by the error of upstream's own code on the CPU; the larger quotient counts. For one input the quotient
-  depends on luck: over 24 inputs, that of `t5gemma2`'s gradients is 0.64 to 1.54, and 0.99 in the geometric mean. So at
-  most {half:.0f} is allowed for a family, and {median_allowed} for the median. The median is {median:.2f}. All experts
-  are chosen, because near a tie rounding would choose different experts on each device.
+- **bf16**: the error of the output, or of all gradients together, compared with the same model computed in fp32, its
+  parameters rounded to bf16. In brackets is this error divided by the error of upstream's own code on the CPU; the
+  larger quotient counts. For one input the quotient depends on luck: over 24 inputs, that of `t5gemma2`'s gradients is
+  0.64 to 1.54, and 0.99 in the geometric mean. So at most {half:.0f} is allowed for a family, and {median_allowed} for
+  the median. The median is {median:.2f}. All experts are chosen, because near a tie rounding would choose different
+  experts on each device.
 
 | family | operators | launches | fp32 | bf16 |
 |---|---|---|---|---|
 {table}
 
-## Rotary embeddings that upstream's code computes
+## Rotary embeddings that are not fused
 
 | because | families |
 |---|---|
 | they multiply complex numbers, and the operator takes cosines and sines | `deepseek_v2`, `llama4`, `llama4_text` |
 | it rotates the other way: the operator negates the second half, not the first | `nanochat` |
 | each has a form of its own | `codegen`, `deepseek_v4`, `ernie4_5_vl_moe`, `gptj`, `roformer` |
-| it has one only where its configuration says so; then it is fused | `granitemoehybrid` |
-| their layers have none | `jamba`, `mamba`, `nemotron_h` |
+| it has none by default; if its configuration asks for one, that one is fused | `granitemoehybrid` |
+| their layers have no rotary embedding, but other fused operators | `jamba`, `mamba`, `nemotron_h` |
 
 The embeddings of pairs of neighbours (GLM, Cohere, Helium, ERNIE 4.5) need a torch_npu whose operator has
 `rotary_mode`, so not 2.5.1rc1. Where each sequence has a table of its own, the sequences are joined into one, since in
@@ -171,10 +172,10 @@ On the emulated NPU, too, every output and gradient of these families equals ups
 
 ## Not built
 
-The tiny model of each of these families ended with an error:
+The tiny model of each of these families ended with an error, with upstream's own code:
 
 {errors}
-""",
+{crash}""",
     "families.zh-CN.md": """\
 # 哪些模型融合了什么
 
@@ -189,7 +190,7 @@ The tiny model of each of these families ended with an error:
 它分别用上游代码和 `{overlay}` 的 wheel，在 CPU 和 torch_npu {version} 的模拟 NPU 上运行前向与反向。输入为：
 
 - fp32：两条序列，第一条在左侧或右侧填充；
-- fp32，{packed} 个模型族：打包成一条的两条序列；
+- fp32，在接受打包序列的 {packed} 个模型族中：打包成一条的两条序列；
 - bf16：两条序列。
 
 每个归一化层的 epsilon 各不相同。在 CPU 上，每个输出和梯度都与上游逐位相同。
@@ -207,7 +208,8 @@ The tiny model of each of these families ended with an error:
 - **启动次数**：两层的整个模型前向与反向的算子数：上游代码 → wheel。
 - **fp32**：模拟 NPU 上任一输出或梯度与 CPU 上的上游代码相比的最大相对误差，不得超过 {full:.0e}。
   小于最大梯度百分之一的梯度，误差除以该百分之一：较大的数相互抵消后，剩下的只是舍入。
-- **bf16**：输出或全部梯度与精确值相比的误差；括号内是它与上游代码在 CPU 上的误差之比，取比值较大者。
+- **bf16**：输出或全部梯度的误差，与参数舍入到 bf16、以 fp32 计算的同一模型相比；
+  括号内是它与上游代码在 CPU 上的误差之比，取比值较大者。
   单次输入的比值有偶然性：对 24 个输入，`t5gemma2` 的梯度的比值是 0.64 至 1.54，几何平均为 0.99。
   因此每个模型族不得超过 {half:.0f}，中位数不得超过 {median_allowed}。实际的中位数为 {median:.2f}。
   这里选中所有专家，因为接近平局时，舍入会使两种设备选择不同的专家。
@@ -216,15 +218,15 @@ The tiny model of each of these families ended with an error:
 |---|---|---|---|---|
 {table}
 
-## 由上游代码计算的旋转位置编码
+## 没有融合的旋转位置编码
 
 | 原因 | 模型族 |
 |---|---|
 | 它们做复数乘法，而算子接受的是余弦和正弦 | `deepseek_v2`、`llama4`、`llama4_text` |
 | 旋转方向相反：算子取负的是后一半，而不是前一半 | `nanochat` |
 | 各有自己的写法 | `codegen`、`deepseek_v4`、`ernie4_5_vl_moe`、`gptj`、`roformer` |
-| 只在配置要求时才有；有则融合 | `granitemoehybrid` |
-| 它们的层没有旋转位置编码 | `jamba`、`mamba`、`nemotron_h` |
+| 默认没有；配置要求时才有，并且会融合 | `granitemoehybrid` |
+| 它们的层没有旋转位置编码，但有其他融合算子 | `jamba`、`mamba`、`nemotron_h` |
 
 相邻数成对旋转的编码（GLM、Cohere、Helium、ERNIE 4.5）要求 torch_npu 的算子有 `rotary_mode`，因此 2.5.1rc1 不行。
 在这种模式下，算子对所有序列只接受一张表；各序列的表不同时，先把它们拼接成一条。这种模式只支持 `jit_compile=False`，
@@ -237,10 +239,23 @@ The tiny model of each of these families ended with an error:
 
 ## 未建立
 
-这些模型族的微型模型各以一个错误结束：
+这些模型族的微型模型用上游自己的代码运行，各以一个错误结束：
 
 {errors}
-""",
+{crash}""",
+}
+
+_COMMA = {"families.md": ", ", "families.zh-CN.md": "、"}
+# A segmentation fault, by which `lab/families.py` reports the end of a process.
+_CRASH = "exit code -11"
+_WHY_CRASH = {
+    "families.md": f"""\
+`{_CRASH}` is a crash of the emulation, which runs on PyTorch's CPU code: there PyTorch ends with a segmentation fault
+when it multiplies by the conjugate of a complex tensor, as the backward pass of these rotary embeddings does. It says
+nothing about an NPU.""",
+    "families.zh-CN.md": f"""\
+`{_CRASH}` 是模拟环境自身的崩溃：反向计算这些旋转位置编码时要乘以复数张量的共轭，而模拟设备上的 PyTorch
+此时以段错误结束。它不说明 NPU 上的情况。""",
 }
 
 
@@ -258,15 +273,27 @@ def pages(families: list[Family], overlay: str) -> dict[str, str]:
         "totals": "\n".join(f"| {kind} | {sum(kind in one.fused for one in built)} |" for kind in kinds),
         "unfused": len(plain),
         "left": len(families) - len(built),
-        "table": "\n".join(map(_row, fused)),
         "full": FULL_ALLOWED,
         "half": HALF_ALLOWED,
         "median": _median(families),
         "median_allowed": MEDIAN_ALLOWED,
-        "plain": ", ".join(f"`{one.name}`" for one in plain),
         "errors": "\n".join(f"- `{one.name}`: `{_code(one.error)}`" for one in families if one.error),
     }
-    return {name: text.format(**values) for name, text in _PAGE.items()}
+    crash = any(_CRASH in one.error for one in families)
+    made = {}
+    for name, text in _PAGE.items():
+        more = {"crash": f"\n{_WHY_CRASH[name]}\n" if crash else ""}
+        made[name] = text.format(**values, **_lists(families, _COMMA[name]), **more)
+    return made
+
+
+def _lists(families: list[Family], comma: str) -> dict[str, str]:
+    """Return what the page lists in sentences and cells, with a language's comma."""
+    built = [one for one in families if not one.error]
+    return {
+        "table": "\n".join(_row(one, comma) for one in built if one.fused),
+        "plain": comma.join(f"`{one.name}`" for one in built if not one.fused),
+    }
 
 
 def _code(text: str) -> str:
@@ -274,10 +301,10 @@ def _code(text: str) -> str:
     return text.strip().replace("`", "'")
 
 
-def _row(one: Family) -> str:
+def _row(one: Family, comma: str) -> str:
     before, after = one.launches
     half = f"{one.half.error:.1e} ({one.half.ratio:.2f})"
-    return f"| `{one.name}` | {', '.join(one.fused)} | {before} → {after} | {one.full:.1e} | {half} |"
+    return f"| `{one.name}` | {comma.join(one.fused)} | {before} → {after} | {one.full:.1e} | {half} |"
 
 
 def main() -> int:

@@ -1,5 +1,6 @@
-"""A port → its wheels on CPU and the emulated NPU, as those of pins are tried; the exit code is 1 if a case fails.
+"""A port → its wheels on CPU and the emulated NPU, as those of pins are tried.
 
+The exit code is 1 if a case fails, and 2 if the cases cannot run.
 It is what `make follow PROVE="make prove"` runs: `npu-overlays follow` names the port by variables.
 """
 
@@ -38,6 +39,9 @@ def main() -> int:
     except (Unavailable, subprocess.CalledProcessError) as error:
         why = f"cannot be tried: {reason(error)}\nfix: let pip reach what it needs"
     Console(stderr=True, highlight=False, soft_wrap=True).print(why, style="red", markup=False)
+    # Make has one exit code for whatever fails, so `follow` reads a file.
+    if file := os.environ.get("NPU_OVERLAYS_UNTRIED"):
+        Path(file).write_text(why.partition("\n")[0], "utf-8")
     return 2
 
 

@@ -37,7 +37,7 @@ def prove(overlay: Overlay, wheels: list[Path], folder: Path) -> bool:
         folder: for trees, environments and logs.
 
     Raises:
-        OverlayError: it fits no stack, or its source holds no tests.
+        OverlayError: it fits no stack, its source holds no tests, or none of them passes over upstream.
         Unavailable: upstream, or what a stack holds, cannot be had.
         subprocess.CalledProcessError: a wheel cannot be installed.
     """
@@ -46,7 +46,7 @@ def prove(overlay: Overlay, wheels: list[Path], folder: Path) -> bool:
     unpack_upstream(overlay.folder, folder / UPSTREAM)
     unpack_beside(overlay.folder, folder / BESIDE, "tests")
     place(stack.environment().python, wheels, folder / PATCHED)
-    differences = _differences_of_upstreams(stack, folder)
+    differences = differences_of_upstreams(stack, folder)
     failures = _failures_of_ours(stack, wheels, folder)
     for line in (*differences, *failures):
         _say(line)
@@ -81,12 +81,15 @@ def _contradicted(requires: Sequence[str], environment: Torch) -> Iterator[str]:
             yield f"{text} (there is {version})"
 
 
-def _differences_of_upstreams(stack: Stack, folder: Path) -> list[str]:
+def differences_of_upstreams(stack: Stack, folder: Path) -> list[str]:
+    """Return verl's own tests that end otherwise over a port; raises `OverlayError` if none passes over upstream."""
     laboratory = Laboratory(folder=folder, python=None, clusters=False)
     verdict = laboratory.tried(stack.verl, folder)
     _say(f"{verdict.passed} of verl's own tests pass, {verdict.imported} changed modules are imported")
     if not verdict.passed:
-        return ["verl's own: none passes, so that they prove nothing"]
+        what = "none of verl's own tests passes without the port, so that they show nothing"
+        fix = f"try one with {stack.environment().python} in {folder / UPSTREAM}"
+        raise OverlayError(Problem(where=stack.verl, what=what, fix=fix))
     return [f"verl's own: {line}" for line in verdict.differences]
 
 

@@ -50,9 +50,9 @@ class Ported:
     def seen(self, name: str) -> str:
         """Return what a person has to see of an operation, which leaves it to them or marks it; empty for nothing.
 
-        What is absorbed or retired is dropped: what it did is upstream's to do, or nobody's.
+        What is absorbed, retired or absent is dropped: what it did is upstream's to do, or nobody's.
         """
-        dropped = (one for one in self.accepted if re.search(": (?:absorbed|retired): ", one))
+        dropped = (one for one in self.accepted if re.search(": (?:absorbed|retired|absent): ", one))
         return next((one for one in (*self.left, *self.marked, *dropped) if one.startswith(f"{name}: ")), "")
 
 

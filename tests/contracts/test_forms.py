@@ -465,3 +465,12 @@ def test_a_lock_says_what_came_and_what_went_and_why(tmp_path: Path) -> None:
 def test_a_target_that_came_was_written_for_the_model(tmp_path: Path) -> None:
     before, after = upstream(), upstream(NORM)
     assert told(tmp_path, before, after, {"shared/s.py": OVERLAY}) == []
+
+
+def test_of_many_that_came_or_went_a_lock_names_a_few(tmp_path: Path) -> None:
+    before, model = found(tmp_path, upstream(NORM))
+    after, _ = found(tmp_path, upstream(*[NORM] * 6))
+    (came,) = form_notices(before, after, model)
+    assert came.endswith(" came: pkg/c.py:ANorm.forward, pkg/d.py:ANorm.forward, pkg/e.py:ANorm.forward, … (5 in all)")
+    (went,) = form_notices(after, before, model)
+    assert went.endswith("pkg/e.py:ANorm.forward (it is gone), … (5 in all)")

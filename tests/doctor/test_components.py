@@ -345,10 +345,10 @@ def test_on_x86_every_fix_gives_the_torch_that_torch_npu_requires_there(machine:
     assert re.fullmatch(rf"python -m pip install torch==[0-9.]+\+cpu --extra-index-url {CPU_INDEX} torch_npu==\S+", fix)
 
 
-def test_a_fix_whose_commands_begin_with_a_comment_is_no_comment(machine: Machine) -> None:
+def test_a_fix_begins_with_what_a_person_does_before_its_commands(machine: Machine) -> None:
     fix = row(machine.report("verl-0.9.1"), "triton_ascend", "stack.pins").fix
-    assert fix.startswith("triton-ascend 3.2.2 is among the releases of ")
-    assert fix.endswith(", then pip install --no-deps --find-links wheels 'triton-ascend==3.2.2'")
+    assert fix.startswith("put the wheel of triton-ascend 3.2.2, ")
+    assert fix.endswith(" into wheels/, then pip install --no-deps --find-links wheels 'triton-ascend==3.2.2'")
 
 
 def test_on_x86_what_belongs_to_torch_is_of_the_same_build(machine: Machine) -> None:

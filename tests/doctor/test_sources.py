@@ -163,6 +163,21 @@ _WITH_HELPERS = (
             "compatible",
         ),
         (
+            (
+                f"{_OURS}class Gate:\n    @property\n    def version(self):\n        return found\n"
+                "    def is_old(self):\n        return self.version <= parse('4.56.1')  # here\n"
+            ),
+            "compatible",
+        ),
+        (
+            (
+                f"{_READ}import functools\nclass Gate:\n    @functools.cached_property\n    def found(self):\n"
+                "        return version('transformers')\n"
+                "    def is_old(self):\n        assert self.found == '4.56.1'  # here\n"
+            ),
+            "broken",
+        ),
+        (
             f"{_READ}match version('transformers'):  # here\n    case '4.56.1' | '4.57':\n        NEW = True\n",
             "compatible",
         ),
@@ -229,7 +244,22 @@ _WITH_HELPERS = (
             f"{_WITH_HELPERS}ASKED = ('transformers', '==', '4.56.1')\nOLD = compare_versions(*ASKED)  # here\n",
             "compatible",
         ),
-        # Not decided by the label: other bounds and operators, other packages, other sources, what pip does.
+        # Not decided by the label: a property of another object, or one that is a method.
+        (
+            (
+                f"{_READ}class Gate:\n    @property\n    def found(self):\n        return version('transformers')\n"
+                "    def is_old(self, other):\n        assert other.found == '4.56.1'\n"
+            ),
+            "",
+        ),
+        (
+            (
+                f"{_READ}class Gate:\n    def found(self):\n        return version('transformers')\n"
+                "    def is_old(self):\n        assert self.found == '4.56.1'\n"
+            ),
+            "",
+        ),
+        # Other bounds and operators, other packages, other sources, what pip does.
         (f"{_OURS}assert Version('4.56.1') <= found < Version('4.56.2')\nassert found <= Version('4.56.0')\n", ""),
         (f"{_READ}assert parse(version('peft')) <= Version('4.56.1')\n", ""),
         (f"{_READ}assert version('transformers') != '4.56.1+other'\n", ""),

@@ -29,6 +29,7 @@ UPSTREAM = {
     "pkg/crlf.yaml": b"a: 1\r\nb: 1\r\n",
     "pkg/gone.yaml": b"x: 1\n",
 }
+_OTHER_MODE = "changes whether a file of upstream's is executable, which no overlay can say"
 
 
 def _patch(diff: bytes, header: str = HEADER) -> OverlayFile:
@@ -141,12 +142,36 @@ def test_a_patch_without_a_diff_is_refused(content: bytes) -> None:
     "lines",
     [
         "old mode 100644\nnew mode 100755\n",
-        "old mode 100755\nnew mode 100644\n--- a/pkg/s\n+++ b/pkg/s\n@@ -1 +1 @@\n-a\n+b\n",
+        "old mode 100644\nnew mode 100755\n--- a/pkg/s\n+++ b/pkg/s\n@@ -1 +1 @@\n-a\n+b\n",
     ],
 )
 def test_a_mode_that_no_overlay_can_say_is_refused(lines: str) -> None:
-    with pytest.raises(MergeError, match="changes whether a file of upstream's is executable, which no overlay can"):
-        _apply(f"diff --git a/pkg/s b/pkg/s\n{lines}".encode(), {"pkg/s": b"x\n"})
+    assert _refused(f"diff --git a/pkg/s b/pkg/s\n{lines}".encode(), {"pkg/s": b"a\n"}) == [
+        f":4: {_OTHER_MODE}; take the lines with its modes out"
+    ]
+
+
+@pytest.mark.parametrize(("upstream", "new"), [(True, b"644"), (False, b"755")])
+def test_a_file_of_upstreams_that_is_deleted_and_made_anew_with_another_mode_is_refused(
+    upstream: bool, new: bytes
+) -> None:
+    tree = patched({"pkg/s": b"a\n"}, {})
+    entry = replace(tree.upstream.entries["pkg/s"], executable=upstream)
+    tree = replace(tree, upstream=replace(tree.upstream, entries={"pkg/s": entry}), changed={"pkg/s": None})
+    made = b"diff --git a/pkg/s b/pkg/s\nnew file mode 100%s\n--- /dev/null\n+++ b/pkg/s\n@@ -0,0 +1 @@\n+b\n"
+    with pytest.raises(MergeError) as caught:
+        apply_patch(read_patch(_patch(made % new)), tree, absent=frozenset())
+    assert mistakes(caught.value) == [f"o/patches/0.patch:3: {_OTHER_MODE}; make the file with upstream's mode"]
+    same = read_patch(_patch(made % (b"755" if upstream else b"644")))
+    assert apply_patch(same, tree, absent=frozenset()).modes == {}
+
+
+@pytest.mark.parametrize("how", ["rename", "copy"])
+def test_a_renamed_or_copied_file_gets_the_mode_that_the_patch_gives_it(how: str) -> None:
+    modes = b"old mode 100644\nnew mode 100755\nsimilarity index 100%\n"
+    moved = f"{how} from pkg/s\n{how} to pkg/t\n".encode()
+    patch = read_patch(_patch(b"diff --git a/pkg/s b/pkg/t\n" + modes + moved))
+    assert apply_patch(patch, patched({"pkg/s": b"a\n"}, {}), absent=frozenset()).modes == {"pkg/t": True}
 
 
 def test_a_new_file_is_executable_where_a_patch_says_so_and_a_renamed_one_stays_so() -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from environments import ROOT, Torch
 from npu_overlays.errors import OverlayError
-from proof.verl_port import fitting_stack, retired_module
+from proof.verl_port import differences_of_upstreams, fitting_stack, retired_module
 from verl_stacks import Stack
+from verl_tests import Laboratory, Verdict
 
 OTHER = """\
 [build-system]
@@ -46,6 +47,12 @@ NAMED = {"NPU_OVERLAYS_ROOT": str(ROOT / "overlays"), "NPU_OVERLAYS_WHEELS": str
 )
 def test_unprovable_ports_are_refused_with_a_fix(variables: dict[str, str], said: str) -> None:
     refused(variables, said)
+
+
+def test_what_cannot_be_proven_gives_the_reason_to_follow(tmp_path: Path) -> None:
+    reason = tmp_path / "untried.txt"
+    refused({**NAMED, "NPU_OVERLAYS_NAME": "verl@0.9.1", "NPU_OVERLAYS_UNTRIED": str(reason)}, "holds no wheel")
+    assert reason.read_text() == f"{ROOT / 'nowhere'}: holds no wheel"
 
 
 def test_a_port_of_another_project_is_refused(tmp_path: Path) -> None:
@@ -84,6 +91,16 @@ def test_a_port_of_verl_runs_in_the_newest_environment_that_fits(requires: list[
 def test_a_port_of_verl_that_fits_no_environment_is_refused_with_what_contradicts() -> None:
     with pytest.raises(OverlayError, match=r"verl@0\.9\.1: transformers>=6 \(there is 5\.10\.4\); verl@bec9ef7: "):
         fitting_stack(["transformers>=6"])
+
+
+@pytest.mark.usefixtures("installed")
+def test_tests_of_verl_of_which_none_passes_over_upstream_show_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = Verdict(passed=0, imported=0, differences=())
+    monkeypatch.setattr(Laboratory, "tried", lambda *_: nothing)
+    with pytest.raises(OverlayError, match="none of verl's own tests passes without the port"):
+        differences_of_upstreams(fitting_stack(["transformers"]), tmp_path)
 
 
 @pytest.fixture

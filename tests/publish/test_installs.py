@@ -127,9 +127,11 @@ def test_the_page_holds_every_command_pin_and_contradiction(language: str) -> No
     page = install_page.render(KNOWLEDGE, language)
     for stack in STACKS:
         assert f"### {stack.name}\n" in page
-        assert all(one.says[language] in page and one.source in page for one in stack.contradictions)
+        for one in stack.contradictions:
+            assert one.says[language] in page
+            assert install_page.source(one.source, language) in page
         if not stack.record:
-            assert "\n".join(install_page.commands(stack, KNOWLEDGE)) in page
+            assert "\n".join(install_page.commands(stack, KNOWLEDGE, language=language)) in page
     assert f"](#{'mindspeed-rl-23'})" in page
 
 
@@ -138,6 +140,46 @@ def test_the_pages_say_the_same_in_both_languages() -> None:
     commands, translated = ([*re.findall(r"^[^`\n]*pip install[^`\n]*$", page, re.MULTILINE)] for page in pages)
     assert commands
     assert commands == translated
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        ("requirements of vllm 0.7.3 on the index", "包索引上 vllm 0.7.3 的依赖声明"),
+        ("the wheels of torch-npu on the index", "包索引上 torch-npu 的 wheel"),
+        ("kernels on the index; https://example.com/x", "包索引上的 kernels；https://example.com/x"),
+    ],
+)
+def test_a_source_that_is_no_address_is_translated(english: str, chinese: str) -> None:
+    assert install_page.source(english, "en") == english
+    assert install_page.source(english, "zh") == chinese
+
+
+def test_every_source_of_a_stack_has_its_chinese() -> None:
+    for stack in STACKS:
+        for one in stack.contradictions:
+            assert not re.search(r" on the index| of ", install_page.source(one.source, "zh"))
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "# put the wheel of "), ("zh", "# 请先从 ")])
+def test_what_a_person_does_first_is_a_comment_above_its_command_in_the_pages_language(
+    language: str, said: str
+) -> None:
+    lines = install_page.commands(KNOWLEDGE.stack("verl-0.9.1"), KNOWLEDGE, language=language)
+    (comment,) = (number for number, line in enumerate(lines) if line.startswith("# "))
+    assert lines[comment].startswith(said)
+    assert lines[comment + 1] == "pip install --no-deps --find-links wheels 'triton-ascend==3.2.2'"
+
+
+def test_a_page_explains_only_the_marks_that_a_stack_has() -> None:
+    sections = re.split(r"^### ", install_page.render(KNOWLEDGE, "en"), flags=re.MULTILINE)
+    extras = {part.partition("\n")[0]: re.findall(r"^The extras of .*", part, re.MULTILINE) for part in sections}
+    assert extras["transformers-5.24.0"] == [
+        "The extras of `transformers-npu` hold the pins that the index has: `[npu]`."
+    ]
+    assert "marked `git`" not in extras["vllm-0.7.3"][0]
+    assert "marked `source`" in extras["vllm-0.7.3"][0]
+    assert "marked `git`" in extras["sglang-0.5.2"][0]
 
 
 def test_the_committed_pages_are_up_to_date(pytestconfig: pytest.Config) -> None:

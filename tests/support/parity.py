@@ -13,9 +13,8 @@ Table = dict[str, dict[str, str]]
 
 def read_families(text: str) -> dict[str, tuple[str, ...]]:
     """Return what is fused in each family of a page of `make families`."""
-    fused = {
-        name: tuple(kinds.split(", ")) for name, kinds in re.findall(r"^\| `(.+?)` \| (.+?) \|", text, re.MULTILINE)
-    }
+    rows = re.findall(r"^\| `(.+?)` \| (.+?) \|", text, re.MULTILINE)
+    fused = {name: tuple(re.split(r", |、", kinds)) for name, kinds in rows}
     (plain,) = re.findall(r"^(`.+`)[.。]$", text, re.MULTILINE)
     return fused | dict.fromkeys(re.findall(r"`(.+?)`", plain), ())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from npu_doctor import versions
@@ -127,21 +127,13 @@ def _row(context: Context, name: str, level: Level, found: str, expected: str) -
     return Row(component=name, level=level, found=found, expected=expected, why=why, fix=fix, see=see)
 
 
-def _in_one_line(commands: Iterable[str]) -> str:
-    """Return commands as one line for a shell, behind what comments among them say: behind `#` nothing would run."""
-    steps: list[str] = []
-    runnable: list[str] = []
-    for command in commands:
-        (steps if command.startswith("# ") else runnable).append(command.removeprefix("# "))
-    return ", then ".join([*steps, *filter(None, ["; ".join(runnable)])])
-
-
 def _pin_fix(context: Context, name: str, component: Component | None, expected: str) -> str:
     if component is not None and component.repository and component.install in ("git", "source"):
         env = "".join(f"{key}={value} " for key, value in component.env.items())
         options = f"{component.options} " if component.options else ""
         revision = f"@{component.commit or component.tag}" if component.commit or component.tag else ""
-        return _in_one_line(component.commands) or f"{env}pip install {options}'git+{component.repository}{revision}'"
+        command = "; ".join(component.commands) or f"{env}pip install {options}'git+{component.repository}{revision}'"
+        return f"{component.prepare['en']}, then {command}" if component.prepare else command
     if component is not None and component.install == "overlay":
         return " ".join(["pip install", *context.pip_options(ours=True), f"{name}-npu"])
     return fix_of(context, name, component.version or component.allow if component else expected)

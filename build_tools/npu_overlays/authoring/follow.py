@@ -41,9 +41,12 @@ _MEANINGS = {
     "decide": "Some parts are left to a person: `npu-overlays port NAME --continue` shows them.",
     "failed": "The port could not be started, locked or built.",
     "unproven": "Nothing is left to decide, and the wheels were built. No command proved them.",
+    "untried": "Nothing is left to decide, and the wheels were built. The proof could not run:",
     "disproved": "Nothing is left to decide, and the wheels were built. The proof failed: see `proof.log`.",
     "proven": "Nothing is left to decide, the wheels were built, and the proof passed.",
 }
+# What a shell's exit code says about a command of its own.
+_SHELLS = {126: "its shell cannot execute a command", 127: "its shell does not find a command"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +62,7 @@ class FollowedRelease:
         port: as far as it came; None if it could not be started.
         problems: why it cannot be started, locked or built.
         proof: the exit code of the command that proves it; None if it was not run.
+        untried: why the proof could not run; empty if it did, or there is none.
     """
 
     origin: str
@@ -69,6 +73,7 @@ class FollowedRelease:
     port: Port | None = None
     problems: tuple[Problem, ...] = ()
     proof: int | None = None
+    untried: str = ""
 
     @property
     def left(self) -> int:
@@ -77,11 +82,13 @@ class FollowedRelease:
 
     @property
     def outcome(self) -> str:
-        """How far it came: `failed`, `decide`, `unproven`, `disproved` or `proven`."""
+        """How far it came: a name of `_MEANINGS`."""
         if self.left:
             return "decide"
         if self.problems:
             return "failed"
+        if self.untried:
+            return "untried"
         if self.proof is None:
             return "unproven"
         return "disproved" if self.proof else "proven"
@@ -97,6 +104,7 @@ class FollowedRelease:
             "seconds": round(self.seconds, 1),
             "problems": [one.as_json() for one in self.problems],
             "proof": self.proof,
+            "untried": self.untried,
             "port": self.port.as_json() if self.port else None,
         }
 
@@ -124,7 +132,8 @@ def follow(overlay: Overlay, choice: Choice, out: Path, proof: Sequence[str] = (
         choice: where upstream comes from.
         out: the folder for a folder of each release; an existing one is replaced.
         proof: a command, run where a wheel was built, with `NPU_OVERLAYS_WHEELS` and `NPU_OVERLAYS_ROOT`, the folders
-            of the wheels and of the overlays, and `NPU_OVERLAYS_NAME`, that of the new overlay.
+            of the wheels and of the overlays, `NPU_OVERLAYS_NAME`, that of the new overlay, and `NPU_OVERLAYS_UNTRIED`,
+            a file for the reason why it cannot prove anything.
 
     Yields:
         The result of each, once its folder is complete.
@@ -203,32 +212,46 @@ def _followed(old: Overlay, version: str, choice: Choice, folder: Path, proof: S
         release = replace(release, name=port.new.name, port=port, problems=port.problems, seconds=seconds)
         if port.is_finished:
             build_all([port.new], choice, folder / _WHEELS, BuildPolicy())
-            release = replace(release, proof=_proven(release, proof))
+            release = _proven(release, proof)
     except OverlayError as error:
         release = replace(release, problems=tuple(error.problems))
     return release
 
 
-def _proven(release: FollowedRelease, command: Sequence[str]) -> int | None:
-    """Run the command that proves a port, and return its exit code; what it prints stands in `proof.log`."""
+def _proven(release: FollowedRelease, command: Sequence[str]) -> FollowedRelease:
+    """Run the command that proves a port, and return the release with its end; what it prints is in `proof.log`."""
     if not command:
-        return None
+        return release
     step("running the proof")
+    reason = release.folder / "untried.txt"
     variables = {
         "NPU_OVERLAYS_NAME": release.name,
         "NPU_OVERLAYS_ROOT": str((release.folder / _OVERLAYS).absolute()),
         "NPU_OVERLAYS_WHEELS": str((release.folder / _WHEELS).absolute()),
+        "NPU_OVERLAYS_UNTRIED": str(reason.absolute()),
     }
     with (release.folder / "proof.log").open("wb") as log:
-        done = subprocess.run(
-            command, env={**os.environ, **variables}, stdout=log, stderr=subprocess.STDOUT, check=False
-        )
-    return done.returncode
+        try:
+            done = subprocess.run(
+                command, env={**os.environ, **variables}, stdout=log, stderr=subprocess.STDOUT, check=False
+            )
+        except OSError as error:
+            return replace(release, untried=f"cannot be started: {error.strerror or error}")
+    written = " ".join(reason.read_text("utf-8", "replace").split()) if reason.is_file() else ""
+    return replace(release, proof=done.returncode, untried=written or _not_run(done.returncode))
+
+
+def _not_run(code: int) -> str:
+    """Return why a command with an exit code has proved nothing; empty if it ran to its end."""
+    if code < 0:
+        return f"ended by signal {-code}"
+    return f"exit code {code}: {_SHELLS[code]}" if code in _SHELLS else ""
 
 
 def report(release: FollowedRelease) -> str:
     """Return the text of a port's pull request, as Markdown."""
-    lines = [f"# {release.origin} → {release.version}", "", _MEANINGS[release.outcome], ""]
+    meaning = _MEANINGS[release.outcome] + (f" {release.untried}." if release.outcome == "untried" else "")
+    lines = [f"# {release.origin} → {release.version}", "", meaning, ""]
     for problem in release.problems:
         lines.append(f"- {problem}")
     if release.port:

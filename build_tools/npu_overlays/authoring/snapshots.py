@@ -52,6 +52,7 @@ class Snapshot:
     entries: Mapping[str, str]  # the blob id of every file, by repository path
     contents: Mapping[str, bytes] = field(repr=False, compare=False)  # the bytes of the blobs that are asked for
     names: DefinedNames = field(repr=False, compare=False)  # which names the modules define
+    pin: str = ""  # what messages call it
 
     def __contains__(self, path: object) -> bool:
         return path in self.entries
@@ -119,7 +120,7 @@ def _parsed(path: str, content: bytes) -> Module | None:
         return None
 
 
-def snapshot_of(tree: SourceTree, names: DefinedNames) -> Snapshot:
+def snapshot_of(tree: SourceTree, names: DefinedNames, pin: str = "") -> Snapshot:
     """Return a source tree as a snapshot, with its modules scanned for names."""
     entries: dict[str, str] = {}
     contents: dict[str, bytes] = {}
@@ -128,7 +129,7 @@ def snapshot_of(tree: SourceTree, names: DefinedNames) -> Snapshot:
         contents[entry.blob] = tree.content[path]
         if path.endswith(".py"):
             names.note(entry.blob, tree.content[path])
-    return Snapshot(entries=entries, contents=contents, names=names)
+    return Snapshot(entries=entries, contents=contents, names=names, pin=pin)
 
 
 def tree_of(snapshot: Snapshot, paths: Iterable[str]) -> SourceTree:

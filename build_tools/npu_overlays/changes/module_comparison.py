@@ -75,9 +75,7 @@ def compare_modules(
         comparison.compare_name(name)
     if code:
         for scope in ("", *_class_names(before, after)):
-            comparison.compare_docstring(scope)
-            comparison.compare_statements(scope)
-            comparison.compare_order(scope)
+            comparison.compare_body(scope)
     return tuple(comparison.changed_classes()), tuple(comparison.module)
 
 
@@ -108,12 +106,13 @@ class _Comparison:
         latest = (new or old)[-1]
         if all(definition.kind == "class" for definition in (latest, *old, *new)):
             self._compare_class_headers(name, old, new)
-        elif not self._is_untouched(old, new) and meaning(old) != meaning(new):
+        elif not self._is_untouched(name) and meaning(old) != meaning(new):
             for change in _differing(name, _named(self._before, name, old), _named(self._after, name, new)):
                 self._note(latest.parent, change)
 
-    def _is_untouched(self, old: list[Definition], new: list[Definition]) -> bool:
+    def _is_untouched(self, name: str) -> bool:
         """Return whether a name has one definition in each module, with the same text in the same branch."""
+        old, new = self._before.definitions.get(name, []), self._after.definitions.get(name, [])
         if len(old) != 1 or len(new) != 1 or (old[0].kind, old[0].branch) != (new[0].kind, new[0].branch):
             return False
         return self._before.whole_text(old[0].node) == self._after.whole_text(new[0].node)
@@ -127,13 +126,20 @@ class _Comparison:
             if [part(entry.node) for entry in old] != [part(entry.node) for entry in new]:
                 self._note_attribute(name, attribute, _line(new))
 
-    def compare_docstring(self, scope: str) -> None:
+    def compare_body(self, scope: str) -> None:
+        """Note what differs between two bodies of the module, or of a class, beside the definitions in them."""
+        if not self._is_untouched(scope):
+            self._compare_docstring(scope)
+            self._compare_statements(scope)
+            self._compare_order(scope)
+
+    def _compare_docstring(self, scope: str) -> None:
         """Note a changed docstring of the module, or of a class that both modules have."""
         old, new = owners(self._before, scope), owners(self._after, scope)
         if old and new and list(map(ast.get_docstring, old)) != list(map(ast.get_docstring, new)):
             self._note_attribute(scope, "__doc__", getattr(new[-1], "lineno", 1))
 
-    def compare_statements(self, scope: str) -> None:
+    def _compare_statements(self, scope: str) -> None:
         """Note the statements of a module or class body that bind no name and are added or deleted."""
         old, new = statements(self._before, scope), statements(self._after, scope)
         prefix = f"{scope}." if scope else ""
@@ -142,7 +148,7 @@ class _Comparison:
         for _, _, first in _surplus(old, new):
             self._note(scope, SymbolChange(action="deleted", kind="statement", symbol=prefix + first))
 
-    def compare_order(self, scope: str) -> None:
+    def _compare_order(self, scope: str) -> None:
         """Note once that common parts of two bodies are in another order or branch."""
         old, new = order(self._before, scope), order(self._after, scope)
         counts, counts_now = Counter(event for event, _ in old), Counter(event for event, _ in new)
@@ -195,7 +201,7 @@ def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[Symb
 
 
 def _paired(name: str, old: list[_Named], new: list[_Named]) -> Iterator[SymbolChange]:
-    """Yield the changes of definitions between two unchanged ones: in order, or by selectors."""
+    """Yield the changes of definitions that differ, between two unchanged ones: in order, or by selectors."""
     if len(old) == len(new):
         new = [_Named(was.symbol, now.definition) for was, now in zip(old, new, strict=True)]
     elif len(dict(old).keys() & dict(new).keys()) < min(len(old), len(new)):
@@ -206,7 +212,7 @@ def _paired(name: str, old: list[_Named], new: list[_Named]) -> Iterator[SymbolC
         for one in named:
             sides.setdefault(one.symbol, ([], []))[side].append(one)
     for symbol, (before, after) in sides.items():
-        if _meaning(before) != _meaning(after):
+        if len(sides) == 1 or _meaning(before) != _meaning(after):
             yield _of_name(symbol, before, after)
 
 

@@ -54,6 +54,11 @@ class Attribution:
         authorship = self._authorship.get(path)
         return authorship is not None and authorship.origin(offset) is None
 
+    def wrote_any(self, path: str, start: int, end: int) -> bool:
+        """Return whether the overlay wrote a byte from `start` to `end`."""
+        authorship = self._authorship.get(path)
+        return authorship is not None and any(one.origin is None for one in authorship.between(start, end))
+
     def is_patched(self, path: str) -> bool:
         """Return whether a patch changed a file."""
         authorship = self._authorship.get(path)

@@ -51,6 +51,8 @@ class _Interpreter:
             if name in self.lines or not path.endswith(".py"):
                 continue
             for node, names in self.imports(path):
+                if isinstance(node, ast.ImportFrom) and self.lines.get(names[0].module) == 0:
+                    continue  # which is through already, as most are
                 self.lines[name] = node.lineno
                 yield from self._statement(path, node, names)
             self.lines[name] = 0
@@ -71,7 +73,7 @@ class _Interpreter:
     def _lacks(self, module: str, name: str) -> bool:
         """Return whether a module that waits for an import has certainly not bound a name yet."""
         text, line = self.modules.text(self.modules.paths[module]), self.lines[module]
-        scopes = text.scopes if text else Scopes()
+        scopes = text.outer_scopes if text else Scopes()
         bound = any(one.line < line for one in scopes.bound(name)) or any(star.line < line for star in scopes.stars)
         return name != "*" and not bound and not self.modules.surface(module).dynamic
 

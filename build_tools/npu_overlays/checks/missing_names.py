@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
 from npu_overlays.checks.references import Reference, any_word, nearest_name, references
 from npu_overlays.errors import listing
 from npu_overlays.merge.authorship import line_at
+from npu_overlays.model.definitions import first_line
 from npu_overlays.model.lazy_exports import entries, has, looks_lazy, may_hand_on
 from npu_overlays.model.shipped_modules import ShippedModules
+from npu_overlays.model.syntax import nodes_of
 
 _SETTINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
 _KEEP = "keep it, or change those places too"
@@ -23,7 +25,7 @@ _DOTS_ONLY = re.compile(rb"\bfrom\s*\.[.\s]*import\b")
 def report_missing_names(context: CheckContext, report: ProblemReport) -> None:
     """Report missing names that the overlay's own text needs of the shipped modules, or lists in ``__all__``."""
     for module in context.modules:
-        for reference in _needs(context, module.path):
+        for reference in _needs(context, module.path, _own_nodes(context, module.path)):
             offset = context.after.modules.offset(module.path, reference.node)
             own = context.attribution.wrote(module.path, offset)
             missing = own and reference.holds(context.after.modules) is False
@@ -33,13 +35,27 @@ def report_missing_names(context: CheckContext, report: ProblemReport) -> None:
                 report.add(culprit, *_complaint(context.after.modules, reference))
 
 
-def _needs(context: CheckContext, path: str) -> Iterator[Reference]:
-    """Yield what a module needs of the shipped ones, names in ``__all__`` and lazy exports included."""
+def _own_nodes(context: CheckContext, path: str) -> list[ast.AST]:
+    """Return the nodes of a patched module on lines that the overlay wrote any of, and those around them."""
+    module = context.after.modules.module(path)
+
+    def is_own(node: ast.AST) -> bool:
+        if module is None or not isinstance(node, (ast.stmt, ast.expr)):
+            return True
+        first = first_line(node) if isinstance(node, ast.stmt) else node.lineno
+        last = node.end_lineno or node.lineno
+        return context.attribution.wrote_any(path, module.offset(first), module.line_end(last))
+
+    return nodes_of(module.tree, is_own) if module else []
+
+
+def _needs(context: CheckContext, path: str, nodes: Sequence[ast.AST] | None = None) -> Iterator[Reference]:
+    """Yield what a module, or some nodes, need of the shipped ones, names in ``__all__`` and lazy exports included."""
     modules, name = context.after.modules, context.name(path)
     text = modules.text(path)
     if not text or not name:
         return
-    yield from references(text, name, modules)
+    yield from references(text, name, modules, nodes)
     if b"__all__" in text.content:
         listed = text.surface.listed or {}
         for one, node in listed.items():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from npu_overlays.errors import nearest
 from npu_overlays.model.exports import typing_block, unevaluated
@@ -40,33 +41,59 @@ class Reference:
         return modules.offers(self.module, self.name) if self.name and self.module else modules.exists(self.module)
 
 
-def references(text: ParsedText, module: str, modules: ShippedModules) -> Iterator[Reference]:
+def references(
+    text: ParsedText, module: str, modules: ShippedModules, nodes: Sequence[ast.AST] | None = None
+) -> Iterator[Reference]:
     """Yield what a module needs of the shipped packages, except in code that expects its absence.
 
     Args:
         text: it, parsed.
         module: its dotted name.
         modules: those of the tree it is part of.
+        nodes: the nodes to look at, and every node around one of them; all of the module by default.
     """
-    nodes = text.nodes
+    nodes = text.nodes if nodes is None else nodes
     needed: list[Reference] = []
-    for node in text.imports:
-        named = [_needed(one, node) for one in modules.imported(module, node)]
-        needed += [one for one in named if modules.owns(one.module) or not one.module]
-    if not needed:
-        return
+    for node in nodes:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            named = [_needed(one, node) for one in modules.imported(module, node)]
+            needed += [one for one in named if modules.owns(one.module) or not one.module]
+    guarded = _guarded(nodes) if needed else set()
+    for one in needed:
+        if one.node not in guarded:
+            yield one
+    if attributes := _of_modules(nodes, _shipped_modules(text, module, modules)):
+        yield from _attributes(text, module, modules, attributes)
+
+
+def _guarded(nodes: Iterable[ast.AST]) -> set[ast.AST]:
+    """Return the nodes that do not run, or that expect missing names."""
     guarded: set[ast.AST] = set()
     for outer in nodes:
         if isinstance(outer, _GUARDS):
             guarded.update(*map(nodes_of, guarded_parts(outer)))
-    for one in needed:
-        if one.node not in guarded:
-            yield one
-    known = modules.sole_imports(module, text, guarded, lambda one: _is_module(one, modules))
-    found = list(_attributes(nodes, guarded, {name: one.full for name, one in known.items()}, modules))
-    never = unevaluated(nodes) if found else set()
-    for one in found:
-        yield dataclasses.replace(one, runs=one.node not in never)
+    return guarded
+
+
+def _shipped_modules(text: ParsedText, module: str, modules: ShippedModules) -> set[str]:
+    """Return the names by which a module may import shipped modules."""
+    found: set[str] = set()
+    for node in text.imports:
+        found.update(one.local for one in modules.imported(module, node) if _is_module(one, modules))
+    return found
+
+
+def _of_modules(nodes: Iterable[ast.AST], names: Container[str]) -> list[ast.Attribute]:
+    """Return the attributes whose chain begins with one of some names."""
+    found: list[ast.Attribute] = []
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            root = node.value
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and root.id in names:
+                found.append(node)
+    return found
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
@@ -114,17 +141,22 @@ def _needed(one: Imported, node: ast.Import | ast.ImportFrom) -> Reference:
 
 
 def _attributes(
-    nodes: Sequence[ast.AST], guarded: set[ast.AST], known: dict[str, str], modules: ShippedModules
+    text: ParsedText, module: str, modules: ShippedModules, attributes: Sequence[ast.Attribute]
 ) -> Iterator[Reference]:
-    """Yield ``m.name`` if `m` is a shipped module everywhere in the module."""
-    if not known:
-        return
-    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
-    set_here = {node.attr for node in attributes if not isinstance(node.ctx, ast.Load)}
+    """Yield those attributes ``m.name`` whose `m` is a shipped module everywhere in the module."""
+    guarded = _guarded(text.nodes)
+    imports = modules.sole_imports(module, text, guarded, lambda one: _is_module(one, modules))
+    known = {name: one.full for name, one in imports.items()}
+    set_here: set[str] = set()
+    for node in text.nodes:
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            set_here.add(node.attr)
     inner = {id(node.value) for node in attributes}
-    for node in attributes:
-        if id(node) not in inner and node not in guarded:
-            yield from _chain(node, known, modules, set_here)
+    outermost = (node for node in attributes if id(node) not in inner and node not in guarded)
+    found = list(chain.from_iterable(_chain(node, known, modules, set_here) for node in outermost))
+    never = unevaluated(text.nodes) if found else set()
+    for one in found:
+        yield dataclasses.replace(one, runs=one.node not in never)
 
 
 def _is_module(one: Imported, modules: ShippedModules) -> bool:

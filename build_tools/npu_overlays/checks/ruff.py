@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import tempfile
@@ -40,12 +41,14 @@ def findings(texts: Sequence[tuple[str, bytes]]) -> list[list[RuffFinding]]:
     entries: list[list[dict[str, Any]]] = [[] for _ in texts]
     with tempfile.TemporaryDirectory(prefix="npu-overlays-gate-") as folder:
         for number, (name, content) in enumerate(texts):
-            # Under its own name: of an __init__.py, __path__ is no undefined name.
-            file = Path(folder, str(number), name)
-            file.parent.mkdir()
+            file = Path(folder, f"{number}.py")
+            if name == "__init__.py":  # in which __path__ is no undefined name
+                file = Path(folder, str(number), name)
+                file.parent.mkdir()
             file.write_bytes(as_utf8(content))
         for entry in _entries(folder):
-            entries[int(Path(entry["filename"]).parent.name)].append(entry)
+            place = Path(os.path.relpath(entry["filename"], os.path.realpath(folder)))
+            entries[int(Path(place.parts[0]).stem)].append(entry)
     return [_at_offsets(content, listed) for (_, content), listed in zip(texts, entries, strict=True)]
 
 

@@ -10,7 +10,7 @@ import ast
 import builtins
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -20,9 +20,9 @@ from npu_overlays.checks.ruff import LOWEST_PYTHON, FindingKind, RuffFinding, fi
 from npu_overlays.model.definitions import FUNCTIONS
 from npu_overlays.model.exports import local_annotations, unevaluated
 from npu_overlays.model.module import Module
-from npu_overlays.model.scopes import Scopes
 from npu_overlays.model.selectors import chosen
 from npu_overlays.model.signatures import is_upstreams, parameters
+from npu_overlays.model.syntax import statements_of
 from npu_overlays.overlay.operations import Operation
 
 _LOWEST = f"{LOWEST_PYTHON[2]}.{LOWEST_PYTHON[3:]}"
@@ -31,8 +31,6 @@ _CONDITIONAL = re.compile(rb"TYPE_CHECKING|^[ \t]*global\s|[;:][ \t]*global\s", 
 
 # Bound for type checkers only; declared ``global`` and bound nowhere.
 ConditionalKind: TypeAlias = Literal["typing", "global"]
-# The byte at which something begins, and its 1-based line.
-_Place: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,38 +142,49 @@ def _is_closed_over(one: UndefinedName, module: Module) -> bool:
 
 def _conditionally_bound(module: PatchedModule, context: CheckContext) -> Iterator[UndefinedName]:
     """Yield names that are bound for type checkers only, or declared ``global`` and bound nowhere."""
-    theirs = context.before.modules.module(module.path) if module.before is not None else None
-    before = _conditional_reads(theirs)
-    for (kind, name), places in _conditional_reads(context.after.modules.module(module.path)).items():
-        was_bound = theirs is not None and name in theirs.parsed.surface.bound
-        upstreams = tuple(offset for offset, _ in before.get((kind, name), []))
-        for offset, line in places:
-            if was_bound or module.authorship.at(offset).origin is None:
-                yield UndefinedName(module=module, kind=kind, name=name, offset=offset, line=line, upstreams=upstreams)
+    after = context.after.modules.module(module.path)
+    before = context.before.modules.module(module.path) if module.before is not None else None
+    if after is None:
+        return
+    for kind, name in _seemingly_bound(after):
+        reads = _reads(after, name)
+        if not before or name not in before.parsed.surface.bound:
+            reads = [at for at in reads if module.authorship.at(after.span(at)[0]).origin is None]
+        upstreams: tuple[int, ...] = ()
+        if before and reads and (kind, name) in _seemingly_bound(before):
+            upstreams = tuple(before.span(at)[0] for at in _running(before, _reads(before, name)))
+        for at in _running(after, reads):
+            offset = after.span(at)[0]
+            yield UndefinedName(module=module, kind=kind, name=name, offset=offset, line=at.lineno, upstreams=upstreams)
 
 
-def _conditional_reads(module: Module | None) -> dict[tuple[ConditionalKind, str], list[_Place]]:
-    """Return the reads, in code that runs, of names that the module only seems to bind, by reason and name."""
-    if module is None or not _CONDITIONAL.search(module.content):
-        return {}
-    nodes, scopes, typing = module.nodes, module.scopes, module.parsed.surface.typing_only
+def _seemingly_bound(module: Module) -> list[tuple[ConditionalKind, str]]:
+    """Return the names that a module only seems to bind, each with the reason."""
+    if not _CONDITIONAL.search(module.content):
+        return []
+    typing = module.parsed.surface.typing_only
     names: list[tuple[ConditionalKind, str]] = [("typing", name) for name in sorted(typing)]
-    names += [("global", name) for name in sorted(_global_only(nodes, scopes) - typing)]
-    never = unevaluated(nodes) if names else set()
-    found: dict[tuple[ConditionalKind, str], list[_Place]] = {}
-    for kind, name in names:
-        places = found.setdefault((kind, name), [])
-        for load in scopes.global_loads.get(name, []):
-            if load.at not in never and not isinstance(load.at, ast.Constant):
-                places.append((module.span(load.at)[0], load.at.lineno))
-    return found
+    return names + [("global", name) for name in sorted(_global_only(module) - typing)]
 
 
-def _global_only(nodes: Iterable[ast.AST], scopes: Scopes) -> set[str]:
+def _reads(module: Module, name: str) -> list[ast.expr]:
+    """Return the reads of a global."""
+    loads = module.scopes.global_loads.get(name, [])
+    return [load.at for load in loads if not isinstance(load.at, ast.Constant)]
+
+
+def _running(module: Module, reads: Sequence[ast.expr]) -> list[ast.expr]:
+    """Return those reads that are in code that runs."""
+    never = unevaluated(module.nodes) if reads else set()  # slow, so only where something is read
+    return [at for at in reads if at not in never]
+
+
+def _global_only(module: Module) -> set[str]:
     """Return the names declared ``global`` that nothing else binds."""
+    scopes = module.outer_scopes
     declared: set[str] = set()
     extended: set[ast.expr] = set()
-    for node in nodes:
+    for node in statements_of(module.tree):
         if isinstance(node, ast.Global):
             declared.update(node.names)
         elif isinstance(node, ast.AugAssign):

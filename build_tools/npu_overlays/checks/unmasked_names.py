@@ -40,7 +40,7 @@ def _taken(one: PatchedModule, before: Module) -> set[str]:
         if part.origin is not None:
             kept.append(range(part.origin, part.origin + part.end - part.start))
     found: set[str] = set()
-    for _, name, binding in bindings_of(before):
+    for _, name, binding in bindings_of(before.scopes):
         offset = before.span(binding.node)[0]
         if not any(offset in stretch for stretch in kept):
             found.add(name)

@@ -21,8 +21,8 @@ from npu_summary.changes import Changes
 SUMMARY = "build wheels"
 DESCRIPTION = """\
 Build the wheels of overlays: for each the patched distribution, such as
-verl-npu, and its companion, a wheel without code under upstream's name, which
-satisfies other packages that require verl.
+verl-npu, and its companion, a wheel under upstream's name that holds none of
+upstream's files and satisfies other packages that require verl.
 
 Upstream's source is fetched once and kept. A wheel that exists already and was
 made from the same inputs is left alone. Either all wheels are written or none;

@@ -203,7 +203,7 @@ class Selection:
         "the overlays of a stack (default: the default stack)",
         offered=lambda root: [one.name for one in load_stacks(root).stacks],
     )
-    all: bool = flag("--all", "every overlay, even if others are named")
+    all: bool = flag("--all", "every overlay; names are then ignored")
     source: Mode | None = option(
         "--source", choices=["auto", "git", "archive"], help="auto tries git, then the release archive"
     )

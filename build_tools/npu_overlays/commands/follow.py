@@ -30,7 +30,8 @@ decide, and a report for people (report.md) and machines (report.json).
 
 Once the wheels of a port are built, the command of --prove runs. It finds the
 wheels by NPU_OVERLAYS_WHEELS, the overlays by NPU_OVERLAYS_ROOT and the name of
-the new overlay by NPU_OVERLAYS_NAME, and has to exit with 0 if all is well. Its
+the new overlay by NPU_OVERLAYS_NAME, and has to exit with 0 if all is well. If it
+cannot prove anything, it writes the reason to the file NPU_OVERLAYS_UNTRIED. Its
 output goes into proof.log. If you interrupt `follow`, finished ports stay.
 
 examples:
@@ -50,7 +51,9 @@ class Options:
     root: Path
     projects: list[str] = option(nargs="*", metavar="PROJECT", help="upstream's name (default: every project)")
     out: Path = path_option("--out", "DIR", "where the ports go (default: follow)", default="follow")
-    words: list[str] = option("--prove", type=shlex.split, default=[], metavar="COMMAND", help="proves a port")
+    words: list[str] = option(
+        "--prove", type=shlex.split, default=[], metavar="COMMAND", help="the command that proves a port"
+    )
     json: bool = json_option()
 
 
@@ -66,20 +69,20 @@ def run(options: Options, console: Console) -> int:
     _refuse_unknown(options.projects, {overlay.pin.project for overlay in overlays})
     refuse_among(options.root, options.out)
     releases: list[FollowedRelease] = []
+    is_whole = False
     try:
         for overlay in newest(overlays, options.projects):
             for release in follow(overlay, Choice(), options.out, options.words):
                 releases.append(release)
                 if not options.json:
-                    console.notice(
-                        f"{release.folder.name}: {release.outcome}, {plural(release.left, 'part')} left to decide"
-                    )
-    except BaseException:
+                    why = f" ({release.untried})" if release.untried else ""
+                    left = plural(release.left, "part")
+                    console.notice(f"{release.folder.name}: {release.outcome}{why}, {left} left to decide")
+        is_whole = True
+    finally:
         # An error or an interrupt leaves the ports that are finished: they are reported, too.
-        if releases:
+        if releases or is_whole:
             _report(options, console, releases)
-        raise
-    _report(options, console, releases)
     return 0
 
 

@@ -46,13 +46,13 @@ renamed or moved, is gone, or is done by upstream itself now. The report names
 each cause once, with the commit that did it, its parts, and the proposal for
 them: the operations in full, and what they leave open.
 
-Nothing changes until you say so. --accept carries out proposals, by cause, by kind
-or by name; `all` is every proposal but those of kind absorbed, since a
-change that was forwarded may have been merged without its NPU part. The rest is
-yours: write it under tree/ of the new folder, or --drop it with a reason, and
---continue. Layers are not touched: the new pin drops, with a reason, what no
-longer applies, and states anew what moved. What the old pin itself contained
-was copied, and is changed or removed in the new folder.
+No proposal is carried out until you accept it. --accept takes a cause, a kind
+or a part; `all` is every proposal except those of kind absorbed, because
+upstream may have merged a change without its NPU part. The rest is yours: write
+it under tree/ of the new folder, or --drop it with a reason, and --continue.
+Layers are not touched: the new pin drops, with a reason, what no longer
+applies, and holds what moved. What the old pin itself holds is copied to the
+new folder, and changed or removed there.
 
 examples:
   npu-overlays port verl@d62da49 --to v0.7.0
@@ -98,7 +98,9 @@ class Options(OneOverlay):
     )
     abort: bool = flag("--abort", "remove OVERLAY, whose port is not finished", alternative="required")
     accept: list[str] = list_option("--accept", "NAME", "carry out what is proposed for a cause, a kind or a part")
-    drop: list[tuple[str, str]] = list_option("--drop", "NAME=WHY", "omit it", type=_dropped)
+    drop: list[tuple[str, str]] = list_option(
+        "--drop", "NAME=WHY", "leave out one part, or all parts of a cause, and say why", type=_dropped
+    )
     html: Path | None = path_option("--html", "FILE", "also write a page with old and new side by side")
     json: bool = json_option()
 
@@ -150,9 +152,10 @@ def _unfinished(options: Options) -> Path:
 
 
 def _report(console: Console, port: Port) -> None:
-    console.notices(port.notes)
+    for note in port.notes:
+        console.notices(_wrapped(note, "", "    "))
     fitting = [part for part in port.parts if part.verdict.kind == "fits"]
-    console.line(f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
+    _say(console, f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
     console.line(f"{len(fitting)} of {plural(len(port.parts), 'part')} fit as they stand")
     found = causes(port.parts)
     for cause in found:
@@ -174,10 +177,10 @@ def _report(console: Console, port: Port) -> None:
         count = f"{plural(len(port.open), 'part')} open, for {plural(len(undecided), 'cause')}"
         console.line(f"{count}: {proposed} with a proposal, {len(undecided) - proposed} for you")
     else:
-        console.line(f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
+        _say(console, f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
     left = [part for part in port.open if not part.verdict.proposal]
     if not all(map(port.states_itself, left)):
-        console.line(f"what takes its place, if anything, goes under {port.new.folder / 'tree'}")
+        _say(console, f"what takes its place, if anything, goes under {port.new.folder / 'tree'}")
     console.line(f"next: npu-overlays port {port.new.argument} --continue{_accepting(port)}")
 
 
@@ -201,6 +204,11 @@ def _lines(cause: Cause, port: Port) -> Iterator[str]:
         for line in text.splitlines():
             deeper = " " * (len(line) - len(line.lstrip()) + 8)
             yield from _wrapped(line, "    | ", f"    | {deeper}") or ["    |"]
+
+
+def _say(console: Console, text: str) -> None:
+    for line in _wrapped(text, "", "    "):
+        console.line(line)
 
 
 def _wrapped(text: str, first: str, rest: str) -> list[str]:

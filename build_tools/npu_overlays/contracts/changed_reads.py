@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 
 from npu_overlays.contracts.contracts import exchanged
 from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
 from npu_overlays.contracts.reads import Read
 from npu_overlays.contracts.symbol_descriptions import described
 from npu_overlays.model.attribute_chains import chains
+from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.selectors import plain
-from npu_overlays.model.symbol_lookup import SymbolLookup
+from npu_overlays.model.signatures import parameters, parsed_signature, replacement_mismatch
+from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
 from npu_overlays.model.syntax import names_import
 from npu_overlays.overlay.content import Content
 
@@ -64,7 +65,7 @@ class ChangedRead:
 
 
 def _is_called_otherwise(before: Read, now: Read) -> bool:
-    """Return whether a symbol is of another kind, or its parameters are others than the old and further optional ones.
+    """Return whether a symbol is of another kind, or a call by its old parameters may mean something else.
 
     The signature of a class names its bases, which its callers do not give.
     """
@@ -77,23 +78,39 @@ def _is_called_otherwise(before: Read, now: Read) -> bool:
 
 
 def _takes_as_much(old: str, new: str) -> bool:
-    """Return whether parameters are old ones in the same order, with further optional ones behind them alone."""
-    listed = [[one for one in text.strip("()").split(", ") if one] for text in (old, new)]
-    stars = [{one for one in some if one.strip("*") and one.startswith("*")} for some in listed]
-    named = [[one for one in some if not one.startswith("*")] for some in listed]
-    by_place = [len([*takewhile(lambda one: not one.startswith("*"), some)]) for some in listed]
-    further = named[1][len(named[0]) :]
-    is_same = named[1][: len(named[0])] == named[0] and stars[0] <= stars[1] and by_place[0] <= by_place[1]
-    return is_same and all("=" in one for one in further)
+    """Return whether every call by the parameters in one text means the same by those in another one.
+
+    Several definitions have several texts; what cannot be read as parameters takes nothing.
+    """
+    before, now = ([parsed_signature(one) for one in text.split(" or ")] for text in (old, new))
+    return all(was and other and _means_the_same(was, other) for was in before for other in now)
 
 
-def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Content) -> tuple[ChangedRead, ...]:
+def _means_the_same(before: ast.arguments, now: ast.arguments) -> bool:
+    listed, known = parameters(before), {one.name: one for one in parameters(now)}
+    for one in listed:
+        other = known.get(one.name)
+        if one.default and not (other and other.default and dump(one.default) == dump(other.default)):
+            return False
+    # Where the rest is taken by position, a further argument was the first of it.
+    counts = [sum(one.is_positional for one in some) for some in (listed, known.values())]
+    is_same_place = counts[0] == counts[1] or before.vararg is None
+    return is_same_place and not replacement_mismatch(now, before)
+
+
+def changed_reads(
+    before: Iterable[Read],
+    upstream: SymbolLookup,
+    content: Content,
+    renamed: Callable[[Read], ResolvedSymbol | None] | None = None,
+) -> tuple[ChangedRead, ...]:
     """Return the symbols read by operations and added files that differ in another tree.
 
     Args:
         before: of a lock.
         upstream: the other tree.
         content: the overlay to apply there; other readers do not count.
+        renamed: returns what a symbol is in the other tree, if it may have another name there.
     """
     codes = {code.reader: code for code in OverlayCode(content).all}
     found: list[ChangedRead] = []
@@ -101,7 +118,7 @@ def changed_reads(before: Iterable[Read], upstream: SymbolLookup, content: Conte
         if read.path in upstream.absent:
             continue
         if places := list(filter(None, (_place(entry, codes) for entry in read.by))):
-            there = upstream.find(read.path, read.symbol)
+            there = renamed(read) if renamed else upstream.find(read.path, read.symbol)
             now = described(there, upstream, whole=bool(read.body)) if there else None
             found += _changed(read, now, places)
     return tuple(found)

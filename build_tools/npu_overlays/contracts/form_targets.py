@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from npu_overlays.errors import MergeError, Problem, nearest
+from npu_overlays.errors import MergeError, Problem, listing, nearest
 from npu_overlays.merge.steps import nearest_file
 from npu_overlays.merge.targets import find
 from npu_overlays.model import Model, Symbol, model_of
@@ -19,6 +19,9 @@ from npu_overlays.overlay.operations import NO_FORMS, FormTargets, Like, Operati
 from npu_overlays.overlay.project import Overlay
 from npu_overlays.sources.tree import SourceTree
 from npu_summary.plurals import plural
+
+# Definitions that a notice names: the lock lists all of them.
+_SHOWN = 3
 
 
 def form_targets(
@@ -142,8 +145,8 @@ def form_notices(before: FormTargets, now: FormTargets, model: Model) -> Iterato
         if not known:
             yield f"{plural(len(names), 'definition')} of the form of `{like.model}`"
         elif came or went:
-            changes = [f"came: {', '.join(came)}"] if came else []
-            changes += [f"went: {', '.join(went)}"] if went else []
+            changes = [f"came: {listing(came, _SHOWN)}"] if came else []
+            changes += [f"went: {listing(went, _SHOWN)}"] if went else []
             yield f"of the form of `{like.model}` {'; '.join(changes)}"
 
 

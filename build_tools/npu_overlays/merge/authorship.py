@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +38,11 @@ class Authorship:
         """Return the stretch that holds a byte."""
         number = bisect_right(self._starts, offset) - 1
         return self.stretches[number] if number >= 0 else Stretch(start=0, end=0, origin=None)
+
+    def between(self, start: int, end: int) -> tuple[Stretch, ...]:
+        """Return the stretches that hold a byte from `start` to `end`."""
+        first = max(bisect_right(self._starts, start) - 1, 0)
+        return self.stretches[first : bisect_left(self._starts, end)]
 
     def origin(self, offset: int) -> int | None:
         """Return a byte's offset in upstream's file; None if the overlay wrote it."""

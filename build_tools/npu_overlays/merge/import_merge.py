@@ -84,7 +84,7 @@ def binds_the_same(binding: Binding, imported: ImportedName) -> bool:
 
 def _bound_otherwise(module: Module, imported: ImportedName) -> tuple[str, str] | None:
     """Return (what binds the name, what to do) if upstream may mean something else by it than the import."""
-    known = module.scopes.bound(imported.name)
+    known = module.outer_scopes.bound(imported.name)
     running = [binding for binding in known if not binding.typing_only]
     for binding in known:
         if not binds_the_same(binding, imported):
@@ -96,7 +96,7 @@ def _bound_otherwise(module: Module, imported: ImportedName) -> tuple[str, str] 
 
 def _is_present(module: Module, imported: ImportedName) -> bool:
     """Return whether upstream has the same import, unconditionally."""
-    for binding in module.scopes.bound(imported.name):
+    for binding in module.outer_scopes.bound(imported.name):
         if binding.direct and isinstance(binding.node, _IMPORTS):
             for one in imported_names(binding.node):
                 package = one.binds_package and imported.statement == f"import {one.name}"
@@ -146,7 +146,7 @@ def _acts(module: Module, node: ast.AST) -> bool:
 
 def _is_imported(module: Module, name: str, depth: int = 3) -> bool:
     """Return whether a module imports a name, or assigns it something imported unchanged."""
-    for binding in module.scopes.bound(name):
+    for binding in module.outer_scopes.bound(name):
         if isinstance(binding.node, _IMPORTS):
             return True
         statement = next((one for one in module.tree.body if binding.node in getattr(one, "targets", ())), None)

@@ -17,7 +17,7 @@ from npu_overlays.merge.upstream.early_calls import running_early
 from npu_overlays.model.encodings import as_declared
 from npu_overlays.model.import_order import ImportOrder
 from npu_overlays.model.module import Module
-from npu_overlays.model.scopes import Load, Scope, is_private
+from npu_overlays.model.scopes import Load, Scope, Scopes, is_private
 from npu_overlays.model.splices import Splice, placed, splice
 from npu_overlays.overlay.operations import ImportedName, Operation
 
@@ -69,8 +69,13 @@ class MergedText:
         return Module(self._upstream.path, as_declared(self.content, self._upstream.file))
 
     @cached_property
+    def scopes(self) -> Scopes:
+        """Those of the merged module, as far as an operation's text is concerned."""
+        return self.module.scopes_around([(start, end) for start, end, operation in self._spans if operation])
+
+    @cached_property
     def _order(self) -> ImportOrder:
-        return ImportOrder(self.module, running_early(self.module))
+        return ImportOrder(self.module, running_early)
 
     def late_imports(self) -> list[ImportedName]:
         """Return upstream's imports that come too late for the definitions that need them."""
@@ -82,7 +87,7 @@ class MergedText:
         """Yield a problem for every name with another meaning in an operation's text than its author's."""
         added = {one.name: one for one in self._operations if one.action == "added" and not one.owner}
         builtin = self._bound_builtins(added)
-        for scope in self.module.scopes.all:
+        for scope in self.scopes.all:
             for load in scope.loads:
                 operation = self._operation(load)
                 if operation is None:
@@ -112,7 +117,7 @@ class MergedText:
 
     def _operation(self, load: Load) -> Operation | None:
         """Return the operation that wrote a read."""
-        return self._owner(self.module.span(load.at)[0])
+        return self._owner(self.module.offset(load.at.lineno, load.at.col_offset))
 
     def _owner(self, offset: int) -> Operation | None:
         number = bisect_right(self._starts, offset) - 1
@@ -137,7 +142,7 @@ class MergedText:
     def _mangled(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem for each read of a module's name that Python mangles, because it is in a class."""
         outer = is_private(load.name) and scope.is_in_class and scope.owner(load.name).parent is None
-        if outer and self.module.scopes.bound(load.name) and not self._reads_upstream(load.name, operation):
+        if outer and self.scopes.bound(load.name) and not self._reads_upstream(load.name, operation):
             what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
             yield Problem(where=operation.where, what=what, fix="read it in an added function, outside of the class")
 
@@ -151,12 +156,13 @@ class MergedText:
     def _unbound(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem for each read, during the import, of a name that the module binds later."""
         outer = scope.owner(load.name).parent is None and not hasattr(builtins, load.name)
-        known = self.module.scopes.bound(load.name) if outer else []
-        own = load.eager or operation.action == "wrapped" or not self._reads_upstream(load.name, operation)
-        if not known or not own or load.annotation:
+        known = self.scopes.bound(load.name) if outer else []
+        if not known or load.annotation:
             return
-        runs = self._order.runs_on_import(load) and self._order.is_early(load, known[0], wary=False)
-        if runs or self._order.is_called_early(scope, load, known[0]):
+        runs = self._order.is_early(load, known[0], wary=False) and self._order.runs_on_import(load)
+        if not runs and not self._order.is_called_early(scope, load, known[0]):
+            return
+        if load.eager or operation.action == "wrapped" or not self._reads_upstream(load.name, operation):
             what = f"`{load.name}` is read while the module is imported, before it is bound"
             later = "take it out of `globals()`, where it may be missing"
             fix = "write it in front of an operation further down" if load.eager else later
@@ -170,7 +176,7 @@ class MergedText:
 
     def _rebound(self, operation: Operation, imported: ImportedName) -> Iterator[Problem]:
         """Yield a problem for each import whose name something else binds, or may bind, after it."""
-        scopes = self.module.scopes
+        scopes = self.scopes
         known = scopes.bound(imported.name)
         other = [binding for binding in known if not binds_the_same(binding, imported)]
         first = min((binding.line for binding in known if binding.direct), default=0)
@@ -182,7 +188,7 @@ class MergedText:
 
     def _is_late(self, name: str, *, wary: bool) -> bool:
         """Return whether the overlay's code may read a name before the module has bound it."""
-        known = self.module.scopes.bound(name)
+        known = self.scopes.bound(name)
         binding = next((one for one in known if one.direct), known[0])
-        loads = [one for one in self.module.scopes.global_loads.get(name, []) if self._operation(one)]
+        loads = [one for one in self.scopes.global_loads.get(name, []) if self._operation(one)]
         return any(self._order.is_early(load, binding, wary=wary) for load in loads)

@@ -126,7 +126,7 @@ def _merge(module: Module, imports: list[ImportedName], changes: list[AppliedOpe
         merged = _with_imports(module, [*imports, *late], changes)
     problems = list(merged.problems()) if merged.is_python else []
     if merged.is_python:
-        problems += read_otherwise(module, merged.module, merged.authorship, changes)
+        problems += read_otherwise(module, merged.module, merged.scopes, merged.authorship, changes)
         problems += bound_otherwise(module, merged.module, merged.authorship, changes)
         problems += hidden_additions(module, merged.module, merged.authorship, changes, model)
     MergeError.raise_for(dict.fromkeys(problems))

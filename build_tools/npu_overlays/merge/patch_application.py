@@ -16,7 +16,7 @@ from npu_overlays.process import ProcessError
 from npu_overlays.sources.tree import PatchedTree
 
 _FAILED = re.compile(r"^error: (?:patch failed: )?(?P<path>.+?):(?P<line>\d+)?", re.MULTILINE)
-_NEW_MODE = re.compile(rb"new mode 100[0-7]{3}\r?$")
+_NEW_MODE = re.compile(rb"new (?:file )?mode 100[0-7]{3}\r?$")
 # How many lines on either side of a hunk GNU patch passes over where nobody forbids it.
 _FUZZ = 2
 
@@ -47,7 +47,6 @@ def apply_patch(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str]) 
 
 def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[str] = frozenset()) -> AppliedPatch:
     """Apply a patch, like `apply_patch`, but at git's place if a hunk fits more than once."""
-    MergeError.raise_for(_upstreams_modes(patch, tree))
     paths = [path for path in patch.paths if path not in absent]
     before = {path: tree.after(path) for path in paths}
     with tempfile.TemporaryDirectory(prefix="npu-overlays-patch-") as folder:
@@ -68,23 +67,28 @@ def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[
                 changed[path] = content
             if content is not None and (executable := bool(file.stat().st_mode & 0o100)) != tree.is_executable(path):
                 modes[path] = executable
+    MergeError.raise_for(_upstreams_modes(patch, tree, modes))
     if not (changed or modes) and len(absent & set(patch.paths)) < len(patch.paths):
         raise MergeError(Problem(where=patch.source.file, what="changes nothing", fix="delete it"))
     return AppliedPatch(changed=changed, modes=modes)
 
 
-def _upstreams_modes(patch: PatchFile, tree: PatchedTree) -> Iterator[Problem]:
-    """Yield a problem for each upstream file whose executable bit a patch changes."""
+def _upstreams_modes(patch: PatchFile, tree: PatchedTree, modes: Mapping[str, bool]) -> Iterator[Problem]:
+    """Yield a problem for each path of upstream's that a patch gives another executable bit than upstream.
+
+    Also where the file is made again, since an earlier patch deletes it. A renamed or copied one has a path of its own.
+    """
     above, listed = parts(patch.source.content)
     line = above.count(b"\n") + 1
     for section in listed:
         paths = {path.decode("utf-8", errors="replace") for path in section.paths(patch.strip)}
-        is_upstreams = any(path in tree.upstream for path in paths)
-        for number, text in enumerate(section.lines, start=line):
-            if is_upstreams and _NEW_MODE.match(text):
-                what = "changes whether a file of upstream's is executable, which no overlay can say"
-                yield Problem(where=patch.source.at(number), what=what, fix="take the lines with its modes out")
-                break
+        if any(path in modes and path in tree.upstream for path in paths):
+            stated = next(filter(_NEW_MODE.match, section.lines), section.lines[0])
+            where = patch.source.at(line + section.lines.index(stated))
+            what = "changes whether a file of upstream's is executable, which no overlay can say"
+            is_change = stated.startswith(b"new mode")
+            fix = "take the lines with its modes out" if is_change else "make the file with upstream's mode"
+            yield Problem(where=where, what=what, fix=fix)
         line += len(section.lines)
 
 

@@ -16,7 +16,7 @@ from npu_overlays.merge.import_merge import RENAME, first_users
 from npu_overlays.merge.results import AppliedOperation
 from npu_overlays.merge.targets import problem
 from npu_overlays.model.module import Module
-from npu_overlays.model.scopes import Binding, Load, Scope
+from npu_overlays.model.scopes import Binding, Load, Scope, Scopes
 from npu_overlays.model.selectors import leaf_of, owner_of
 from npu_overlays.overlay.operations import ImportedName, Operation, imported_names
 
@@ -115,18 +115,29 @@ def seen_by_upstream(
 
 
 def read_otherwise(
-    before: Module, after: Module, authorship: Authorship, changes: Sequence[AppliedOperation]
+    before: Module, after: Module, written: Scopes, authorship: Authorship, changes: Sequence[AppliedOperation]
 ) -> Iterator[Problem]:
     """Yield a problem for every name with another binding for upstream's remaining text in the merged module.
 
     Either an edit binds it in a nearer scope, or an operation removes its binding and uncovers another one.
+
+    Args:
+        before: upstream's module.
+        after: the merged one.
+        written: the scopes of that around what the operations wrote.
+        authorship: whose its bytes are.
+        changes: what the operations did.
     """
     edits = {one.operation.where: one.operation for one in changes if one.operation.action == "edited"}
-    bound, taken = _bound(after, authorship) if edits else {}, _taken(before, changes)
+    taken = _taken(before, changes)
     concerned = set(taken)
-    for (_, name), makers in bound.items():
-        if makers & edits.keys():
-            concerned.add(name)
+    if edits:
+        for (_, name), makers in _bound(after, written, authorship).items():
+            if not makers.isdisjoint(edits):
+                concerned.add(name)
+    if not concerned:  # reading every binding is slow
+        return
+    bound = _bound(after, after.scopes, authorship) if edits else {}
     starred = any(not one.typing_only for one in after.scopes.stars)
     hidden: dict[str, Operation] = {}
     uncovered: dict[str, set[int]] = {}
@@ -152,10 +163,13 @@ def bound_otherwise(
     An edit that removes a ``global`` or a ``nonlocal`` does so.
     """
     edits = [one for one in changes if one.operation.action == "edited"]
-    was = {(before.span(node)[0], name) for node, name, declared in _declared(before) if declared} if edits else set()
+    if not edits or not (before.may_name("global") or before.may_name("nonlocal")):
+        return
+    changed = before.scopes_around([(start, end) for start, end, _ in _gone(edits)])
+    was = {(before.span(node)[0], name) for node, name, declared in _declared(changed) if declared}
     if not was:
         return
-    for node, name, declared in _declared(after):
+    for node, name, declared in _declared(after.scopes):
         origin = authorship.origin(after.span(node)[0])
         if declared or origin is None or (origin, name) not in was:
             continue
@@ -172,24 +186,24 @@ def _cuts_out(change: AppliedOperation, before: Module, word: re.Pattern[bytes])
     return any(word.search(before.content[one.start : one.end]) for one in change.splices)
 
 
-def _declared(module: Module) -> Iterator[tuple[ast.AST, str, bool]]:
+def _declared(scopes: Scopes) -> Iterator[tuple[ast.AST, str, bool]]:
     """Yield each binding, its name, and whether the name is declared ``global`` or ``nonlocal`` there."""
-    for scope, name, one in bindings_of(module):
+    for scope, name, one in bindings_of(scopes):
         yield one.node, name, one.how == "global" or name in scope.outer
 
 
-def bindings_of(module: Module) -> Iterator[tuple[Scope, str, Binding]]:
-    """Yield every binding of a module, with its scope and name."""
-    for scope in module.scopes.all:
+def bindings_of(scopes: Scopes) -> Iterator[tuple[Scope, str, Binding]]:
+    """Yield every binding, with its scope and name."""
+    for scope in scopes.all:
         for name, bindings in scope.bindings.items():
             for binding in bindings:
                 yield scope, name, binding
 
 
-def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], set[str]]:
+def _bound(module: Module, scopes: Scopes, authorship: Authorship) -> dict[tuple[Scope, str], set[str]]:
     """Return the authors of the bindings of each name of a scope; an empty text means upstream."""
     found: dict[tuple[Scope, str], set[str]] = {}
-    for scope, name, one in bindings_of(module):
+    for scope, name, one in bindings_of(scopes):
         found.setdefault((scope, name), set()).add(authorship.at(module.span(one.node)[0]).where)
     return found
 
@@ -197,8 +211,11 @@ def _bound(module: Module, authorship: Authorship) -> dict[tuple[Scope, str], se
 def _taken(module: Module, changes: Sequence[AppliedOperation]) -> dict[str, Operation]:
     """Return the names that lose an upstream binding, each with the operation that removes it."""
     gone = _gone(changes)
+    if not gone:
+        return {}
+    scopes = module.scopes_around([(start, end) for start, end, _ in gone])
     found: dict[str, Operation] = {}
-    for _, name, binding in bindings_of(module):
+    for _, name, binding in bindings_of(scopes):
         number = _taker(module.span(binding.node)[0], gone)
         if number is not None:
             found.setdefault(name, changes[number].operation)
@@ -216,6 +233,8 @@ def _gone(changes: Iterable[AppliedOperation]) -> list[tuple[int, int, int]]:
 def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int, int]]) -> str:
     """Return the lines on which upstream's remaining text reads a name of the module or of a class."""
     parent, leaf = owner_of(symbol), leaf_of(symbol)
+    if not module.may_name(leaf):
+        return ""
     loads = module.scopes.global_loads.get(leaf, [])
     if parent:
         # What is added to a class stands at its end; its annotations may be evaluated later, with the class's names.

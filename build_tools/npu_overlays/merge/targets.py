@@ -125,7 +125,7 @@ def _last_of_head(node: ast.stmt) -> int:
 def _is_read(module: Module, definition: Definition, leaf: str, last: int) -> bool:
     """Return whether something may read a definition by its name up to a line."""
     # A class body reads its names where it stands; what reads those of a module may be called from anywhere above.
-    scopes = module.scopes.classes.get(definition.parent, []) if definition.parent else module.scopes.all
+    scopes = module.outer_scopes.classes.get(definition.parent, []) if definition.parent else module.scopes.all
     own = range(definition.node.lineno, (definition.node.end_lineno or definition.node.lineno) + 1)
     for scope in scopes:
         lines = (load.at.lineno for load in scope.loads if load.name == leaf)

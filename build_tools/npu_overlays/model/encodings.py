@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import tokenize
+import unicodedata
 
 
 def encoding_of(content: bytes) -> str:
@@ -36,3 +37,10 @@ def as_declared(text: bytes, like: bytes) -> bytes:
     bom = codecs.BOM_UTF8 if like.startswith(codecs.BOM_UTF8) else b""
     encoding = encoding_of(like)
     return bom + (text if encoding == "utf-8" else text.decode().encode(encoding))
+
+
+def as_names(source: bytes) -> bytes:
+    """Return a source with every name in one spelling: of some letters Python takes several as one."""
+    if source.isascii():
+        return source
+    return unicodedata.normalize("NFKC", source.decode("utf-8", "replace")).encode()

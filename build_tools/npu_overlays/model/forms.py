@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import copy
 import re
-import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +19,7 @@ from typing import Any
 from npu_overlays.model.attribute_chains import root_of
 from npu_overlays.model.attribute_values import GivenValue
 from npu_overlays.model.definitions import FUNCTIONS
-from npu_overlays.model.encodings import as_utf8
+from npu_overlays.model.encodings import as_names, as_utf8
 from npu_overlays.model.fingerprint import dump, without_docstring
 from npu_overlays.model.free_names import FreeNames
 from npu_overlays.model.selectors import leaf_of, owner_of
@@ -85,13 +84,13 @@ class Forms:
     def _text(self, path: str) -> bytes:
         """Return the content of a file as names are searched in it."""
         if path not in self._texts:
-            self._texts[path] = _as_names(as_utf8(self._symbols.modules.read(path)))
+            self._texts[path] = as_names(as_utf8(self._symbols.modules.read(path)))
         return self._texts[path]
 
     def _has_text(self, symbol: Symbol, model: _Compared) -> bool:
         """Return whether a definition's syntax is a model's, which takes less time than to say how they differ."""
         module, nodes = self._symbols.module(symbol.path), self._nodes(symbol)
-        if module is None or not nodes or not model.words_are_in(_as_names(module.whole_text(nodes[-1]))):
+        if module is None or not nodes or not model.words_are_in(as_names(module.whole_text(nodes[-1]))):
             return False
         found = self._definition(symbol)
         return found is not None and found.text == model.text
@@ -227,15 +226,8 @@ class _Compared:
         return tuple(word.encode() for word in sorted(names, key=len, reverse=True))
 
     def words_are_in(self, source: bytes) -> bool:
-        """Return whether a source, as `_as_names` gives it, may have this text."""
+        """Return whether a source, as `as_names` gives it, may have this text."""
         return all(word in source for word in self.words)
-
-
-def _as_names(source: bytes) -> bytes:
-    """Return a source with every name in one spelling: of some letters Python takes several as one."""
-    if source.isascii():
-        return source
-    return unicodedata.normalize("NFKC", source.decode("utf-8", "replace")).encode()
 
 
 def _shape(symbol: Symbol, node: ast.stmt) -> tuple[object, ...]:

@@ -88,7 +88,8 @@ class Inheritance:
         self._bases[symbol] = Bases((), (), known=False)  # for a class that is, by mistake, its own base
         each = list(dict.fromkeys(self._each(symbol)))
         if len(each) == 1 and symbol not in each[0].actual:
-            return self._kept(self._bases, symbol, each[0])
+            known = each[0].known and self._remains(symbol)
+            return self._kept(self._bases, symbol, each[0]._replace(known=known))
         stated: dict[Target, None] = {}
         actual: dict[Class, None] = {}
         for one in each:
@@ -145,13 +146,15 @@ class Inheritance:
                 return True
         return False
 
+    def _remains(self, symbol: Symbol) -> bool:
+        """Return whether the classes around a class certainly still have their names once its module has run."""
+        module = self._names.modules.module(symbol.path)
+        return module is None or module.remains(module.definitions[symbol.name][-1])
+
     def _definitions(self, symbol: Symbol) -> list[Definition]:
         """Return the definitions of a name at run time; if there are none, those for type checkers."""
         module = self._names.modules.module(symbol.path)
-        if module is None:
-            return []
-        known = module.definitions.get(symbol.name, [])
-        return [one for one in known if one.node not in module.parsed.typing_only] or known
+        return module.at_run_time(symbol.name) if module else []
 
     def _each(self, symbol: Symbol) -> list[Bases]:
         """Return the bases in each definition of a class."""

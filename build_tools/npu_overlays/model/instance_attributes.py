@@ -115,13 +115,8 @@ def _slots(statement: ast.stmt) -> set[object]:
 
 
 def _may_name(classes: ClassGraph, owner: Symbol, method: FunctionNode, name: str) -> bool:
-    """Return whether a method's text may contain a name; Python normalises letters beyond ASCII."""
     module = classes.module(owner.path)
-    if module is None:
-        return False
-    start, end = module.span(method)
-    text = module.content[start:end]
-    return name.encode() in text or not text.isascii()
+    return module is not None and module.may_name(name, method)
 
 
 def _takes_settings(node: ast.stmt) -> bool:

@@ -28,6 +28,14 @@ class FunctionNames:
             found.update(scope.bindings, scope.outer, (load.name for load in scope.loads))
         return frozenset(found)
 
+    @property
+    def bound(self) -> frozenset[str]:
+        """Every name that a scope of the function binds or declares."""
+        found: set[str] = set()
+        for scope in self._scopes:
+            found.update(scope.bindings, scope.outer)
+        return frozenset(found)
+
     def is_only_parameter(self, name: str) -> bool:
         """Return whether a name stands for a parameter wherever the function has it.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
+from itertools import accumulate, islice
 
 from npu_overlays.errors import MergeError, Problem, nearest
 from npu_overlays.model.definitions import Definition, FunctionNode, branches_of, first_line
-from npu_overlays.model.encodings import as_declared, as_utf8, encoding_of
+from npu_overlays.model.encodings import as_declared, as_names, as_utf8, encoding_of
 from npu_overlays.model.parsed_text import ParsedText, parsed_text
 from npu_overlays.model.scopes import Binding, Scopes
 from npu_overlays.model.syntax import line_starts, statement_lists
@@ -103,6 +104,14 @@ class Module:
         """Return whether a 1-based line ends in a backslash, which joins the next one to it."""
         return self._lines[line - 1].rstrip(b"\r\n").endswith(b"\\")
 
+    @cached_property
+    def _as_names(self) -> bytes:
+        return as_names(self.content)
+
+    def may_name(self, name: str, node: ast.AST | None = None) -> bool:
+        """Return whether its text, or a node's, mentions a name, perhaps in a comment; False is certain."""
+        return name.encode() in (as_names(self.text(node).encode()) if node else self._as_names)
+
     @property
     def definitions(self) -> dict[str, list[Definition]]:
         """Every definition by qualified name, several if a name is bound several times."""
@@ -122,6 +131,15 @@ class Module:
     def outer_scopes(self) -> Scopes:
         """The same as far as the module and its classes are concerned."""
         return self.parsed.outer_scopes
+
+    def scopes_around(self, spans: Collection[tuple[int, int]]) -> Scopes:
+        """Return the same as far as the module, its classes and the functions around some byte ranges are concerned."""
+
+        def is_around(node: ast.AST) -> bool:
+            first, last = self.span(node)
+            return any(start < last and first < end for start, end in spans)
+
+        return self.parsed.scopes_in(is_around)
 
     @cached_property
     def _names(self) -> dict[ast.stmt, set[str]]:
@@ -167,6 +185,23 @@ class Module:
                 if body and branch.runs is False:
                     lines.update(range(body[0].lineno, (body[-1].end_lineno or 0) + 1))
         return frozenset(lines)
+
+    def at_run_time(self, name: str) -> list[Definition]:
+        """Return the definitions of a name at run time; if there are none, those for type checkers."""
+        known = self.definitions.get(name, [])
+        return [one for one in known if one.node not in self.parsed.typing_only] or known
+
+    def is_single(self, name: str) -> bool:
+        """Return whether a class, and each class around it, has one definition at run time."""
+        return all(len(self.at_run_time(one)) == 1 for one in accumulate(name.split("."), "{}.{}".format))
+
+    def remains(self, definition: Definition) -> bool:
+        """Return whether no class around a definition may lose its name further down."""
+        for owner in islice(definition.around, 1, None):
+            is_last = self.at_run_time(owner.name)[-1] is owner and owner.is_certain
+            if not is_last and not self.is_single(owner.name):
+                return False
+        return True
 
     def names(self, node: ast.stmt) -> set[str]:
         """Return the qualified names a statement binds in its module or class."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from weakref import WeakValueDictionary
 
@@ -12,7 +13,7 @@ from npu_overlays.model.exports import Surface, looks_dynamic, may_import_all, s
 from npu_overlays.model.lazy_packages import looks_lazy
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Scopes
-from npu_overlays.model.syntax import nodes_of, syntax_tree
+from npu_overlays.model.syntax import nodes_of, statements_of, syntax_tree
 
 # A stage without a model asks again about the texts that it read last.
 _KEPT = 256
@@ -41,7 +42,7 @@ class ParsedText:
     @cached_property
     def imports(self) -> list[ast.Import | ast.ImportFrom]:
         """Its imports, in functions too."""
-        return [node for node in self.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+        return [node for node in statements_of(self.tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
 
     @cached_property
     def scopes(self) -> Scopes:
@@ -54,8 +55,15 @@ class ParsedText:
 
         What a function reads may be missing, and what it binds for itself.
         """
-        is_whole = "scopes" in self.__dict__ or (b"global" in self.content and _GLOBAL.search(self.content))
-        return self.scopes if is_whole else read_scopes(self.tree, bodies=False)
+        return self.scopes_in(lambda _: False)
+
+    def scopes_in(self, is_wanted: Callable[[ast.AST], bool]) -> Scopes:
+        """Return the same with what wanted functions read, and what they bind for themselves."""
+        if "scopes" in self.__dict__ or (b"global" in self.content and _GLOBAL.search(self.content)):
+            return self.scopes
+        found = read_scopes(self.tree, is_wanted)
+        self.__dict__.setdefault("outer_scopes", found)  # which it has as well
+        return found
 
     @cached_property
     def surface(self) -> Surface:

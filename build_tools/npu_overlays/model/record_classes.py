@@ -68,7 +68,9 @@ class RecordClasses:
 
     def fields(self, symbol: Symbol) -> list[RecordField]:
         """Return the fields that a class adds to inherited ones; none if it is no record."""
-        node, maker = self.graph.node(symbol), self._maker(symbol)
+        node = self.graph.node(symbol)
+        # Most classes have none, and finding a maker is slow.
+        maker = self._maker(symbol) if node and any(map(_may_be_field, node.body)) else ""
         if not node or not maker:
             return []
         if maker != "NamedTuple":
@@ -104,6 +106,12 @@ class RecordClasses:
             return "NamedTuple"
         # Only these are records by their bases, and finding a class's bases is slow.
         return "msgspec" if self.graph.may_have_structs and "msgspec.Struct" in self.graph.outside(symbol) else ""
+
+
+def _may_be_field(statement: ast.stmt) -> bool:
+    """Return whether a record would have a field of a statement: it has a type, or is given what makes one."""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return isinstance(statement, ast.AnnAssign) or (isinstance(value, ast.Call) and last_name(value.func) in _FIELDS)
 
 
 def _fields(node: ast.ClassDef, maker: str) -> Iterator[RecordField]:

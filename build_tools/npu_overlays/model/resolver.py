@@ -10,6 +10,7 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TypeAlias
 
@@ -26,6 +27,8 @@ from npu_overlays.model.syntax import text_of
 
 # A definition, or a star import.
 _Binder: TypeAlias = Definition | Binding
+# A name of a file's module, and whether assignments are followed.
+_Lookup: TypeAlias = tuple[str, str, bool]
 _OTHERWISE = rb"\b(?:del|global|for)\b.*\b%b\b|\b(?:with|except)\b.*\bas\b.*\b%b\b|\b%b\s*:="
 _ALIASES = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)
 
@@ -39,11 +42,12 @@ class Resolver:
 
     def __init__(self, modules: ShippedModules) -> None:
         self.modules = modules
-        self._found: dict[tuple[str, str, bool], tuple[Target, ...]] = {}
+        self._found: dict[_Lookup, tuple[Target, ...]] = {}
         # What is being looked up, and of that what led back to itself.
-        self._open: set[tuple[str, str, bool]] = set()
-        self._circular: set[tuple[str, str, bool]] = set()
+        self._open: set[_Lookup] = set()
+        self._circular: set[_Lookup] = set()
         self._imports: dict[str, dict[str, list[Imported]]] = {}
+        self._otherwise: dict[tuple[str, str], bool] = {}
 
     @property
     def is_settled(self) -> bool:
@@ -99,13 +103,7 @@ class Resolver:
         """Return what an attribute of a module, of a class or of something external may stand for."""
         if isinstance(owner, str):
             return self.lookup(owner, name) or (None,)
-        line = self.inheritance.mro(owner).order if owner else ()
-        for one in line:
-            if isinstance(one, str):
-                break
-            if found := self._bound(one.path, f"{one.name}.{name}", None, follow=True)[0]:
-                return tuple(found)
-        return (None,)
+        return tuple(dict.fromkeys(self._member(owner, name))) if owner else (None,)
 
     def lookup(self, module: str, name: str, *, follow: bool = True) -> tuple[Target, ...]:
         """Return what a name of a module may stand for after the module has run; nothing if it has no such name.
@@ -131,13 +129,40 @@ class Resolver:
             return ()
         if key in self._found:
             return self._found[key]
-        self._open.add(key)
-        found = tuple(dict.fromkeys(self._looked_up(path, name, follow=follow)))
-        self._open.discard(key)
-        self._circular.discard(key)
+        with self._opened(key):
+            found = tuple(dict.fromkeys(self._looked_up(path, name, follow=follow)))
         if self.is_settled:  # else more may be found once what leads here is known
             self._found[key] = found
         return found
+
+    @contextmanager
+    def _opened(self, key: _Lookup) -> Iterator[None]:
+        """Mark a name as being looked up."""
+        self._open.add(key)
+        try:
+            yield
+        finally:
+            self._open.discard(key)
+            self._circular.discard(key)
+
+    def _member(self, owner: Symbol, name: str) -> Iterator[Target]:
+        """Yield what a member of a class may stand for, up to the class of its MRO that certainly has it."""
+        order, known = self.inheritance.mro(owner)
+        for one in order:
+            if isinstance(one, str):
+                break
+            member = one.member(name)
+            key = (*member, True)
+            if key in self._open:  # `Owner.name = Owner.name`
+                self._circular.add(key)
+                continue
+            with self._opened(key):
+                found, sure = self._bound(*member, None, follow=True)
+            yield from found
+            module = self.modules.module(one.path)
+            if sure and module and module.is_single(one.name) and (known or one == owner):
+                return
+        yield None
 
     def _name(self, path: str, name: str, before: int | None, within: str) -> list[Target]:
         """Return what a name stands for; from a class body, Python looks in the class and then in the module."""
@@ -192,7 +217,7 @@ class Resolver:
         last: list[_Binder] = []
         sure = False
         for one in sorted(self._binders(path, module, symbol), key=_line):
-            if before is not None and _last_line(one) >= before:
+            if before is not None and not _counts(one, before):
                 continue
             if self._is_sure(path, one, symbol):
                 sure = True
@@ -201,9 +226,15 @@ class Resolver:
         targets: list[Target] = []
         for one in sorted(last, key=lambda one: isinstance(one, Binding) or one.kind == "import"):
             targets += self._bound_to(path, one, symbol, follow=follow)
-        if follow and last and _may_be_bound_otherwise(module, symbol):
+        if follow and last and self._may_be_bound_otherwise(path, module, symbol):
             targets.append(None)
         return targets, sure
+
+    def _may_be_bound_otherwise(self, path: str, module: Module, symbol: str) -> bool:
+        """Return whether something besides definitions may bind a name: a loop, a `with`, a function by ``global``."""
+        if (path, symbol) not in self._otherwise:
+            self._otherwise[path, symbol] = _may_be_bound_otherwise(module, symbol)
+        return self._otherwise[path, symbol]
 
     def _binders(self, path: str, module: Module, symbol: str) -> Iterator[_Binder]:
         """Yield the statements that may bind a name of a module, or ``Class.name``, at run time."""
@@ -277,13 +308,23 @@ def _last_line(one: _Binder) -> int:
     return int(getattr(one.node, "end_lineno", 0)) or _line(one)
 
 
+def _counts(one: _Binder, line: int) -> bool:
+    """Return whether a statement has run on a line; one of a class's body counts in that very body alone."""
+    if isinstance(one, Definition) and ("." in one.leaf or (one.owner and not _contains(one.owner.node, line))):
+        return False
+    return _last_line(one) < line
+
+
+def _contains(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
 def _gives_value(definition: Definition) -> bool:
     """Return whether a statement assigns a value, and not only an annotation."""
     return not isinstance(definition.node, ast.AnnAssign) or definition.node.value is not None
 
 
 def _may_be_bound_otherwise(module: Module, symbol: str) -> bool:
-    """Return whether something besides definitions may bind a name: a loop, a `with`, a function by ``global``."""
     leaf = symbol.rpartition(".")[2].encode()
     binding = re.compile(_OTHERWISE % ((re.escape(leaf),) * 3))
     if not any(map(binding.search, _lines_with(leaf, module.content))):

@@ -8,16 +8,21 @@ from typing import Any, Literal, NamedTuple
 
 from npu_overlays.model.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
 from npu_overlays.model.scopes import Binding, How, Load, Scope, Scopes
-from npu_overlays.model.syntax import INNER_FIELDS, called, is_name
+from npu_overlays.model.syntax import INNER_FIELDS, called, children, is_name
 
 # Strings in their brackets are values, not annotations.
 _LITERAL = ("Literal", "Annotated")
 
 
-def read_scopes(tree: ast.Module, *, bodies: bool = True) -> Scopes:
-    """Return the scopes of a module; without the bodies of functions, what these bind and read is missing."""
+def read_scopes(tree: ast.Module, is_wanted: Callable[[ast.AST], bool] = lambda _: True) -> Scopes:
+    """Return the scopes of a module.
+
+    Args:
+        tree: its syntax.
+        is_wanted: returns whether to read the body of a function, or of a lambda; what others bind and read is missing.
+    """
     scopes = Scopes()
-    _Reader(scopes, bodies=bodies).read(tree)
+    _Reader(scopes, is_wanted).read(tree)
     return scopes
 
 
@@ -31,6 +36,11 @@ class _Position(NamedTuple):
     annotation: bool = False
     called: bool = False
     at: ast.expr | None = None  # the f-string or string annotation around
+
+    @property
+    def inner(self) -> _Position:
+        """The position inside a statement, whose parts are not in the module's own list."""
+        return self._replace(direct=False, how="definition") if self.direct or self.how != "definition" else self
 
     def bound(self, node: ast.AST, how: How | None = None) -> Binding:
         """Return a binding that a node makes here."""
@@ -66,14 +76,14 @@ class _Walk:
             visits[kind](node, place)
 
     def _later(self, nodes: object, place: _Position) -> None:
-        listed = nodes if isinstance(nodes, Iterator) else iter([nodes])
-        self._pending.extend((node, place) for node in listed if isinstance(node, ast.AST))
+        if isinstance(nodes, ast.AST):
+            self._pending.append((nodes, place))
+        elif isinstance(nodes, Iterator):
+            self._pending += [(node, place) for node in nodes if isinstance(node, ast.AST)]
 
     def _children(self, node: ast.AST, place: _Position, *, but: tuple[str, ...] = ()) -> None:
         """Visit the children of a node; nested statements are not the module's own."""
-        inner, pending = place, self._pending
-        if isinstance(node, ast.stmt) and (place.direct or place.how != "definition"):
-            inner = place._replace(direct=False, how="definition")
+        inner, pending = place.inner if isinstance(node, ast.stmt) else place, self._pending
         for name in INNER_FIELDS[type(node)]:
             value = getattr(node, name, None) if name not in but else None
             if isinstance(value, ast.AST):
@@ -104,9 +114,9 @@ class _Walk:
 class _Reader(_Walk):
     """Notes what each node binds and reads, also in the bodies of functions if these are wanted."""
 
-    def __init__(self, scopes: Scopes, *, bodies: bool) -> None:
+    def __init__(self, scopes: Scopes, is_wanted: Callable[[ast.AST], bool]) -> None:
         super().__init__(scopes)
-        self._bodies = bodies
+        self._is_wanted = is_wanted
 
     def read(self, tree: ast.Module) -> None:
         self.walk(tree.body, _Position(self._scopes.module, direct=True))
@@ -129,7 +139,7 @@ class _Reader(_Walk):
 
     def _visit_FunctionDef(self, node: FunctionNode, place: _Position) -> None:  # noqa: N802  # named after the node
         place.scope.bind(node.name, place.bound(node, "definition"))
-        here = place._replace(direct=False, how="definition")
+        here = place.inner
         self._decorators(node, here)
         around = self._parameters(node, here)
         self._later(node.returns, around._replace(annotation=True))
@@ -145,18 +155,18 @@ class _Reader(_Walk):
         self._function(node, place, place)
 
     def _function(self, node: FunctionNode | ast.Lambda, around: _Position, here: _Position) -> None:
-        inner = self._scope(around, "function", deferred=True)
+        inner, annotated = self._scope(around, "function", deferred=True), around._replace(annotation=True)
         self._later(iter([*node.args.defaults, *node.args.kw_defaults]), here)
-        for argument in ast.iter_child_nodes(node.args):
+        for argument in children(node.args):
             if isinstance(argument, ast.arg):
                 inner.scope.bind(argument.arg, Binding(argument, "parameter"))
-                self._later(argument.annotation, around._replace(annotation=True))
-        if self._bodies:
+                self._later(argument.annotation, annotated)
+        if self._is_wanted(node):
             self._later(reversed(node.body) if isinstance(node.body, list) else node.body, inner)
 
     def _visit_ClassDef(self, node: ast.ClassDef, place: _Position) -> None:  # noqa: N802  # likewise
         place.scope.bind(node.name, place.bound(node, "definition"))
-        here = place._replace(direct=False, how="definition")
+        here = place.inner
         self._decorators(node, here)
         around = self._parameters(node, here)
         self._later(iter(node.bases), around)
@@ -230,7 +240,7 @@ class _Reader(_Walk):
         self._later(node.value, self._parameters(node, place._replace(direct=False)))  # type: ignore[attr-defined]  # likewise
 
     def _visit_If(self, node: ast.If, place: _Position) -> None:  # noqa: N802  # likewise
-        inner = place._replace(direct=False, how="definition")
+        inner = place.inner
         self._later(reversed(node.orelse), inner)
         self._later(reversed(node.body), inner._replace(typing_only=place.typing_only or is_typing_only(node)))
         self._later(node.test, inner)

@@ -13,7 +13,7 @@ from npu_overlays.errors import listing
 from npu_overlays.model.definitions import FunctionNode
 from npu_overlays.model.fingerprint import brief, dump
 from npu_overlays.model.local_names import FunctionNames
-from npu_overlays.model.signatures import Parameter, is_upstreams, parameters
+from npu_overlays.model.signatures import Parameter, is_upstreams, parameter_list, parameters
 from npu_overlays.model.syntax import all_of, children, last_name, nodes_of
 
 
@@ -87,15 +87,14 @@ class SignatureChange:
 
     def __str__(self) -> str:
         said = [f"`{old}` is `{new}` now" for old, new in self.renamed.items()]
-        for names, what in ((self.added, "new"), (self.removed, "gone")):
+        for names, some, what in ((self.added, self.after, "new"), (self.removed, self.before, "gone")):
             if names:
-                listed = listing(f"`{name}`" for name in names)
+                listed = listing(f"`{one.shown}`" for one in some if one.name in names)
                 said.append(f"{listed} {'is' if len(names) == 1 else 'are'} {what}")
         for was, now in self._pairs():
             said += _other_default(was, now)
         if self.is_reordered:
-            order = ", ".join(one.name for one in self.after)
-            said.append(f"its parameters stand as ({order})")
+            said.append(f"its parameters stand as {parameter_list(self.after, lambda one: one.shown)}")
         return "; ".join([*said, *self.decorators])
 
 

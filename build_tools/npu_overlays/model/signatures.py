@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from npu_overlays.model.fingerprint import dump
 
+_DIGEST = re.compile("<[0-9a-f]{8}>")
 ParameterKind = Literal["/", "|", "*", "kw", "**"]
 
 
@@ -30,6 +32,11 @@ class Parameter:
     def is_starred(self) -> bool:
         """Whether it is ``*args`` or ``**kwargs``."""
         return self.kind in ("*", "**")
+
+    @property
+    def shown(self) -> str:
+        """Its name, with the stars of ``*args`` and ``**kwargs``."""
+        return f"{self.kind}{self.name}" if self.is_starred else self.name
 
     @property
     def is_required(self) -> bool:
@@ -91,7 +98,7 @@ def replacement_mismatch(replacement: ast.arguments, original: ast.arguments) ->
         if wanted.kind == "kw" and not own.by_name(wanted.name):
             return f"does not take upstream's parameter `{wanted.name}`"
         if wanted.is_starred and wanted.kind not in own.kinds:
-            return f"does not take upstream's `{wanted.kind}{wanted.name}`"
+            return f"does not take upstream's `{wanted.shown}`"
     for place, one in enumerate(own.all):
         if one.is_required and not theirs.gives(place, one):
             return _required(one)
@@ -128,19 +135,35 @@ def signature_text(arguments: ast.arguments, default: Callable[[ast.expr], str] 
         arguments: the parameters.
         default: returns the text of a default.
     """
+    return parameter_list(
+        parameters(arguments), lambda one: f"{one.shown}={default(one.default)}" if one.default else one.shown
+    )
+
+
+def parameter_list(listed: Iterable[Parameter], text: Callable[[Parameter], str]) -> str:
+    """Return parameters in brackets, with the marks of their kinds; a function returns the text of each."""
     shown: list[str] = []
     before = ""
-    for one in parameters(arguments):
+    for one in listed:
         if before == "/" != one.kind:
             shown.append("/")
         if one.kind == "kw" and before not in ("kw", "*"):
             shown.append("*")
-        stars = one.kind if one.is_starred else ""
-        shown.append(f"{stars}{one.name}" + (f"={default(one.default)}" if one.default else ""))
+        shown.append(text(one))
         before = one.kind
     if before == "/":
         shown.append("/")
     return f"({', '.join(shown)})"
+
+
+def parsed_signature(text: str) -> ast.arguments | None:
+    """Return parameters from their text, in which digests may stand for defaults; None if it is no such text."""
+    readable = _DIGEST.sub(r"'\g<0>'", text)
+    try:
+        (definition,) = ast.parse(f"def f{readable}: ...").body
+    except (SyntaxError, ValueError):
+        return None
+    return definition.args if isinstance(definition, ast.FunctionDef) else None
 
 
 def wrapper_mismatch(wrapper: ast.arguments, original: ast.arguments) -> str:
@@ -165,7 +188,7 @@ def _lacking(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
     for number, wanted in enumerate(theirs):
         place = places.get((wanted.kind, wanted.name))
         if wanted.is_starred and place is None:
-            yield f"does not take upstream's `{wanted.kind}{wanted.name}`"
+            yield f"does not take upstream's `{wanted.shown}`"
         elif place is None or (wanted.is_positional and place != number):
             yield f"does not take upstream's parameter `{wanted.name}` in its place{but}"
 
@@ -178,7 +201,7 @@ def _surplus(own: list[Parameter], theirs: list[Parameter]) -> Iterator[str]:
         if one.name in known:
             continue
         if one.is_starred:
-            yield f"takes `{one.kind}{one.name}`, which hides upstream's parameters"
+            yield f"takes `{one.shown}`, which hides upstream's parameters"
         elif one.default is None:
             yield _required(one)
         elif one.kind != "kw" and rest:

@@ -16,7 +16,7 @@ from npu_overlays.overlay.conditions import fault
 from npu_overlays.overlay.layer_content import OverlayFile
 from npu_overlays.overlay.mails import letters
 from npu_overlays.overlay.operations import Reason, joined_reasons, unwritable
-from npu_overlays.overlay.sections import Hunk, Section, letter, sections
+from npu_overlays.overlay.sections import Hunk, Section, letter, parts, sections
 from npu_overlays.paths import unsafe
 
 # A field continues in lines that begin with white space.
@@ -133,6 +133,20 @@ def parsed_patch(file: OverlayFile, strip: int | None = None) -> tuple[PatchFile
     return patch, mistakes
 
 
+def _lines_of(content: bytes, path: str) -> tuple[int, int]:
+    """Return the 0-based lines at which the section for a file begins and ends; of a patch without one, the first."""
+    above, listed = parts(content)
+    end = above.count(b"\n")
+    ranges: list[tuple[int, int]] = []
+    for section in listed:
+        first, end = end, end + len(section.lines)
+        strip = section.strip()
+        if path.encode() in section.paths(1 if strip is None else strip):
+            return first, end
+        ranges.append((first, end))
+    return ranges[0]
+
+
 def line_of(content: bytes, path: str, names: Iterable[str] = (), *, hunk: int = 0) -> int:
     """Return the line on which a patch changes one of some names in a file, or the line of that file's section.
 
@@ -143,10 +157,7 @@ def line_of(content: bytes, path: str, names: Iterable[str] = (), *, hunk: int =
         hunk: the upstream line of a hunk to find instead; 0 for none.
     """
     lines = content.decode("utf-8", errors="replace").split("\n")
-    above = letter(content).count(b"\n")
-    heads = [number for number, line in enumerate(lines) if number >= above and line.startswith("diff --git ")]
-    first = next((number for number in heads if lines[number].endswith((f"/{path}", f" {path}"))), heads[0])
-    end = next((number for number in heads if number > first), len(lines))
+    first, end = _lines_of(content, path)
     if hunk:
         for number in range(first, end):
             if re.match(rf"@@ -{hunk}[ ,]", lines[number]):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +35,28 @@ def render(catalogue: Catalogue, language: str) -> str:
         index=CPU_INDEX,
         catalogue=catalogue,
         anchor=lambda name: name.lower().replace(".", ""),
-        commands=commands,
+        commands=partial(commands, language=language),
         extras=extras,
+        removals=_removals,
+        source=partial(source, language=language),
     )
     return page.rstrip() + "\n"
 
 
-def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False) -> list[str]:
+def source(text: str, language: str) -> str:
+    """Return the sources of a statement in a language: addresses as they are, what says where to look translated."""
+    return str(_TEXTS[language]["semicolon"]).join(_source(one, language) for one in text.split("; "))
+
+
+def _source(text: str, language: str) -> str:
+    for pattern, form in _TEXTS[language]["sources"]:
+        if found := re.match(pattern, text):
+            names = [name.replace(" and ", "、").replace(", ", "、") for name in found.groups()]
+            return str(form.format(*names))
+    return text
+
+
+def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False, language: str = "en") -> list[str]:
     """Return the shell commands that install a consistent stack; for x86, torch comes from PyTorch's own index."""
     given = f"-c wheels/{constraints_name(stack.name)}" + (f" --extra-index-url {CPU_INDEX}" if x86 else "")
     project = stack.overlays[-1].partition("@")[0]
@@ -52,6 +69,8 @@ def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False) -> list[s
         f"pip install {given} --find-links wheels '{project}-npu[{BASE},{DOCTOR}]'",
     ]
     for component in sorted(built, key=lambda component: _ORDER[component.install]):
+        if component.prepare:
+            lines.append(f"# {component.prepare[language]}")
         lines += _install(component, given, catalogue)
     lines += _removals(stack, catalogue)
     return [*lines, f"python -I -m {project}_npu_summary --verify", f"python -I -m npu_doctor --stack {stack.name}"]

@@ -12,8 +12,8 @@ from npu_recipes.files import at_home
 from npu_recipes.preparation.data_sets import DATA, prepare
 
 _DESCRIPTION = """\
-Prepare data as verl's trainers read it:
-FOLDER/train.parquet and FOLDER/test.parquet.
+Prepare data as verl's trainers read it: train.parquet and test.parquet in
+the folder of --output.
 
 Without --source it downloads the data from the hub. With --source it reads two
 files of yours, .jsonl, .json or .parquet, with rows as on the hub: one has the

@@ -221,6 +221,18 @@ def test_all_findings_of_a_folder_are_reported_at_once(team: Team) -> None:
     assert "good.patch: " not in said
 
 
+def test_a_patch_of_another_program_that_does_not_fit_is_refused_by_the_line_of_its_file(team: Team) -> None:
+    steps = PatchSeries(team, "")
+    fitting = plain(steps.diff({"src/lib/new.txt": b"x\n"}))
+    other = plain(steps.replace(CORE, STOP, b'return "halted"').replace(b"def stop", b"def halt"))
+    steps.put("a.patch", b"Why: A.\n" + fitting + other)
+    steps.put("b.patch", b"Why: B.\n" + plain(git_diff(team.environment, {}, {NOTES: b"x\n"})))
+    said = team.refused(code=5)
+    line = 2 + (fitting + other).count(b"\n", 0, (fitting + other).rindex(b"\n@@"))
+    assert f"a.patch:{line + 1}: does not apply: error: patch failed: {CORE}" in said
+    assert f"b.patch:2: does not apply: error: {NOTES}: already exists" in said
+
+
 def test_packages_of_a_wheel_are_found_where_the_patches_have_them(team: Team, tmp_path: Path) -> None:
     from end_to_end.sample import write_archive  # noqa: PLC0415  # of one test
 

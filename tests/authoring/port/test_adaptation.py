@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from npu_overlays.authoring.port.adaptation import UnprovenError, adapted, function_of
+from npu_overlays.authoring.port.adaptation import adapted
+from npu_overlays.authoring.port.renamed_words import UnprovenError, function_of
 from npu_overlays.model.signature_changes import SignatureChange, signature_change
 from npu_overlays.overlay.operations import Edit, Operation, Reason
 
@@ -43,6 +44,7 @@ def followed(wrapper: str, before: str, after: str) -> str:
 
 
 LAST, OTHER_LAST = "def f(x, y=2):\n    return x - y\n", "def f(x, y):\n    return x + y\n"
+OTHER_DEFAULT = OTHER_LAST.replace("y)", "y=2)", 1)
 ALWAYS_CALLING = (
     "def f(x, y=2):\n    return upstream(x, y) * 2\n",
     "def f(x, y=2):\n    z = upstream(x, y)\n    return z * 2\n",
@@ -227,6 +229,7 @@ STARRED = "def f(x, *y):\n    return upstream(x, *y)\n"
         (HAND, OLD, f"@property\n{OLD}", "decorates"),
         (HAND, f"@cached\n{OLD}", OLD, "decorates"),
         *((text, LAST, OTHER_LAST, "its body changed") for text in ELSEWHERE),
+        *((text, f"@hub(1)\n{LAST}", f"@kernel(1)\n{OTHER_DEFAULT}", "its body changed") for text in ELSEWHERE),
     ],
 )
 def test_what_syntax_does_not_prove_is_for_a_person(wrapper: str, before: str, after: str, why: str) -> None:
@@ -267,10 +270,15 @@ def test_only_a_wrapper_follows() -> None:
         (RENAMED, "`old` is `new` now"),
         (ANNOUNCED, "`old` is `new` now"),
         (RENAMED.replace("[x, new", "[new, x"), "`new` is new; `old` is gone"),
+        (OLD.replace("**rest", "**more"), "`**more` is new; `**rest` is gone"),
+        (
+            OLD.replace("*, flag", "*old, flag").replace(" old=None,", ""),
+            "its parameters stand as (x, *old, flag, **rest)",
+        ),
         (OLD.replace("old=None", "old"), "`old` has no default any more"),
         (OLD.replace("(x", "(x=0"), "`x` has a default now"),
         (OLD.replace("old=None", "old=2"), "`old` is 2 by default now, not None"),
-        (OLD.replace("x, old=None, *", "x, *, old=None"), "its parameters stand as (x, old, flag, rest)"),
+        (OLD.replace("x, old=None, *", "x, *, old=None"), "its parameters stand as (x, *, old, flag, **rest)"),
         (f"@cached\n{OLD}", "`@cached` is new now"),
     ],
 )

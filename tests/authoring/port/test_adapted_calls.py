@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_overlays.authoring.port.adaptation import UnprovenError
+from npu_overlays.authoring.port.renamed_words import UnprovenError
 
 from .test_adaptation import followed
 

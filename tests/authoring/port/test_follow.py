@@ -65,6 +65,32 @@ def test_what_is_left_to_a_person_is_named_and_the_next_release_begins_before_it
     assert json.loads((folder / "demo@1.2/report.json").read_text())["from"] == "demo@1.0"
 
 
+NOT_RUN = "import os, pathlib; pathlib.Path(os.environ['NPU_OVERLAYS_UNTRIED']).write_text('no\\nindex'); os._exit({})"
+
+
+@pytest.mark.parametrize(
+    ("proof", "why"),
+    [
+        (f'{sys.executable} -c "{NOT_RUN.format(2)}"', "no index"),
+        (f'{sys.executable} -c "{NOT_RUN.format(0)}"', "no index"),
+        ("sh -c no-such-command", "exit code 127: its shell does not find a command"),
+        ("sh -c ./prove", "exit code 126: its shell cannot execute a command"),
+        ("sh -c 'kill -9 $$'", "ended by signal 9"),
+        ("./odd", "cannot be started: Exec format error"),
+    ],
+    ids=["says so", "says so and ends well", "not found", "not executable", "killed", "no program"],
+)
+def test_a_proof_that_cannot_run_disproves_nothing(released: Released, proof: str, why: str) -> None:
+    folder = released.environment.folder
+    for name, mode in (("prove", 0o644), ("odd", 0o755)):
+        (folder / name).write_bytes(b"\x00\x01")
+        (folder / name).chmod(mode)
+    released.release("1.1", CORE)
+    (one,) = released.environment.ok("follow", "--json", "--prove", proof).json()
+    assert (one["outcome"], one["untried"]) == ("untried", why)
+    assert f"The proof could not run: {why}.\n" in (folder / "follow/demo@1.1/report.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

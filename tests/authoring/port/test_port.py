@@ -446,7 +446,20 @@ def test_what_an_operation_reads_is_another_now(moving: Moving) -> None:
     assert "lib/tree/src/lib/core.py:" in start["evidence"]
     (cause,) = (one for one in found["causes"] if one["name"] == start["cause"])
     assert cause["said"] == "reads `src/lib/core.py:OLD`: its value (`'old'` → `1`)"
-    assert re.fullmatch(r"our lib/tree/src/lib/core\.py:\d+", cause["unknown"][0])
+    assert re.fullmatch(r"whether our lib/tree/src/lib/core\.py:\d+ is still right", cause["unknown"][0])
+
+
+def test_lines_that_read_what_is_another_now_are_named_as_ranges(moving: Moving) -> None:
+    reading(
+        moving, "(\n            OLD\n            + str(self.speed)\n            + str(main) + upstream(self, times))"
+    )
+    core = CORE.replace(b'OLD = "old"', b"OLD = 1").replace(b"speed = 1", b"speed = 2")
+    found = moving.ported("--to", moving.commit("other", {"src/lib/core.py": core.replace(b"main()", b"main(x=1)")}))
+    (cause,) = (one for one in found["causes"] if "OLD" in one["said"])
+    text = (moving.root / "lib/tree/src/lib/core.py").read_text()
+    first = text[: text.index("            OLD\n")].count("\n") + 1
+    lines = f"lines {first}-{first + 2} of lib/tree/src/lib/core.py"
+    assert cause["unknown"] == [f"whether our {lines} are still right"]
 
 
 def test_what_is_added_is_looked_at_with_what_uses_it(moving: Moving) -> None:
@@ -552,6 +565,24 @@ def test_an_operation_that_reads_what_is_gone_is_open_until_it_reads_it_no_more(
     assert done.code == 0, done.out + done.err
 
 
+def test_an_operation_follows_a_function_that_has_another_name_now(moving: Moving) -> None:
+    """The layer serves older pins and keeps the old name; the new pin states the operation anew, for the same ones."""
+    overlay = moving.root / "lib/tree/src/lib/core.py"
+    stated = overlay.read_text().replace('why="Says that it is patched."', 'why="Says it.", until="99"')
+    overlay.write_text(stated)
+    reading(moving, "describe(upstream(self, times))")
+    commit = moving.commit("explain", {"src/lib/core.py": CORE.replace(b"describe", b"explain")})
+    found = moving.ported("--to", commit, code=5)
+    (cause,) = (one for one in found["causes"] if one["open"])
+    assert (cause["said"], cause["proposal"]) == ("`describe` is `explain` now", "follow")
+    done = moving.port(f"lib@{commit[:7]}", "--continue", "--accept", cause["name"])
+    assert done.code == 0, done.out + done.err
+    assert "+        return explain(" in moving.diff(f"lib@{commit[:7]}")
+    assert "describe(upstream" in overlay.read_text()
+    own = (moving.root / f"lib@{commit[:7]}/tree/src/lib/core.py").read_text()
+    assert 'until="99"' in own
+
+
 @pytest.mark.parametrize(
     ("returned", "code"),
     [("return name, 1", 5), ('return name + "!"', 0), ("return None", 5)],
@@ -589,3 +620,112 @@ def test_of_two_operations_for_one_new_target_neither_is_moved(moving: Moving) -
     found = moving.ported("--to", moving.commit("half", {"src/lib/core.py": core}), code=5)
     (scale,) = (one for one in found["parts"] if one["target"].endswith(":scale"))
     assert (scale["kind"], scale["proposal"]) == ("renamed", "")
+
+
+LEFT_OUT = '\n[[tool.overlay.drop]]\nname = "{}"\nwhy = "{}"\n'
+TWO = "Two is right in 1.2.3."
+
+
+def leaving_out(moving: Moving, name: str, why: str, own: str = "") -> None:
+    """Let the pin drop a part of its layer, and state one of its own in the module."""
+    config = moving.root / moving.name / "pyproject.toml"
+    config.write_text(config.read_text() + LEFT_OUT.format(name, why))
+    if own:
+        file = moving.root / moving.name / "tree/src/lib/core.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(own)
+    moving.sample.environment.ok("lock", moving.name)
+
+
+def of_version(moving: Moving, version: str, core: bytes = CORE) -> str:
+    """Return a commit of upstream's of a version."""
+    metadata = LIB_FILES[METADATA].replace(b"1.2.3", version.encode())
+    return moving.commit(version, {METADATA: metadata, "src/lib/core.py": core})
+
+
+@pytest.mark.parametrize("name", ["src/lib/core.py:scale", "src/lib/core.py"])
+def test_what_the_pin_leaves_out_and_fits_an_older_version_is_open(moving: Moving, name: str) -> None:
+    leaving_out(moving, name, TWO)
+    commit = of_version(moving, "1.0")
+    found = moving.ported("--to", commit, code=5)
+    left = {one["target"]: one for one in found["parts"] if one["kind"] == "left out"}
+    assert "src/lib/core.py:scale" in left
+    assert len(left) == 1 or name == "src/lib/core.py"
+    new = f"lib@{commit[:7]}"
+    said = f"left out at {moving.name}, and fits {new}; the reason there: {TWO}"
+    (cause,) = (one for one in found["causes"] if one["open"])
+    assert (cause["said"], cause["proposal"]) == (said, "")
+    assert cause["unknown"][0].endswith(
+        f"delete its [[drop]] in {new}/pyproject.toml; else --drop it for the new version"
+    )
+    done = moving.port(new, "--continue", "--drop", f"{cause['name']}=Two is right in 1.0, too.")
+    assert done.code == 0, done.out + done.err
+    whys = {one["name"]: one["why"] for one in dropped(moving.root / new / "pyproject.toml")}
+    assert whys["src/lib/core.py:scale"] == "Two is right in 1.0, too."
+    assert whys[name] == (TWO if name == "src/lib/core.py" else "Two is right in 1.0, too.")
+    moving.sample.environment.ok("check", new, "--upstream", f"lib={moving.clone}")
+
+
+def test_what_the_pin_leaves_out_for_the_same_reason_again_is_decided(moving: Moving) -> None:
+    leaving_out(moving, "src/lib/core.py:scale", TWO)
+    commit = of_version(moving, "1.0")
+    assert moving.ported("--to", commit, "--drop", f"src/lib/core.py:scale={TWO}")["finished"]
+
+
+def test_what_the_pin_leaves_out_comes_back_where_its_drop_is_deleted(moving: Moving) -> None:
+    leaving_out(moving, "src/lib/core.py:scale", TWO)
+    commit = of_version(moving, "1.0")
+    assert not moving.ported("--to", commit, code=5)["finished"]
+    config = moving.root / f"lib@{commit[:7]}/pyproject.toml"
+    config.write_text(config.read_text().replace(LEFT_OUT.format("src/lib/core.py:scale", TWO), ""))
+    assert moving.port(config.parent.name, "--continue").code == 0
+    assert "+    return value * 3" in moving.diff(config.parent.name)
+
+
+@pytest.mark.parametrize(
+    ("version", "core"),
+    [("1.3", CORE), ("1.0", CORE.replace(b"value * 2", b"value + value"))],
+    ids=["newer", "does not fit"],
+)
+def test_what_the_pin_leaves_out_stays_so_at_a_newer_version_and_where_it_fits_nothing(
+    moving: Moving, version: str, core: bytes
+) -> None:
+    leaving_out(moving, "src/lib/core.py:scale", TWO)
+    assert moving.ported("--to", of_version(moving, version, core))["finished"]
+
+
+OWN = """\
+from npu_overlays.markers import edited
+
+
+@edited(("value * 2", "value * 4"), why="Four.")
+def scale(value): ...
+"""
+OWN_OTHER = """\
+from npu_overlays.markers import edited
+
+
+@edited(('"upstream "', '"npu "'), why="Says so.")
+def describe(name): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "why", "core"),
+    [
+        (OWN, "Stated anew.", CORE.replace(b"value * 2", b"2 * value")),
+        (OWN_OTHER, "describe does it here.", CORE.replace(b'"upstream "', b'"above "')),
+    ],
+    ids=["of the same target", "named in the reason"],
+)
+@pytest.mark.parametrize("version", ["1.0", "1.3"])
+def test_what_the_pin_leaves_out_is_open_where_its_own_statement_does_not_fit(
+    moving: Moving, own: str, why: str, core: bytes, version: str
+) -> None:
+    """The layer's edit of `scale` looks for what all three versions have."""
+    layer = moving.root / "lib/tree/src/lib/core.py"
+    layer.write_text(layer.read_text().replace('("value * 2", "value * 3")', '("return ", "return 1 + ")'))
+    leaving_out(moving, "src/lib/core.py:scale", why, own)
+    assert moving.ported("--to", of_version(moving, version))["finished"]
+    found = moving.ported("--to", of_version(moving, version, core), code=5)
+    assert sorted(one["kind"] for one in found["parts"] if not one["applies"]) == ["find gone", "left out"]

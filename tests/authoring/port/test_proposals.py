@@ -36,6 +36,12 @@ OTHERWISE = {
     # What calls it has another body, and is told so.
     "_lengths_and_workloads": "fits",
 }
+# What `port` leaves to a person, who moved or rewrote each by hand.
+YOURS = {
+    "apply_monkey_patch": "find gone",
+    # Its new place has other code, and its only caller changed beyond the name: `async def _execute_method` now.
+    "vLLMAsyncRollout.init_worker": "renamed",
+}
 RANGES = ((OLD, "796871d7d092", "v0.6.0"), (NEW, "v0.6.1", "v0.7.0"), (NEW, "v0.7.0", "b178a3cd56f5"))
 SAMPLES = 7
 
@@ -78,7 +84,7 @@ def test_against_the_port_by_hand() -> None:
     made = {one.symbol: by_hand(one, before, hand) for one in found}
     offered = {one.symbol: (proposed(one), one.verdicts[0].kind) for one in found}
     assert {name: kind for name, (what, kind) in offered.items() if what not in ("yours", made[name])} == OTHERWISE
-    assert sum(what == "yours" for what, _ in offered.values()) == 1
+    assert {name: kind for name, (what, kind) in offered.items() if what == "yours"} == YOURS
 
 
 def by_hand(

@@ -135,6 +135,7 @@ def whisper(name):
     assert done.code == 0, done.err
     dropped = (released.environment.folder / "demo@1.1/pyproject.toml").read_text()
     assert 'name = "demo/core.py:whisper"' in dropped
+    assert "On demo@1.1: absent; neither demo@1.0 nor demo@1.1 has demo/core.py:whisper." in dropped
     released.environment.ok("check", "demo@1.1")
 
 
@@ -142,7 +143,7 @@ def test_what_was_written_for_the_new_signature_is_done(released: Released) -> N
     released.release("1.1", CORE.replace(b"describe(name)", b"describe(name, loud=False)"))
     done = released.port("demo@1.0", "--to", "1.1")
     assert done.code == 5
-    assert "\n`loud` is new\n  for you to decide\n  --drop 'loud-is-new=WHY'\n" in done.out
+    assert "\n`loud` is new\n  for you to decide\n  --drop 'loud-is-new-to-decide=WHY'\n" in done.out
     text = OPERATIONS.replace("describe(name)", "describe(name, loud=False)").replace(
         "upstream(name)", "upstream(name, loud)"
     )
@@ -170,8 +171,12 @@ def test_what_a_release_does_not_hold_any_more_is_not_shipped_and_that_is_said(r
     released.release("1.1", CORE, more=False)
     done = released.port("demo@1.0", "--to", "1.1")
     assert done.code == 5
-    assert "demo-1.1-py3-none-any.whl holds no `more`, so packages of the new pin leaves it out" in done.err
-    assert "holds no `NOTICE`, so license-files of the new pin leaves it out" in done.err
+    told = " ".join(done.err.split())
+    assert "demo-1.1-py3-none-any.whl holds no `more`, so packages of the new pin leaves it out" in told
+    assert "holds no `NOTICE`, so license-files of the new pin leaves it out" in told
+    # A path alone may be longer.
+    said = [line for line in (done.err + done.out).splitlines() if " " in line.strip()]
+    assert max(map(len, said)) <= 100
     assert "there is no more/ any more" in done.out
     folder = released.environment.folder / "demo@1.1"
     settings = tomllib.loads((folder / "pyproject.toml").read_text())["tool"]["overlay"]
@@ -282,3 +287,29 @@ def test_a_cause_is_dropped_with_one_reason(released: Released) -> None:
     assert released.port("demo@1.1", "--continue", "--drop", f"{cause['name']}=Not here.").code == 0
     assert "Not here." not in (released.environment.folder / "demo@1.1/overlay.lock").read_text()
     assert "describe" not in (released.environment.folder / "demo@1.1/tree/demo/core.py").read_text()
+
+
+SHOUTING = b"\n\ndef shout(name):\n    return name\n"
+SAME_WORDS = """\
+
+
+@wrapped(why="For its name.")
+def shout(name):
+    return upstream(name)
+"""
+
+
+def test_parts_that_have_a_proposal_and_those_left_to_a_person_are_two_decisions(released: Released) -> None:
+    released.release("1.1", CORE + SHOUTING)
+    assert released.port("demo@1.0", "--to", "1.1").code == 0
+    released.write("demo@1.1", "demo/core.py", OPERATIONS + SAME_WORDS)
+    released.environment.ok("lock", "demo@1.1")
+    released.release("1.2", (CORE + SHOUTING).replace(b"(name):", b"(name, loud=False):"))
+    causes = released.port("demo@1.1", "--to", "1.2", "--json").json()["causes"]
+    assert [(one["name"], one["proposal"], one["parts"]) for one in causes] == [
+        ("loud-is-new-to-decide", "", ["demo/core.py:describe"]),
+        ("loud-is-new", "follow", ["demo/core.py:shout"]),
+    ]
+    assert [len(one["unknown"]) for one in causes] == [1, 1]
+    left = released.port("demo@1.2", "--continue", "--drop", "loud-is-new-to-decide=Not here.", "--json").json()
+    assert [one["name"] for one in left["causes"] if one["open"]] == ["loud-is-new"]

@@ -41,6 +41,7 @@ ENGINE = """
             self.state = "stopped"
             return self.state
 """
+NOTHING: Mapping[str, str] = {}
 START = """
     class Engine:
         @{mark}
@@ -82,6 +83,7 @@ def of(tmp_path: Path, overlay: str, after: str, *landed: UpstreamCommit, before
 
 
 STOPS = 'class Engine:\n    deleted("stop", why="x")\n'
+HELPED_ONE = 'class Engine:\n    @added(why="x")\n    def helper(self):\n        return 2\n'
 REPLACED = START.format(mark='replaced(why="x")', body="return None")
 HELPER = '@added(why="x")\ndef helper():\n    return 2\n'
 SCALE = "def scale(value):\n    return value + 1\n"
@@ -342,13 +344,18 @@ def test_a_wrapper_that_answers_itself_does_not_follow_a_function_of_another_bod
     assert ("its body changed" in found.unknown) == (not proposal)
 
 
-def judged_unlocked(tmp_path: Path, before: str | None, overlay: str, after: str) -> Verdict:
+def judged_unlocked(
+    tmp_path: Path, before: str | None, overlay: str, after: str | None, new: Mapping[str, str] = NOTHING
+) -> Verdict:
     """Return the verdict on an operation that was not locked, as that of a layer from a later version on."""
     content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/engine.py": overlay}))
-    files = {} if before is None else {"pkg/engine.py": text(before).encode()}
     names = DefinedNames(names_of(content.operations))
-    first = snapshot_of(source_tree(files | {"pkg/__init__.py": b""}), names)
-    now = snapshot_of(source_tree({"pkg/engine.py": text(after).encode()}), names)
+    states: list[dict[str, bytes]] = []
+    for one in (before, after):
+        files = {} if one is None else {"pkg/engine.py": text(one).encode()}
+        states.append(files | {"pkg/__init__.py": b""})
+    states[1] |= {path: text(one).encode() for path, one in new.items()}
+    first, now = (snapshot_of(source_tree(files), names) for files in states)
     (operation,) = content.operations
     return Classifier(content, (), first).verdict(operation, now, LandedCommits())
 
@@ -365,6 +372,33 @@ def test_a_target_that_came_follows_as_those_that_were_there_do(tmp_path: Path) 
     assert "def start(self, times):" in found.wanted.text
 
 
+@pytest.mark.parametrize(
+    ("overlay", "before", "after", "target"),
+    [
+        (WRAP, None, None, "pkg/engine.py"),
+        (WRAP, None, "import os\n\nlogger = os\n\ndef stop():\n    return 1\n", "pkg/engine.py:Engine.start"),
+        (WRAP, "x = 1\n", None, "pkg/engine.py:Engine.start"),
+        (STOPS, "x = 1\n", "y = 1\n", "pkg/engine.py:Engine.stop"),
+        (HELPED_ONE, None, None, "pkg/engine.py"),
+        (HELPED_ONE, "x = 1\n", "y = 1\n", "pkg/engine.py:Engine"),
+    ],
+)
+def test_what_neither_version_has_is_not_gone(
+    tmp_path: Path, overlay: str, before: str | None, after: str | None, target: str
+) -> None:
+    found = judged_unlocked(tmp_path, before, overlay, after)
+    # An addition may be for something else, which stands.
+    assert (found.kind, found.proposal) == ("absent", "" if overlay == HELPED_ONE else "drop")
+    assert found.evidence == found.change == f"neither the old pin nor the new one has {target}"
+    assert found.unknown == "whether the change is needed in another place there"
+
+
+def test_what_neither_version_has_and_a_new_file_may_have_is_for_a_person(tmp_path: Path) -> None:
+    found = judged_unlocked(tmp_path, None, WRAP, None, {"pkg/other.py": ENGINE})
+    assert (found.kind, found.proposal) == ("absent", "")
+    assert found.unknown == "whether the change is needed at `pkg/other.py:Engine.start`"
+
+
 @pytest.mark.parametrize(("before", "kind"), [(None, "find gone"), (ENGINE, "moved")])
 def test_what_stood_in_a_new_file_moved_from_nowhere(tmp_path: Path, before: str | None, kind: str) -> None:
     after = ENGINE.replace(CALL, "self.step(number)") + f"\n        def step(self, number):\n            {CALL}\n"
@@ -379,6 +413,41 @@ def test_a_class_that_moved_to_another_file(tmp_path: Path) -> None:
     assert (found.kind, found.to) == ("moved", "pkg/new/motor.py:Engine.start")
     gone = became(tmp_path, {"pkg/engine.py": ENGINE}, WRAP, {"pkg/new/motor.py": ENGINE})
     assert (gone.kind, gone.to) == ("moved", "pkg/new/motor.py:Engine.start")
+
+
+OTHER = ENGINE.replace("class Engine", "class Motor")
+
+
+@pytest.mark.parametrize(
+    ("after", "change"),
+    [
+        ({"pkg/engine.py": OTHER}, "`Engine` stands as `Motor` now"),
+        ({"pkg/engine.py": "import os\n", "pkg/b.py": OTHER}, "`Engine` stands as `pkg/b.py:Motor` now"),
+        ({"pkg/b.py": ENGINE}, "definitions of `pkg/engine.py` stand in `pkg/b.py` now"),
+    ],
+    ids=["class-renamed", "class-in-another-file", "file-renamed"],
+)
+def test_members_that_moved_together_have_one_cause(tmp_path: Path, after: dict[str, str], change: str) -> None:
+    before = {"pkg/engine.py": ENGINE}
+    wraps = "class Engine:\n    @wrapped(why='x')\n    def stop(self):\n        return upstream(self)\n"
+    found = [became(tmp_path / str(number), before, one, after) for number, one in enumerate((WRAP, wraps))]
+    assert [(one.proposal, one.change) for one in found] == [("retarget", change)] * 2
+
+
+def test_what_got_another_name_in_its_class_is_a_cause_of_its_own(tmp_path: Path) -> None:
+    assert of(tmp_path, WRAP, BEGUN).change == "`Engine.start` stands as `Engine._begin` now"
+
+
+def test_members_whose_lines_stand_in_one_other_file_have_one_cause(tmp_path: Path) -> None:
+    functions = "".join(
+        f"\ndef f{number}(value):\n    return one(value, {number}) + two(value)\n" for number in range(2)
+    )
+    inlined = functions.replace("def f", "def use").replace("(value):", "(value, more):")
+    files = [{"pkg/engine.py": f"x = 1\n{functions}"}, {"pkg/engine.py": "x = 1\n", "pkg/other.py": inlined}]
+    overlays = [f"@wrapped(why='x')\ndef f{number}(value):\n    return upstream(value)\n" for number in range(2)]
+    found = [became(tmp_path / str(number), files[0], one, files[1]) for number, one in enumerate(overlays)]
+    change = "lines of `pkg/engine.py` stand in `pkg/other.py` now"
+    assert [(one.kind, one.proposal, one.change) for one in found] == [("retired", "", change)] * 2
 
 
 def test_a_copy_outside_the_package_is_no_successor(tmp_path: Path) -> None:
@@ -1148,6 +1217,27 @@ FAKED = "    def go(self):\n        return log('cuda')\n"
 )
 def test_an_edit_does_not_go_to_another_function_that_only_has_its_text(tmp_path: Path, after: str) -> None:
     assert of(tmp_path, EDIT_GO, after, before=TWO).proposal == ""
+
+
+def test_what_was_locked_is_not_absent_where_the_old_source_lacks_its_file(tmp_path: Path) -> None:
+    """A release archive may lack a folder that the pinned commit has."""
+    content = load(tmp_path / "o", write(tmp_path / "o", {"tree/pkg/engine.py": WRAP}))
+    (operation,) = content.operations
+    whole = source_tree({"pkg/engine.py": text(ENGINE).encode()})
+    locked = contracts(content, whole, model_of(content.overlay.pin, whole).classes)
+    bare = snapshot_of(source_tree({"other/a.py": b""}), DefinedNames(()))
+    found = Classifier(content, locked, bare).verdict(operation, bare, LandedCommits())
+    assert (found.kind, found.evidence) == ("left", "there is no pkg/ any more")
+
+
+def test_a_substitution_in_a_file_that_neither_version_has_is_absent(tmp_path: Path) -> None:
+    name = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
+    config = tmp_path / "o" / name / "pyproject.toml"
+    config.write_text(config.read_text() + SETTINGS)
+    base = snapshot_of(source_tree({"pkg/b.yaml": b""}), DefinedNames(()), "pkg@1")
+    now = snapshot_of(source_tree({"pkg/b.yaml": b""}), DefinedNames(()), "pkg@2")
+    ((_, found),) = SubstitutionVerdicts(base).verdicts(load(tmp_path / "o", name).edits, now)
+    assert (found.kind, found.proposal, found.evidence) == ("absent", "drop", "neither pkg@1 nor pkg@2 has pkg/a.yaml")
 
 
 def test_a_file_under_another_name_is_for_a_person(tmp_path: Path) -> None:

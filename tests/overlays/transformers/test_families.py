@@ -73,9 +73,18 @@ def test_both_pages_have_the_same_families() -> None:
 def test_a_page_says_of_each_family_what_was_measured(name: str) -> None:
     plain = replace(FAMILY, name="bert", fused=(), launches=(9, 9), is_equal_on_npu=True)
     text = pages([FAMILY, plain, Family(name="blip", error="TypeError: no `images`")], DEFAULT)[name]
-    assert "| `llama` | RMSNorm, rotary | 200 → 100 | 4.0e-07 | 6.0e-03 (1.20) |" in text.splitlines()
+    kinds = "RMSNorm, rotary" if name == "families.md" else "RMSNorm、rotary"
+    assert f"| `llama` | {kinds} | 200 → 100 | 4.0e-07 | 6.0e-03 (1.20) |" in text.splitlines()
     assert read_families(text) == {"llama": ("RMSNorm", "rotary"), "bert": ()}
     assert "- `blip`: `TypeError: no 'images'`" in text.splitlines()
+    assert "exit code -11" not in text
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_explains_a_crash_of_the_emulation_that_it_lists(name: str) -> None:
+    text = pages([FAMILY, Family(name="llama4", error="on the emulated NPU: exit code -11")], DEFAULT)[name]
+    assert text.count("`exit code -11`") == 1
+    assert text.index("`exit code -11`") > text.index("- `llama4`: `on the emulated NPU: exit code -11`")
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ the new places, and passes a new parameter on. Everything else raises `UnprovenE
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from npu_overlays.authoring.port.logical_lines import words_of_lines
+from npu_overlays.authoring.port.renamed_names import RenamedName
+from npu_overlays.authoring.port.renamed_words import INDIRECT, UnprovenError, function_of, with_names
 from npu_overlays.errors import listing
 from npu_overlays.merge.actions.wraps import end_of_parameters
-from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
+from npu_overlays.model.definitions import FunctionNode
 from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.functions import own_nodes
 from npu_overlays.model.local_names import FunctionNames
@@ -25,34 +25,16 @@ from npu_overlays.model.signature_changes import SignatureChange
 from npu_overlays.model.signatures import Parameter, call_mismatch, is_upstreams, parameters
 from npu_overlays.model.splices import Splice, splice
 from npu_overlays.model.syntax import all_of, call_arguments, is_name, last_name, nodes_of, text_of
-from npu_overlays.model.token_layout import layout_of
-from npu_overlays.model.tokens import Token, tokens
-from npu_overlays.overlay.operations import Edit, Operation
+from npu_overlays.model.tokens import tokens
+from npu_overlays.overlay.operations import Operation
 
 _WIDTH = 119
 _STEP = "    "
-# Calls that read or write names which the syntax does not show.
-_INDIRECT = frozenset({"locals", "vars", "eval", "exec"})
 _AMBIGUOUS = "upstream's parameters may have exchanged names: its body does not show which one is which"
-# Words of a line that binds a name in another way than by assigning to it.
-_BINDING = frozenset({"import", "def", "class", "lambda", "as", "case", "global", "nonlocal"})
 # In these statements a part may be passed over.
 _BRANCHING = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match, ast.Try)
 # A sentence, and what is true if it is a reason.
 _Reason: TypeAlias = tuple[str, object]
-
-
-class UnprovenError(Exception):
-    """Syntax alone does not prove how an operation follows; the text is the reason."""
-
-
-def function_of(text: str) -> tuple[Module, FunctionNode]:
-    """Return the function that a text begins with, and the text as a module; raises `UnprovenError` for other code."""
-    module = Module("", text.encode())
-    node = module.tree.body[0]
-    if not isinstance(node, FUNCTIONS):
-        raise UnprovenError("it is no function")
-    return module, node
 
 
 def adapted(operation: Operation, change: SignatureChange) -> Operation:
@@ -60,7 +42,8 @@ def adapted(operation: Operation, change: SignatureChange) -> Operation:
     if operation.action == "edited":
         if change.is_ambiguous:
             raise UnprovenError(_AMBIGUOUS)
-        return replace(operation, edits=tuple(_with_words(edit, change.renamed) for edit in operation.edits))
+        names = [RenamedName(old=old, new=new, role="parameter") for old, new in change.renamed.items()]
+        return with_names(operation, names)
     if operation.action != "wrapped":
         raise UnprovenError("it does the work itself, and may have to do it otherwise")
     text, original = operation.text, operation.upstream_name
@@ -72,71 +55,9 @@ def adapted(operation: Operation, change: SignatureChange) -> Operation:
     _check_calls(text, original, change)
     if left := [name for name in change.removed if _count(function_of(text)[1], name)]:
         raise UnprovenError(f"it uses `{left[0]}` itself")
-    if change.has_other_body and text != operation.text and _answers_itself(text, original):
+    if change.has_other_body and _answers_itself(text, original):
         raise UnprovenError("its body changed, and this does the work of that itself")
     return replace(operation, text=text)
-
-
-def _with_words(edit: Edit, renamed: Mapping[str, str]) -> Edit:
-    """Return an edit with parameters renamed in its find and its replacement.
-
-    The find has to occur in upstream's function, so upstream renamed the keywords of its calls, too.
-    """
-    _check_put_in(edit, {*renamed, *renamed.values()})
-    found, put_in = (list(_named(text, renamed)) for text in (edit.find, edit.replace))
-    keywords = {(token.text, callee) for token, callee in found}
-    for token, callee in put_in:
-        if callee is not None and (token.text, callee) not in keywords:
-            raise UnprovenError(f"it puts in the keyword `{token.text}`, which may be another one's")
-    find, put = _exchanged(edit.find, found, renamed), _exchanged(edit.replace, put_in, renamed)
-    return replace(edit, find=find, replace=put)
-
-
-def _check_put_in(edit: Edit, names: set[str]) -> None:
-    """Raise `UnprovenError` if an edit puts in a text that may name a parameter, or a line that binds such a name."""
-    known, layout = layout_of(edit.find), layout_of(edit.replace)
-    for token in layout.tokens:
-        is_text = token.kind == "string" and not names.isdisjoint(re.findall(r"\w+", token.text))
-        if token.text not in known.texts and (is_text or token.text in _INDIRECT):
-            raise UnprovenError(f"it may name a parameter by `{token.text}`")
-    for words in words_of_lines(layout):
-        if words not in words_of_lines(known) and not (_BINDING.isdisjoint(words) or names.isdisjoint(words)):
-            raise UnprovenError(f"it may have another parameter's name in `{' '.join(words)}`")
-
-
-def _named(text: str, renamed: Mapping[str, str]) -> Iterator[tuple[Token, str | None]]:
-    """Yield the tokens of a piece of code that are renamed parameters; for a keyword of a call, with what is called.
-
-    An attribute of that name is another thing.
-    """
-    listed = layout_of(text).tokens
-    for number, token in enumerate(listed):
-        if token.text in renamed.values():
-            raise UnprovenError(f"it has `{token.text}` already")
-        if token.text in renamed and (not number or listed[number - 1].text != "."):
-            is_keyword = listed[number + 1 : number + 2] and listed[number + 1].text == "="
-            yield token, _called_before(listed[:number]) if is_keyword else None
-
-
-def _called_before(listed: Sequence[Token]) -> str:
-    """Return the words in front of the last bracket that tokens leave open; empty if they open none."""
-    depth = 0
-    for number in reversed(range(len(listed))):
-        depth += (listed[number].text in ")]}") - (listed[number].text in "([{")
-        if depth < 0:
-            start = number
-            while start and (listed[start - 1].kind == "name" or listed[start - 1].text == "."):
-                start -= 1
-            return "".join(one.text for one in listed[start:number])
-    return ""
-
-
-def _exchanged(text: str, named: Iterable[tuple[Token, str | None]], renamed: Mapping[str, str]) -> str:
-    parts, at = list[str](), 0
-    for token, _ in named:
-        parts += [text[at : token.start], renamed[token.text]]
-        at = token.end
-    return "".join([*parts, text[at:]])
 
 
 def _check(text: str, original: str, change: SignatureChange) -> None:
@@ -164,7 +85,7 @@ def _by_names(node: FunctionNode, change: SignatureChange) -> Iterator[_Reason]:
     yield _AMBIGUOUS, change.is_ambiguous
     yield "it has parameters of its own", change.moves_arguments and own - {one.name for one in change.before}
     yield "upstream takes other `*` or `**`", is_other or not starred[1] == starred[2] == starred[0]
-    yield "it may name parameters by texts", (gone | new) & texts or known.all & _INDIRECT
+    yield "it may name parameters by texts", (gone | new) & texts or known.all & INDIRECT
     yield f"it has another `{listing(bound)}` in it", bound
 
 

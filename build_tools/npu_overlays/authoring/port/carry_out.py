@@ -72,6 +72,7 @@ def carry_out(port: Port, decisions: Decisions) -> list[str] | None:
     files = texts | {path: content for path, content in files.items() if path not in texts}
     drops = _drops(port, of_layers)
     kept = [part.name for part in kept_parts(port, decisions)]
+    kept += (one.part.name for one in of_layers if one.part.verdict.kind == "left out")
     write_decisions(port.new.folder, files, drops, _kept_edits(port, drops, of_layers), kept)
     return _notes(port, decided) if files or drops or kept else None
 

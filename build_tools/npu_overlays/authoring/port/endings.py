@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from npu_overlays.authoring.port.parts import PortedPart, Statement
+from npu_overlays.authoring.port.parts import PortedPart, Statement, statements, target, undecided
 from npu_overlays.authoring.port.text_verdicts import patch_verdicts
 from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import Snapshot
@@ -21,7 +21,7 @@ from npu_overlays.errors import OverlayError, listing
 from npu_overlays.model.selectors import chosen
 from npu_overlays.overlay.content import Content, names_dropped
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, read_layers
-from npu_overlays.overlay.operations import EVERYTHING, Operation
+from npu_overlays.overlay.operations import EVERYTHING
 from npu_overlays.overlay.overlay_folders import readable
 from npu_overlays.overlay.project import Overlay
 
@@ -51,24 +51,16 @@ def endings(lock: Lock, after: Content, version: str, now: Snapshot) -> Endings:
         version: of upstream at the new pin.
         now: upstream there.
     """
-    there = frozenset(map(_target, _statements(after)))
-    ended = [one for one in _ended(after.overlay, lock, version) if _target(one) not in there]
+    there = frozenset(map(target, statements(after)))
+    ended = [one for one in _ended(after.overlay, lock, version) if target(one) not in there]
     standing = [one for one in ended if _stands(one, now)]
     ends = [Version(one.bounds.until) for one in standing]
     pins = _locked_targets(after.overlay, min(ends)) if ends else {}
     left = [one for one in standing if not _is_decided(one, pins)]
-    named = [f"{_target(one)} (until {one.bounds.until})" for one in ended if one not in left]
+    named = [f"{target(one)} (until {one.bounds.until})" for one in ended if one not in left]
     layers = listing(dict.fromkeys(one.layer for one in ended if one not in left))
     note = f"not for {version} any more by `until` in {layers}, and left out: {listing(named)}"
     return Endings(open=tuple(_part(one, version) for one in left), notes=(note,) if named else ())
-
-
-def _statements(content: Content) -> list[Statement]:
-    return [*content.operations, *content.edits, *content.patches, *content.files]
-
-
-def _target(one: Statement) -> str:
-    return f"{one.path}:{one.symbol}" if isinstance(one, Operation) else one.path
 
 
 def _ended(overlay: Overlay, lock: Lock, version: str) -> Iterator[Statement]:
@@ -76,10 +68,9 @@ def _ended(overlay: Overlay, lock: Lock, version: str) -> Iterator[Statement]:
     layers = read_layers(overlay.chain, forms=lock.forms)
     before, after = Version(lock.metadata.version), Version(version)
     dropped = names_dropped(overlay, version)
-    stated: list[Statement] = [*layers.operations, *layers.edits, *layers.patches, *layers.files]
-    for one in stated:
+    for one in statements(layers):
         has_ended = one.bounds.until and one.bounds.hold(before) and Version(one.bounds.until) <= after
-        if has_ended and one.path and _target(one) not in dropped:
+        if has_ended and one.path and target(one) not in dropped:
             yield one
 
 
@@ -98,7 +89,7 @@ def _stands(one: Statement, now: Snapshot) -> bool:
 def _is_decided(one: Statement, pins: Mapping[Version, frozenset[str]]) -> bool:
     """Return whether a pin after the end of a statement has nothing for its target, either: its author decided it."""
     until = Version(one.bounds.until)
-    return any(until <= version and _target(one) not in there for version, there in pins.items())
+    return any(until <= version and target(one) not in there for version, there in pins.items())
 
 
 def _locked_targets(overlay: Overlay, first: Version) -> dict[Version, frozenset[str]]:
@@ -122,6 +113,4 @@ def _part(one: Statement, version: str) -> PortedPart:
     evidence = "nothing replaces it, and upstream still has what it changes"
     said = f"{where} ends by `until` {one.bounds.until}: {evidence}"
     unknown = f"whether {version} needs it: if so, change its `until`, or write its successor; else drop it"
-    verdict = Verdict(kind="ended", evidence=evidence, change=said, unknown=unknown)
-    action = one.action if isinstance(one, Operation) else "edit" if isinstance(one, SourcedEdit) else "patch"
-    return PortedPart(statement=one, action=action, name=_target(one), where=where, verdict=verdict)
+    return undecided(one, Verdict(kind="ended", evidence=evidence, change=said, unknown=unknown))

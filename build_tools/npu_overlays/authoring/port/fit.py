@@ -5,15 +5,17 @@ Answers are cached by path and blob: over hundreds of commits a file has few ver
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from npu_overlays.authoring.port.renamed_words import names_in
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, ContractDifference, breaking, differences
 from npu_overlays.errors import MergeError, OverlayError
 from npu_overlays.merge.module_deletion import each_deletion
-from npu_overlays.merge.module_merge import splices_of
+from npu_overlays.merge.module_merge import merge, splices_of
 from npu_overlays.merge.sites import Companions, Site
 from npu_overlays.merge.targets import find
 from npu_overlays.model import model_of_module
@@ -33,11 +35,13 @@ class Fit:
         problem: why it cannot be applied; empty if it can be.
         breaking: the changes that break it.
         changed: the changes of what else it depends on.
+        unbound: the names in its code that neither its module nor an addition to that binds.
     """
 
     problem: str = ""
     breaking: tuple[ContractDifference, ...] = ()
     changed: tuple[ContractDifference, ...] = ()
+    unbound: frozenset[str] = frozenset()
 
     @property
     def applies(self) -> bool:
@@ -78,6 +82,11 @@ class Fitter:
             for one in together:
                 unreadable = Fit(problem=f"{path} is not Python that can be read")
                 fits[one.symbol] = self._fit(one, module, companions) if module else unreadable
+            if module:
+                added = {one.symbol for one in together if one.action == "added"}
+                for one in together:
+                    unbound = _unbound(one, module) - added
+                    fits[one.symbol] = replace(fits[one.symbol], unbound=unbound) if unbound else fits[one.symbol]
             self._known[key] = fits
         return self._known[key][operation.symbol]
 
@@ -108,6 +117,11 @@ class Fitter:
         except OverlayError as error:
             return "; ".join(dict.fromkeys(problem.what for problem in error.problems))
         return ""
+
+    def result(self, operation: Operation, module: Module) -> Module:
+        """Return a module with an operation applied that can be."""
+        merged, *_ = merge(module.path, module.file, [operation], distribution=self._distribution)
+        return Module(module.path, merged)
 
     def _fit(self, operation: Operation, module: Module, companions: Companions) -> Fit:
         problem, locked = self.problem(operation, module, companions), self.locked(operation)
@@ -142,3 +156,20 @@ def _contract(locked: Contract, operation: Operation, module: Module) -> Contrac
         unlike=locked.unlike,
         **{**definition_fields(find(module, operation)), "definitions": definition_selectors(module, operation.name)},
     )
+
+
+def _unbound(operation: Operation, module: Module) -> frozenset[str]:
+    """Return the globals that an operation's code uses, in an edit may use, and that its module does not bind."""
+    used = set(_globals_of(operation.text)) if operation.text and operation.kind != "attribute" else set()
+    for edit in operation.edits:
+        used |= names_in(edit.replace, "global") - names_in(edit.find, "global")
+    own = {one.name for one in operation.imports} | {operation.upstream_name}
+    unknown = [name for name in used - own if name not in module.definitions and not hasattr(builtins, name)]
+    if not unknown or module.outer_scopes.stars:
+        return frozenset()
+    return frozenset(unknown) - module.parsed.surface.bound
+
+
+@lru_cache(maxsize=_KEPT)
+def _globals_of(text: str) -> frozenset[str]:
+    return frozenset(Module("", text.encode()).scopes.global_loads)

@@ -17,7 +17,7 @@ from packaging.version import Version
 from npu_overlays.authoring.init.overlay_files import readme
 from npu_overlays.authoring.init.request import ELSEWHERE
 from npu_overlays.authoring.new_folder import new_folder
-from npu_overlays.authoring.writer.settings_text import edit_entry, with_entries, with_pin
+from npu_overlays.authoring.writer.settings_text import edit_entry, with_entries, with_pin, with_reasons
 from npu_overlays.contracts.lockfile import load_lock, stated_version
 from npu_overlays.errors import ConfigError, Problem, UsageError, listing
 from npu_overlays.files import remove, write_atomically
@@ -39,7 +39,8 @@ class PortState:
         to: the new revision, as the user named it.
         version: of upstream at that revision.
         written: the sha256 of each file that the port wrote into its folder, by path.
-        kept: the parts that stay unchanged by decision, though their locked contracts are broken.
+        kept: the parts that stay as they are by decision: unchanged, though their locked contracts are broken, or left
+            out, though they fit.
     """
 
     origin: str
@@ -189,7 +190,7 @@ def write_decisions(
         files: by path, in the order in which they are written; None for a file to delete.
         drops: the reason for each part of the layers that the pin drops, by name.
         edits: the substitutions that the pin states, each with its path.
-        kept: the parts that stay unchanged.
+        kept: the parts that stay as they are.
     """
     if not (files or drops or edits or kept):
         return
@@ -207,10 +208,12 @@ def write_decisions(
 
 
 def _add_settings(file: Path, drops: Mapping[str, str], edits: Sequence[tuple[str, TextEdit]]) -> None:
-    """Add drops and substitutions to a pin's configuration."""
+    """Add drops and substitutions to a pin's configuration; a drop that is there gets the new reason."""
+    text = file.read_text("utf-8")
     known = {one["name"] for one in load_toml(file)["tool"]["overlay"].get("drop", [])}
+    changed = with_reasons(text, {name: why for name, why in drops.items() if name in known})
     dropped = [{"name": name, "why": why} for name, why in drops.items() if name not in known]
     stated = [edit_entry(replace(edit, paths=(path,))) for path, edit in edits]
-    if dropped or stated:
-        text = with_entries(file.read_text("utf-8"), "drop", dropped)
-        write_atomically(file, with_entries(text, "edit", stated).encode())
+    changed = with_entries(with_entries(changed, "drop", dropped), "edit", stated)
+    if changed != text:
+        write_atomically(file, changed.encode())

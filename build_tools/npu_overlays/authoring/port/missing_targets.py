@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.relocations import Relocation, Relocations
-from npu_overlays.authoring.port.verdicts import Verdict, left, retired
+from npu_overlays.authoring.port.verdicts import Verdict, absent, left, retired
 from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.errors import listing
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of
 from npu_overlays.overlay.operations import Operation
@@ -56,7 +57,22 @@ class MissingTargets:
         after, lost = self._relocations.successors(operation, now), lost_place(operation, now)
         named = [name.removeprefix(f"{path}:") for name in after.named]
         verdict = retired(lost or f"{path} has no `{operation.symbol}`", named, is_likely=after.is_likely)
-        return verdict if lost else replace(verdict, change=f"`{operation.symbol}` is gone")
+        change = f"`{operation.symbol}` is gone"
+        if after.files and path not in after.files:
+            owner = f"{path}:{operation.owner}" if operation.owner else path
+            # Members that went together are one cause.
+            change = f"lines of `{owner}` stand in {listing(f'`{one}`' for one in after.files)} now"
+        return verdict if lost else replace(verdict, change=change)
+
+    def absent(self, operation: Operation, now: Snapshot) -> Verdict:
+        """Return the verdict on an operation whose target the old version did not have, either."""
+        target = f"{operation.path}:{operation.owner if operation.action == 'added' else operation.symbol}"
+        if operation.path not in now and operation.path not in self._base:
+            target = operation.path
+        if operation.action == "added":
+            return absent(target, self._base, now, is_sure=self._addition(operation, now).proposal == "drop")
+        after = self._relocations.successors(operation, now)
+        return absent(target, self._base, now, after.named if after.is_likely else (), is_sure=not after.is_likely)
 
     def _without_package(self, operation: Operation, now: Snapshot, evidence: str) -> Verdict:
         """Return the verdict on an operation whose package left the repository; its file may be elsewhere."""

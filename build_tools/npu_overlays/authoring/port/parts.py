@@ -17,7 +17,7 @@ from npu_overlays.authoring.snapshots import DefinedNames, Snapshot
 from npu_overlays.contracts.changed_reads import ChangedRead
 from npu_overlays.errors import listing
 from npu_overlays.overlay.content import Content
-from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
+from npu_overlays.overlay.layer_content import LayerContent, OverlayFile, SourcedEdit
 from npu_overlays.overlay.operations import Operation
 
 Statement: TypeAlias = Operation | SourcedEdit | OverlayFile
@@ -72,13 +72,18 @@ class PortedPart:
 
     @property
     def cause(self) -> str:
-        """The name of that change, by which a person decides about all of its parts."""
-        if self.commit and self.verdict.kind in _GONE:
-            # What is decided together is proposed alike.
-            return f"gone-in-{self.commit.id[:9]}{'' if self.verdict.proposal else '-to-decide'}"
+        """The name of that change, by which a person decides about all of its parts.
+
+        Parts that have a proposal and parts that are left to a person are no one decision, so the name tells them
+        apart.
+        """
         name = "-".join(re.findall(r"[\w./]+", self.said))
-        # Two long texts must not get the same name.
-        return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}-{sha256(self.said.encode()).hexdigest()[:4]}"
+        if self.commit and self.verdict.kind in _GONE:
+            name = f"gone-in-{self.commit.id[:9]}"
+        elif len(name) > _LONGEST:
+            # Two long texts must not get the same name.
+            name = f"{name[:_LONGEST]}-{sha256(self.said.encode()).hexdigest()[:4]}"
+        return f"{name}-to-decide" if self.is_open and not self.verdict.proposal else name
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -103,6 +108,25 @@ class PortedPart:
             "cause": self.cause,
             "unknown": verdict.unknown,
         }
+
+
+def statements(content: Content | LayerContent) -> list[Statement]:
+    """Return everything that an overlay, or its layers, state."""
+    return [*content.operations, *content.edits, *content.patches, *content.files]
+
+
+def target(one: Statement) -> str:
+    """Return the name of a statement for a `drop`: ``path:symbol``, the path of a file, or the name of a patch."""
+    return f"{one.path}:{one.symbol}" if isinstance(one, Operation) else one.path
+
+
+def undecided(one: Statement, verdict: Verdict) -> PortedPart:
+    """Return a part that the new pin does not state, with the verdict on it."""
+    if isinstance(one, OverlayFile):
+        action, where = "patch" if one.path.endswith(".patch") else "file", one.file
+    else:
+        action, where = one.action if isinstance(one, Operation) else "edit", one.where
+    return PortedPart(statement=one, action=action, name=target(one), where=where, verdict=verdict)
 
 
 def parts(content: Content, classifier: Classifier, now: Snapshot, landed: LandedCommits) -> list[PortedPart]:
@@ -152,8 +176,9 @@ def with_reads(
         verdict, reader = part.verdict, f"{part.action} {part.name}"
         reads = by_reader.get(reader, [])
         if reads and verdict.proposal != "drop":
-            seen = [f"reads {one}, at {where}" for one, where in reads]
-            evidence = "; ".join(filter(None, [verdict.evidence, *dict.fromkeys(seen)]))
+            changes = dict.fromkeys(one for one, _ in reads)
+            seen = [f"reads {one}, at {_places(where for other, where in reads if other == one)}" for one in changes]
+            evidence = "; ".join(filter(None, [verdict.evidence, *seen]))
             verdict = replace(_reading(verdict, reads), evidence=evidence)
             if reader in broken and part.statement not in rewritten:
                 verdict = replace(verdict, applies=False)
@@ -166,12 +191,35 @@ def _reading(verdict: Verdict, reads: Sequence[tuple[ChangedRead, str]]) -> Verd
     """Return the verdict on a part whose code reads what changed; the places in it are ours, and no part of a cause."""
     if verdict.kind in ("fits", "body changed"):
         changes = [verdict.evidence, *dict.fromkeys(f"reads {one}" for one, _ in reads)]
-        unknown = f"our {listing(dict.fromkeys(where for _, where in reads))}"
+        places = _places(where for _, where in reads)
+        unknown = f"whether our {places} {'are' if ' of ' in places else 'is'} still right"
         return replace(verdict, kind="reads changed", change="; ".join(filter(None, changes)), unknown=unknown)
     if verdict.proposal in ("follow", "keep"):
         named = listing(dict.fromkeys(f"`{one.before.symbol}`" for one, _ in reads))
         return replace(verdict, proposal="", unknown=f"what it reads is another now: {named}")
     return verdict
+
+
+def _places(wheres: Iterable[str]) -> str:
+    """Return places of an overlay, ``file:line`` each, with several lines of a file as numbers and ranges."""
+    lines: dict[str, list[int]] = {}
+    for file, _, line in sorted({one.rpartition(":") for one in wheres}):
+        lines.setdefault(file, []).append(int(line))
+    shown: list[str] = []
+    for file, numbers in lines.items():
+        shown.append(f"{file}:{numbers[0]}" if len(numbers) == 1 else f"lines {_ranges(sorted(numbers))} of {file}")
+    return listing(shown)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return numbers in order, consecutive ones as a range: ``21-23, 26``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def with_users(found: Iterable[PortedPart]) -> Iterator[PortedPart]:
@@ -233,7 +281,7 @@ def with_commits(
     blobs = BlobCache(commits.history.repository)
     for part in found:
         verdict, before = part.verdict, earlier.get(part.identity)
-        if verdict.kind in ("fits", "reads changed", "user changed") or part.action in ("patch", "file"):
+        if verdict.kind in ("fits", "reads changed", "user changed", "absent") or part.action in ("patch", "file"):
             yield part
         elif verdict.landed is not None:
             yield replace(part, commit=verdict.landed)

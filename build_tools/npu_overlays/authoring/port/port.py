@@ -12,9 +12,12 @@ from typing import Any
 
 from npu_overlays.authoring.port.causes import causes
 from npu_overlays.authoring.port.classifier import Classifier, names_of, rewritten, still_held
+from npu_overlays.authoring.port.copied_drops import CopiedDrops
 from npu_overlays.authoring.port.endings import endings
 from npu_overlays.authoring.port.folder import PortState, finish, read_state
+from npu_overlays.authoring.port.followed_names import FollowedNames
 from npu_overlays.authoring.port.history import UpstreamHistory
+from npu_overlays.authoring.port.moved_names import MovedNames
 from npu_overlays.authoring.port.parts import (
     CommitRange,
     PortedPart,
@@ -205,7 +208,7 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     content = load_content(port.new, port.version, forms)
     before = load_content(port.old, lock.metadata.version, lock.forms)
     names = DefinedNames(names_of(content.operations))
-    base, now = snapshot_of(port.base, names), snapshot_of(port.now, names)
+    base, now = snapshot_of(port.base, names, port.old.name), snapshot_of(port.now, names, port.new.name)
     first, last = port.old.pin.commit, port.new.pin.commit
     landed = LandedCommits()
     if past:
@@ -216,14 +219,22 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     held = tuple(one for one in held if f"{one.path}:{one.symbol}" not in kept)
     classifier = Classifier(content, held, base)
     changed = changed_reads(lock.reads, model.symbols, content)
-    judged = with_free_targets(parts(content, classifier, now, landed))
-    found: Iterator[PortedPart] = with_users(with_reads(judged, changed, anew))
+    names_there = MovedNames(reads=lock.reads, before=model_of(port.old.pin, port.base).symbols, now=model.symbols)
+    judged = names_there.checked(with_free_targets(parts(content, classifier, now, landed)))
+    names_followed = FollowedNames(
+        classifier=classifier, now=now, symbols=model.symbols, reads=lock.reads, content=content
+    )
+    found: Iterator[PortedPart] = with_users(names_followed.judged(with_reads(judged, changed, anew)))
     if past:
         found = with_commits(found, classifier, CommitRange(history=past, first=first, last=last), port.parts)
+    listed = tuple(found)
+    versions = (lock.metadata.version, port.version)
+    drops = CopiedDrops(before=before, after=content, versions=versions, forms=forms, decided=kept)
+    left_out = drops.parts(now, classifier.fitter, listed)
     ended = endings(lock, content, port.version, now)
     said = [*unfound, *form_notices(lock.forms, forms, model), *ended.notes]
     notes = tuple(f"{port.new.name}: {note}" for note in said)
-    return replace(port, parts=(*found, *ended.open), forms=forms, notes=notes)
+    return replace(port, parts=(*listed, *ended.open, *left_out), forms=forms, notes=notes)
 
 
 def _forms(port: Port, lock: Lock, model: Model) -> tuple[FormTargets, tuple[str, ...]]:

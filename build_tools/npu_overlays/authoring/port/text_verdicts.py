@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from npu_overlays.authoring.port.absorption import is_substituted
-from npu_overlays.authoring.port.verdicts import Verdict, left, retired
+from npu_overlays.authoring.port.verdicts import Verdict, absent, left, retired
 from npu_overlays.authoring.snapshots import Snapshot, tree_of
 from npu_overlays.contracts.substitution_context import substitution_context
 from npu_overlays.errors import OverlayError
@@ -50,7 +50,10 @@ class SubstitutionVerdicts:
 
     def _without_file(self, path: str, edited: Iterable[str], now: Snapshot) -> Verdict:
         top, slash, _ = path.partition("/")
-        if top in now.top_folders or not slash:
+        is_here = top in now.top_folders or not slash
+        if is_here and path not in self._base:
+            return absent(path, self._base, now)
+        if is_here:
             leaf = path.rpartition("/")[2]
             others: list[str] = []
             for one, blob in now.entries.items():

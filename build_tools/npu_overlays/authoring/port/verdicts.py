@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
+from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.errors import listing
 from npu_overlays.overlay.operations import Operation
 
@@ -23,11 +24,13 @@ Kind = Literal[
     "absorbed",
     "left",
     "retired",
+    "absent",
     "taken",
     "ambiguous",
     "find gone",
     "does not fit",
     "ended",
+    "left out",
 ]
 # The most names in a sentence.
 _SHOWN = 3
@@ -47,11 +50,13 @@ MEANINGS: dict[Kind, str] = {
     "absorbed": "upstream seems to have made the change itself",
     "left": "its package left the repository",
     "retired": "its file, class or function is gone, and nothing like it was found",
+    "absent": "neither version of upstream has its file, class or symbol",
     "taken": "upstream has another definition, file or key under the name it adds",
     "ambiguous": "its target is there more than once, or under a condition",
     "find gone": "a find does not occur as often as it says",
     "does not fit": "it cannot be applied, for the reason given",
     "ended": "`until` ends it before the new version, and nothing replaces it at its target",
+    "left out": "the old pin drops it, it fits the new version, and the reason may not hold",
 }
 
 
@@ -112,3 +117,24 @@ def retired(evidence: str, successors: Sequence[str], *, is_likely: bool) -> Ver
     unknown = f"whether {named} needs the change, too"
     proposal: Proposal = "" if is_likely else "drop"
     return Verdict(kind="retired", proposal=proposal, evidence=evidence, change=evidence, unknown=unknown)
+
+
+def absent(
+    target: str, before: Snapshot, now: Snapshot, elsewhere: Sequence[str] = (), *, is_sure: bool = True
+) -> Verdict:
+    """Return the verdict on a part that is written for something which neither version of upstream has.
+
+    Args:
+        target: what they lack.
+        before: the old version.
+        now: the new one.
+        elsewhere: new definitions that may be meant.
+        is_sure: whether nothing can be meant.
+    """
+    evidence = f"neither {before.pin or 'the old pin'} nor {now.pin or 'the new one'} has {target}"
+    unknown = "whether the change is needed in another place there"
+    if elsewhere:
+        unknown = f"whether the change is needed at {listing((f'`{one}`' for one in elsewhere), _SHOWN)}"
+    return Verdict(
+        kind="absent", proposal="drop" if is_sure else "", evidence=evidence, change=evidence, unknown=unknown
+    )

@@ -175,6 +175,16 @@ def _array(entries: Iterable[Any]) -> Array:
     return array
 
 
+def with_reasons(text: str, reasons: Mapping[str, str]) -> str:
+    """Return a configuration in which drops have other reasons, by their names."""
+    document = tomlkit.parse(text)
+    table: Any = document["tool"]["overlay"]  # tomlkit's containers
+    for entry in table.get("drop", []):
+        if entry["name"] in reasons and entry["why"] != reasons[entry["name"]]:
+            entry["why"] = _text(reasons[entry["name"]])
+    return tomlkit.dumps(document)
+
+
 def with_entries(text: str, key: str, entries: Sequence[Mapping[str, Any]]) -> str:
     """Return a configuration with tables added to a list, in the form in which that list is written."""
     if not entries:
