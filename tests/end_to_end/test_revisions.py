@@ -81,13 +81,6 @@ def test_builds_of_an_overlay_follow_each_other_in_order(sample: Sample) -> None
     assert versions[-1] == sample.lib_version.replace("+npu.1.", "+npu.2.")
 
 
-def test_a_development_build_names_the_command_that_records_a_revision(sample: Sample) -> None:
-    named(sample, "one")
-    where = ("--overlays", sample.overlays, "--out", sample.folder / "out", "--source", "git")
-    said = sample.environment.ok("build", sample.lib_name, *where).err
-    assert f'in development; to record a revision: npu-overlays revise {sample.lib_name} --why "…"' in said
-
-
 def test_a_development_build_takes_the_place_of_the_one_before_and_of_nothing_else(sample: Sample) -> None:
     out = sample.folder / "out"
     build(sample)
