@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -96,8 +96,7 @@ def report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool = 
     for one in built:
         if one.instead_of:
             console.notice(_older(one.record, one.instead_of))
-    if names := " ".join(one.argument for one in built if one.development):
-        console.notice(f'differs from its last revision; to record the next: npu-overlays revise {names} --why "…"')
+    console.notices(_unrevised(one for one in built if one.development))
     for one in built:
         if one.rebuilt:
             console.notices(_notes(one))
@@ -110,6 +109,17 @@ def report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool = 
         console.line(f"{one.wheel}", style="green")
         state = "" if one.rebuilt else "  (up to date)"
         console.line(f"  {one.overlay}: {count_of(one.record)}; companion {one.companion.name}{state}")
+
+
+def _unrevised(built: Iterable[BuiltWheels]) -> Iterator[str]:
+    """Yield how to record the revisions of development builds: the first ones, and those after others."""
+    first, later = [], []
+    for one in built:
+        (later if one.record["overlay"]["revision"] else first).append(one.argument)
+    if first:
+        yield f'has no revision yet; to record the first: npu-overlays revise {" ".join(first)} --why "…"'
+    if later:
+        yield f'differs from its last revision; to record the next: npu-overlays revise {" ".join(later)} --why "…"'
 
 
 def _notes(one: BuiltWheels) -> list[str]:
