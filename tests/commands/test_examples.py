@@ -73,6 +73,12 @@ def test_the_summary_has_examples_that_it_accepts() -> None:
         assert not summary.parse(words, package="verl_npu_summary").help
 
 
+def test_the_help_of_lock_explains_verbose_with_its_notices() -> None:
+    explained = {name: help_of(PROGRAMS["npu-overlays"], name).partition("--verbose")[2] for name in ("lock", "check")}
+    assert " print each notice, and show the traceback of an error\n" in explained["lock"]
+    assert " show the traceback of an error\n" in explained["check"]
+
+
 @pytest.mark.parametrize(("program", "name"), COMMANDS)
 def test_help_is_not_wider_than_a_screen(program: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDTH))

@@ -135,12 +135,11 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
-    common = _common()
     subparsers = root.add_subparsers(required=True, prog="npu-overlays", metavar="COMMAND", help=argparse.SUPPRESS)
     for command in commands:
         own = subparsers.add_parser(
             command.name,
-            parents=[common],
+            parents=[_common(command)],
             description=command.module.DESCRIPTION,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -157,6 +156,7 @@ def _epilog(commands: Iterable[Command]) -> str:
     """Return what follows the options in the help of all commands."""
     parts = [f"{_listed(commands)}each command has examples: npu-overlays build --help\n", "exit codes:"]
     parts += [f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items()]
+    parts.append("  reproduce has codes of its own: npu-overlays reproduce --help")
     parts.append("\nenvironment:")
     parts += [f"  {name:<23}  {meaning}" for name, meaning in VARIABLES.items()]
     return "\n".join(parts)
@@ -184,12 +184,12 @@ def _commands(arguments: Sequence[str]) -> list[Command]:
     return commands
 
 
-def _common() -> _Parser:
-    """Return the arguments that every command takes."""
+def _common(command: Command) -> _Parser:
+    """Return the arguments that every command takes, as a command's help explains them."""
     common = _Parser(add_help=False)
     text = "folder of overlays (default: overlays, else the current folder if it holds overlays)"
     common.add_argument("--overlays", dest="root", type=whole_path, default=_usual_root(), metavar="DIR", help=text)
-    common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
+    common.add_argument("-v", "--verbose", action="store_true", help=command.verbose)
     return common
 
 
