@@ -83,7 +83,7 @@ class Options:
     folder: Path = option(type=whole_path, metavar="DIR", help="holds REPO/REV/NAME.patch, itself or in patch/")
     summary: Path | None = path_option("--summary", "FILE", "a hand-written patch_summary.yaml to compare")
     kind: FormKind = option("--as", choices=["patches", "operations"], default="patches", help="default: patches")
-    only: list[str] = list_option("--only", "REPO[/REV]", "import only this; may be given several times")
+    only: list[str] = list_option("--only", "REPO[/REV]", "import only this; may be given more than once")
     only_shipped: bool = flag("--only-shipped", "omit hunks for files that no wheel has, and list them")
     why: str = text_option("--why", "TEXT", "the reason for patches that give none", type=one_line)
     suffix: str = text_option("--suffix", "WORD", "name the wheels PROJECT-WORD")
