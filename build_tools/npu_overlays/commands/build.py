@@ -113,7 +113,8 @@ def report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool = 
 
 def _unrevised(built: Iterable[BuiltWheels]) -> Iterator[str]:
     """Yield how to record the revisions of development builds: the first ones, and those after others."""
-    first, later = [], []
+    first: list[str] = []
+    later: list[str] = []
     for one in built:
         (later if one.record["overlay"]["revision"] else first).append(one.argument)
     if first:
