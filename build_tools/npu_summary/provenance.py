@@ -47,7 +47,7 @@ def revision(changes: Changes) -> str:
     number = changes["overlay"]["revision"]
     if not in_development(changes):
         return f"revision {number}"
-    return f"in development after revision {number}" if number else "in development, without a revision yet"
+    return f"in development after revision {number}" if number else "in development, no revision yet"
 
 
 def in_development(changes: Changes) -> bool:

@@ -54,7 +54,7 @@ def test_the_heading_of_a_development_build_names_the_last_revision_if_there_is_
     assert ", overlay peft@0123456 in development after revision 1\n" in render(typed(sample))
     sample["distribution"]["version"] = "1.0+npu.0.20261122103000123.dev3f2a1c9.g0123456"
     sample["overlay"]["revision"] = 0
-    assert ", overlay peft@0123456 in development, without a revision yet\n" in render(typed(sample))
+    assert ", overlay peft@0123456 in development, no revision yet\n" in render(typed(sample))
 
 
 def test_the_heading_counts_changes_by_area_and_action_and_imports_apart() -> None:

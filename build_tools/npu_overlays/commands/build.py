@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -40,6 +40,7 @@ examples:
   npu-overlays build verl@796871d --upstream verl=~/src/verl
   npu-overlays build --all --jobs 4         every overlay, and a table at the end
 """
+_UNREVISED = "has no revision yet; to record the first"
 _HEADINGS = ("overlay", "outcome", "seconds", "wheel")
 
 
@@ -96,7 +97,10 @@ def report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool = 
     for one in built:
         if one.instead_of:
             console.notice(_older(one.record, one.instead_of))
-    console.notices(_unrevised(one for one in built if one.development))
+    for state, is_first in (("differs from its last revision; to record the next", False), (_UNREVISED, True)):
+        developed = [one for one in built if one.development and is_first == (not one.record["overlay"]["revision"])]
+        if names := " ".join(one.argument for one in developed):
+            console.notice(f'{state}: npu-overlays revise {names} --why "…"')
     for one in built:
         if one.rebuilt:
             console.notices(_notes(one))
@@ -109,18 +113,6 @@ def report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool = 
         console.line(f"{one.wheel}", style="green")
         state = "" if one.rebuilt else "  (up to date)"
         console.line(f"  {one.overlay}: {count_of(one.record)}; companion {one.companion.name}{state}")
-
-
-def _unrevised(built: Iterable[BuiltWheels]) -> Iterator[str]:
-    """Yield how to record the revisions of development builds: the first ones, and those after others."""
-    first: list[str] = []
-    later: list[str] = []
-    for one in built:
-        (later if one.record["overlay"]["revision"] else first).append(one.argument)
-    if first:
-        yield f'has no revision yet; to record the first: npu-overlays revise {" ".join(first)} --why "…"'
-    if later:
-        yield f'differs from its last revision; to record the next: npu-overlays revise {" ".join(later)} --why "…"'
 
 
 def _notes(one: BuiltWheels) -> list[str]:

@@ -43,8 +43,8 @@ class Command:
 
     @property
     def verbose(self) -> str:
-        """The help of ``--verbose``, which in some commands prints more than a traceback."""
-        return getattr(self.module, "VERBOSE", "show the traceback of an error")
+        """What its `--verbose` does."""
+        return str(getattr(self.module, "VERBOSE", "show the traceback of an error"))
 
     @property
     def untried(self) -> int | None:

@@ -17,6 +17,7 @@ from npu_overlays.pipeline.preparation import each, joined
 from npu_summary.plurals import plural
 
 SUMMARY = "write overlay.lock: what each operation depends on in the pinned upstream"
+VERBOSE = "print every notice, and the traceback of an error"
 DESCRIPTION = """\
 Write overlay.lock: what each operation depends on in the pinned upstream, and
 what a wheel adopts from upstream's metadata. Builds compare upstream with it.
@@ -32,7 +33,6 @@ examples:
   npu-overlays lock verl@d62da49
   npu-overlays lock --all --check           for CI: is every lock up to date?
 """
-VERBOSE = "print each notice, and show the traceback of an error"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     names = ", ".join(f"{name} ({one.title})" for name, one in DATA.items())
     parser.add_argument("name", metavar="NAME", help=f"one of: {names}")
     parser.add_argument("--source", default="", metavar="FOLDER", help="read the files in it instead of the hub")
-    parser.add_argument("--output", type=at_home, help="the folder to write (default: data/NAME)")
+    parser.add_argument("--output", type=at_home, metavar="FOLDER", help="the folder to write (default: data/NAME)")
 
 
 def _run(options: Options, console: Console) -> int:
