@@ -68,12 +68,12 @@ _EXIT_CODES = """
 exit codes:
   0  {good}
   1  {bad}
-  2  the command line is wrong, or there is no verdict
+  2  {untold}, or the command line is wrong
 """
 _VERDICTS = {
-    "doctor": ("all rows are matched or compatible", "something is broken"),
-    "audit": ("nothing was replaced", "something was replaced"),
-    "cluster": ("all nodes are intact and alike", "they are not"),
+    "doctor": ("all rows are matched or compatible", "something is broken", "nothing is broken, and a row is unknown"),
+    "audit": ("nothing was replaced", "something was replaced", "it could not be told"),
+    "cluster": ("all nodes are intact and alike", "they are not", "it could not be told"),
 }
 
 
@@ -129,8 +129,8 @@ def _epilog(command: str) -> str:
     text = _EXAMPLES[command].format(stack=first)
     if command != "audit":
         text += _LEVELS.format(stacks=textwrap.fill(named, _WIDTH, subsequent_indent="  ", break_on_hyphens=False))
-    good, bad = _VERDICTS[command]
-    return text + _EXIT_CODES.format(good=good, bad=bad)
+    good, bad, untold = _VERDICTS[command]
+    return text + _EXIT_CODES.format(good=good, bad=bad, untold=untold)
 
 
 def _parser(command: str, description: str) -> argparse.ArgumentParser:

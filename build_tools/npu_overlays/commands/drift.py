@@ -36,6 +36,11 @@ the same changes are tried as line patches, by git apply and by GNU patch.
 A..B is written as for git: tags, branches or commits; ..B begins at the pin.
 The history is fetched once and kept (see `npu-overlays cache`).
 
+The first table gives the share of operations that apply: `mean` over all
+commits, `all of it` the number of commits on which every one applies, `at the
+end` the share on the last commit. "With port's rules" and `with rules` also
+count an operation for which `port` has a proposal.
+
 examples:
   npu-overlays drift verl@796871d --range ..v0.6.0
   npu-overlays drift verl@d62da49 --range v0.6.1..v0.7.0 --html drift.html

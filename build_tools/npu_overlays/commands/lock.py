@@ -27,7 +27,7 @@ the lock like code. It shows what your operations depend on, what can conflict
 with them, and, on another pin, what upstream changed under the operations of
 its layers. `lock` prints this each time; builds and checks print only what is
 not in the lock yet. Of notices with the same cause it prints one, with the
-number of the others; --verbose prints each.
+number of the others.
 
 examples:
   npu-overlays lock verl@d62da49

@@ -44,6 +44,7 @@ EXIT_CODES = {
     "4": "the pinned upstream cannot be fetched, or differs from the pin",
     "5": "the overlay does not fit the upstream source",
     "6": "a file cannot be written, or is not a wheel of ours",
+    "7": "of import-patches: the overlays are written, and a build refuses them until they are corrected",
     "130": "interrupted (143 by SIGTERM, 129 by SIGHUP)",
 }
 VARIABLES = {

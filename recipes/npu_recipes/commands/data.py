@@ -16,8 +16,8 @@ Prepare data as verl's trainers read it: train.parquet and test.parquet in
 the folder of --output.
 
 Without --source it downloads the data from the hub. With --source it reads two
-files of yours, .jsonl, .json or .parquet, with rows as on the hub: one has the
-word train in its name, the other test.
+files of yours, .jsonl, .json or .parquet, with the columns of the data set on
+the Hugging Face Hub: one has the word train in its name, the other test.
 
 examples:
   npu-recipes data gsm8k --source gsm8k/ --output ~/data/gsm8k

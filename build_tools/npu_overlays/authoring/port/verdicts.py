@@ -41,7 +41,7 @@ MEANINGS: dict[Kind, str] = {
     "fits": "nothing that it depends on changed",
     "body changed": "upstream changed the definition",
     "reads changed": "upstream changed something that its code reads",
-    "user changed": "it is added for an operation that does not fit as it stands",
+    "user changed": "an operation that uses it does not fit as it stands",
     "signature changed": "upstream changed the parameters, decorators or kind",
     "renamed": "the same definition stands in the same file under another name",
     "moved": "the same definition stands in another file, class or function",
