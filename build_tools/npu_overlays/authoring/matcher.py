@@ -73,10 +73,16 @@ class Matcher:
             is_same = fingerprint(before.node) == fingerprint(after.node)
             alike = self.likeness(path, symbol, now, symbol)
             return Match(outcome="unchanged" if is_same else "changed", path=path, symbol=symbol, likeness=alike)
-        found = sorted(self._candidates(path, symbol, before, now), key=lambda one: -one.likeness)
-        if not found or (len(found) > 1 and found[0].likeness == found[1].likeness):
-            return removed
-        return removed if self._has_better_origin(path, before, found[0], now) else found[0]
+        return self.successor(path, symbol, now) or removed
+
+    def successor(self, path: str, symbol: str, now: Snapshot) -> Match | None:
+        """Return the new definition that has most of the code of one that may still be there; None if none has."""
+        before = self._base.definition(path, symbol)
+        candidates = self._candidates(path, symbol, before, now) if before else ()
+        found = sorted(candidates, key=lambda one: -one.likeness)
+        if not before or not found or (len(found) > 1 and found[0].likeness == found[1].likeness):
+            return None
+        return None if self._has_better_origin(path, before, found[0], now) else found[0]
 
     def likeness(self, path: str, symbol: str, now: Snapshot, other: str, *, there: str = "") -> float:
         """Return how alike a definition of the base is to one of a snapshot, in the same file or ``there``."""

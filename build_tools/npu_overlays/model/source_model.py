@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
+from typing import Protocol
 
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.forms import Forms
@@ -12,7 +13,7 @@ from npu_overlays.model.resolver import Resolver
 from npu_overlays.model.shipped_modules import ShippedModules
 from npu_overlays.model.symbol_lookup import SymbolLookup
 from npu_overlays.sources.pin import Pin
-from npu_overlays.sources.tree import PatchedTree, SourceTree
+from npu_overlays.sources.tree import PatchedTree
 
 # A stage that has no model of a tree asks about one module, symbol by symbol.
 _KEPT = 16
@@ -59,7 +60,18 @@ class Model:
         return Forms(self.symbols)
 
 
-def model_of(pin: Pin, tree: SourceTree, *, absent: frozenset[str] = frozenset()) -> Model:
+class Tree(Protocol):
+    """The files of a tree: their paths, and the bytes of each."""
+
+    @property
+    def entries(self) -> Mapping[str, object]:
+        """What is known of every file, by repository path."""
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file; raises `KeyError` if there is none."""
+
+
+def model_of(pin: Pin, tree: Tree, *, absent: frozenset[str] = frozenset()) -> Model:
     """Return the model of a tree of upstream's.
 
     Args:

@@ -97,7 +97,7 @@ class Classifier:
         pin, distribution = content.overlay.pin, content.overlay.distribution
         self.fitter = Fitter(self.operations, locked, distribution)
         self._repositories = (pin.repository, *pin.mirrors)
-        self._relocations = Relocations(base, self.fitter, pin.place)
+        self._relocations = Relocations(base, self.fitter, pin)
         self._missing = MissingTargets(self.operations, base, self.fitter, self._relocations)
         self._absorption = Absorption(base, distribution)
         self._known: dict[_Key, Verdict] = {}
@@ -112,7 +112,7 @@ class Classifier:
         commit = landed.find(references(operation.reason.forwarded, self._repositories))
         fit = self.fitter.fit(operation, now)
         if fit.applies and commit is None:
-            return self._applying(operation, now, fit)
+            return self._called(operation, self._applying(operation, now, fit), now)
         places: dict[tuple[str, str], None] = {}
         for name in self._names[operation.path]:
             places |= {(path, now.blob(path)): None for path in now.defining(name)}
@@ -121,16 +121,27 @@ class Classifier:
             self._known[key] = self._judge(operation, now, fit, commit)
         known = self._known[key]
         # What follows depends on all files of the snapshot.
-        wanted = known.wanted if known.kind == "renamed" and known.proposal else None
-        if wanted and not self._relocations.takes_place(operation, wanted.symbol, now):
-            why = "it is other code, and no caller changed in the name alone"
-            unknown = f"whether `{wanted.symbol}` does all of its work: {why}"
-            return replace(known, proposal="", unknown=unknown)
         is_removed = known.kind == "already gone" and operation.action == "edited"
         if is_removed and (there := self._relocations.files_with_new_finds(operation, now)):
             what = "what it changes is gone, and what it looks for stands where it did not before"
             return Verdict(kind="find gone", evidence=f"{what}: {listing(there, _SHOWN)}")
-        return known
+        return self._called(operation, known, now)
+
+    def _called(self, operation: Operation, found: Verdict, now: Snapshot) -> Verdict:
+        """Return a verdict without its proposal if calls went elsewhere: not all to a new target, or to something else.
+
+        A missing function whose callers have other code in place of the call may still do its work, under any name.
+        """
+        callers = self._relocations.callers
+        unknown = ""
+        if found.proposal == "retarget" and found.wanted:
+            unknown = callers.objection(operation, found.wanted, now, is_renamed=found.kind == "renamed")
+        elif found.proposal == "drop" and found.kind == "retired" and operation.action != "added":
+            replacing = callers.replacing(operation, now)
+            unknown = (
+                f"whether what {listing(replacing, _SHOWN)} has in its place needs the change" if replacing else ""
+            )
+        return replace(found, proposal="", unknown=unknown) if unknown else found
 
     def _applying(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
         evidence = _changed(fit.changed)
@@ -142,6 +153,9 @@ class Classifier:
                 self._new_names[key] = new_definitions(before, after)
             if new := self._new_names[key]:
                 evidence, has_other_body = f"it deletes, too, what was not there before: {new}", True
+        moved = self._relocations.of_shim(operation, now) if has_other_body and operation.action == "wrapped" else None
+        if moved:
+            return moved.verdict(operation)
         return Verdict(kind="body changed" if has_other_body else "fits", applies=True, evidence=evidence)
 
     def _judge(self, operation: Operation, now: Snapshot, fit: Fit, commit: UpstreamCommit | None) -> Verdict:

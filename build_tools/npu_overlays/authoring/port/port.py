@@ -17,6 +17,7 @@ from npu_overlays.authoring.port.endings import endings
 from npu_overlays.authoring.port.folder import PortState, finish, read_state
 from npu_overlays.authoring.port.followed_names import FollowedNames
 from npu_overlays.authoring.port.history import UpstreamHistory
+from npu_overlays.authoring.port.moved_names import MovedNames
 from npu_overlays.authoring.port.parts import (
     CommitRange,
     PortedPart,
@@ -218,10 +219,11 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     held = tuple(one for one in held if f"{one.path}:{one.symbol}" not in kept)
     classifier = Classifier(content, held, base)
     changed = changed_reads(lock.reads, model.symbols, content)
-    judged = with_free_targets(parts(content, classifier, now, landed))
+    names_there = MovedNames(reads=lock.reads, before=model_of(port.old.pin, port.base).symbols, now=model.symbols)
     names_followed = FollowedNames(
         classifier=classifier, now=now, symbols=model.symbols, reads=lock.reads, content=content
     )
+    judged = names_there.checked(with_free_targets(parts(content, classifier, now, landed)))
     found: Iterator[PortedPart] = with_users(names_followed.judged(with_reads(judged, changed, anew)))
     if past:
         found = with_commits(found, classifier, CommitRange(history=past, first=first, last=last), port.parts)

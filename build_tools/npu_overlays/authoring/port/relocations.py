@@ -5,27 +5,27 @@ A target is found by its likeness (see `matcher`), or because exactly one other 
 
 from __future__ import annotations
 
-import ast
-import copy
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from npu_overlays.authoring.matcher import COMMON, Matcher
+from npu_overlays.authoring.port.callers import Callers
 from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.verdicts import Kind, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, breaking
+from npu_overlays.model import Symbol, classes_of, model_of
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition
-from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.likeness import ENOUGH
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
-from npu_overlays.model.syntax import has_bases, nodes_of
+from npu_overlays.model.syntax import has_bases
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
+from npu_overlays.sources.pin import Pin
 
 # A new definition with at least this likeness is named.
 _SIMILAR = 0.2
@@ -106,14 +106,15 @@ class Relocations:
     Args:
         base: upstream where the overlay was locked.
         fitter: tries operations in their new places.
-        shipped: whether a path is of the shipped packages.
+        pin: says which paths are shipped.
     """
 
-    def __init__(self, base: Snapshot, fitter: Fitter, shipped: Callable[[str], object]) -> None:
+    def __init__(self, base: Snapshot, fitter: Fitter, pin: Pin) -> None:
         self._base = base
         self._fitter = fitter
-        self._shipped = shipped
+        self._shipped = pin.place
         self._matcher = Matcher(base)
+        self.callers = Callers(base, self._matcher, pin.place, model_of(pin, base))
         self._blobs_before = frozenset(base.entries.values())
         self._counts: dict[tuple[str, str], int] = {}
 
@@ -123,6 +124,17 @@ class Relocations:
         if not match.is_elsewhere:
             return None
         return self._judged(operation, match.path, match.symbol, match.likeness, now)
+
+    def of_shim(self, operation: Operation, now: Snapshot) -> Relocation | None:
+        """Return the new place of the code of a definition that only calls it now; None if others call that still."""
+        path, symbol, module = operation.path, operation.symbol, now.module(operation.path)
+        if module is None or self._matcher.likeness(path, symbol, now, symbol) >= ENOUGH:
+            return None
+        match = self._matcher.successor(path, symbol, now)
+        if match is None or not _names(module, symbol, leaf_of(match.symbol)):
+            return None
+        found = self._judged(operation, match.path, match.symbol, match.likeness, now)
+        return found if self.callers.are_gone_to(operation, found.wanted, now) else None
 
     def of_member(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return the target of an added member in its class's new place; None if the class has none."""
@@ -151,14 +163,14 @@ class Relocations:
         """
         path, own, leaf = operation.path, now.module(operation.path), operation.leaf
         files = self._files_with_its_lines(operation, now)
-        named, beside = [*files], list[str]()
+        named, beside = [*files, *self._in_its_class(operation, now)], list[str]()
         outer = operation.symbol.partition(".")[0]
         is_likely = bool(named or (own and any(one.kind == "import" for one in chosen(own, outer))))
         for there, name in self._new(operation, now):
             alike = self._matcher.likeness(path, operation.symbol, now, name, there=there)
             is_namesake = leaf_of(name).strip("_") == leaf.strip("_")
-            is_likely |= is_namesake or name == outer or alike >= ENOUGH
-            if is_namesake or name == outer or alike >= _SIMILAR:
+            is_likely |= is_namesake or alike >= ENOUGH
+            if is_namesake or alike >= _SIMILAR:
                 named.append(f"{there}:{name}")
             elif path in self._base and (there, owner_of(name)) == (path, operation.owner):
                 beside.append(f"{there}:{name}")
@@ -189,24 +201,37 @@ class Relocations:
                 found.append(there)
         return found
 
+    def _in_its_class(self, operation: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield what may have replaced a missing class: a new one of its name, and a subclass with the member."""
+        path, owner, module = operation.path, operation.owner, self._base.module(operation.path)
+        if not owner or module is None or now.definition(path, owner):
+            return
+        defining = now.defining(owner)
+        for there in defining if len(defining) <= COMMON else ():
+            is_near = there.partition("/")[0] == path.partition("/")[0]
+            if is_near and now.definition(there, owner) and not self._base.definition(there, owner):
+                yield f"{there}:{owner}"
+        classes = classes_of(module)
+        for name, (one, *_) in module.definitions.items():
+            line = classes.line(Symbol(path, name)) if one.kind == "class" and name != owner else ()
+            if Symbol(path, owner) in line and now.definition(path, f"{name}.{operation.leaf}"):
+                yield f"{path}:{name}.{operation.leaf}"
+
     def _is_changed(self, path: str, now: Snapshot) -> bool:
         """Return whether a shipped module is new at its path, or its content is new."""
         is_same = now.blob(path) in self._blobs_before and path in self._base
         return path.endswith(".py") and not is_same and bool(self._shipped(path))
 
     def _new(self, operation: Operation, now: Snapshot) -> Iterator[tuple[str, str]]:
-        """Yield the new definitions of a file, and those of its package with the symbol's name or its class's."""
-        path, leaf, outer = operation.path, operation.leaf, operation.symbol.partition(".")[0]
-        searched = {path: None}
-        for name in (leaf, outer):
-            defining = now.defining(name)
-            searched |= dict.fromkeys(defining if len(defining) <= COMMON else [])
-        for there in searched:
+        """Yield the new definitions of a file, and those of its package with the symbol's name."""
+        path, leaf = operation.path, operation.leaf
+        defining = now.defining(leaf)
+        for there in dict.fromkeys([path, *(defining if len(defining) <= COMMON else ())]):
             module = now.module(there)
             if module is None or there.partition("/")[0] != path.partition("/")[0]:
                 continue
             for name in symbols(module):
-                is_sought = there == path or leaf_of(name).strip("_") == leaf.strip("_") or name == outer
+                is_sought = there == path or leaf_of(name).strip("_") == leaf.strip("_")
                 is_new = self._base.definition(there, name) is None and now.definition(there, name) is not None
                 if is_sought and is_new:
                     yield there, name
@@ -265,35 +290,6 @@ class Relocations:
             self._counts[key] = len(TokenLayout(text).occurrences(sought)) if is_possible else 0
         return self._counts[key]
 
-    def takes_place(self, operation: Operation, symbol: str, now: Snapshot) -> bool:
-        """Return whether a definition with another name replaces an operation's target in its file.
-
-        Its code is the same but for the name, or a caller's is. Code that is only alike may be half of the old one, and
-        its callers then call the other half, too.
-        """
-        old, new = operation.leaf, leaf_of(symbol)
-        if self._is_exchanged(operation.path, operation.symbol, symbol, (old, new), now):
-            return True
-        for path in now.entries:
-            is_possible = path in self._base and self._is_changed(path, now) and old.encode() in self._base.read(path)
-            module = now.module(path) if is_possible and new.encode() in now.read(path) else None
-            callers = symbols(module) if module else ()
-            if operation.owner:
-                # Another class may have a method of that name.
-                is_own = path == operation.path
-                callers = [one for one in callers if is_own and one.startswith(f"{operation.owner}.")]
-            if any(self._is_exchanged(path, name, name, (old, new), now) for name in callers):
-                return True
-        return False
-
-    def _is_exchanged(self, path: str, one: str, other: str, names: tuple[str, str], now: Snapshot) -> bool:
-        """Return whether a definition has a new name, and otherwise the code of an older one with the old name."""
-        was, there = self._base.definition(path, one), now.definition(path, other)
-        if was is None or there is None or was.kind == "import":
-            return False
-        own, renamed_to = (dump(one.node, docstrings=False) for one in (was, there))
-        return own != renamed_to == dump(_with_name(was.node, *names), docstrings=False)
-
     def _is_called(self, operation: Operation, path: str, now: Snapshot) -> bool:
         """Return whether the edited definition names something that a module defines."""
         own, module = now.module(operation.path), now.module(path)
@@ -330,16 +326,6 @@ class Relocations:
 def _telling_lines(content: bytes) -> Counter[bytes]:
     """Return the lines that say more than a name or a bracket."""
     return Counter(line for line in map(bytes.strip, content.splitlines()) if len(line) >= _TELLING)
-
-
-def _with_name(node: ast.stmt, old: str, new: str) -> ast.stmt:
-    """Return a statement with one name replaced by another, also in attributes and definitions."""
-    made = copy.deepcopy(node)
-    for one in nodes_of(made):
-        for field in ("id", "attr", "name"):
-            if getattr(one, field, None) == old:
-                setattr(one, field, new)
-    return made
 
 
 def _has_any_find(operation: Operation, module: Module) -> bool:

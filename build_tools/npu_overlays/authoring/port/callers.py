@@ -1,0 +1,244 @@
+"""Callers: a definition with a possible new place, and upstream before and now → whether its calls went there alone.
+
+Equal code shows where a text went, and not what is called in its place: upstream may call something new beside it that
+does half of the work, or all of it for most users.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+
+from npu_overlays.authoring.matcher import Matcher
+from npu_overlays.authoring.port.logical_lines import Words, names_bound, words_of_lines
+from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.model import Model, Symbol
+from npu_overlays.model.definitions import Definition
+from npu_overlays.model.fingerprint import dump
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, leaf_of
+from npu_overlays.model.syntax import nodes_of
+from npu_overlays.model.token_layout import layout_of
+from npu_overlays.overlay.operations import Operation
+
+_DEFINING = re.compile(rb"\b(?:def|class)[ \t]+(\w+)")
+# Lines between a call and what does the rest of its work.
+_NEAR = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """A function that names an operation's target, before and now."""
+
+    before: Definition
+    now: Definition
+    modules: tuple[Module, Module]
+
+    @property
+    def lines(self) -> tuple[list[Words], list[Words]]:
+        """Its logical lines before and now."""
+        old, new = self.modules
+        return _lines(old, self.before), _lines(new, self.now)
+
+    def added_for(self, old: str, new: str) -> Iterator[Words]:
+        """Yield its new lines that may do a part of what it called under an old name, and now calls under a new one.
+
+        They stand beside the call, or in its place, or use its result. Other new lines of a long function do not count.
+        """
+        before, now = self.lines
+        was = [tuple(new if word == old else word for word in line) for line in before]
+        calls = [number for number, line in enumerate(now) if new in line]
+        results = frozenset[str]().union(*(names_bound(now[number]) for number in calls))
+        for tag, start, end, first, behind in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+            is_without = any(new in line for line in was[start:end]) and not any(
+                new in line for line in now[first:behind]
+            )
+            for number in range(first, behind) if tag != "equal" else ():
+                line = now[number]
+                is_near = is_without or any(abs(number - one) <= _NEAR for one in calls)
+                is_in_place = any(_is_same_but_for(new, one, line) for one in was if new in one)
+                if line[0] != "raise" and (is_near or is_in_place or not results.isdisjoint(line)):
+                    yield line
+
+    def is_same_but_for(self, old: str, new: str) -> bool:
+        """Return whether a name in it became another one, and nothing else changed."""
+        return _is_exchanged(self.before, self.now, old, new)
+
+
+class Callers:
+    """Looks at what the callers of an operation's target call now.
+
+    Args:
+        base: upstream where the overlay was locked.
+        matcher: finds its definitions again.
+        place: the place of a path in the wheel; empty if it is not shipped.
+        model: of its modules.
+    """
+
+    def __init__(self, base: Snapshot, matcher: Matcher, place: Callable[[str], str], model: Model) -> None:
+        self._base = base
+        self._matcher = matcher
+        self._place = place
+        self._model = model
+        self._known: dict[tuple[str, str], list[str]] = {}
+        self._last: tuple[Snapshot | None, frozenset[str]] = (None, frozenset())
+
+    def objection(self, operation: Operation, wanted: Operation, now: Snapshot, *, is_renamed: bool) -> str:
+        """Return the question that the callers leave open about a new target; empty if there is none.
+
+        Where name and code changed, a caller has to show that the new definition replaces the old one.
+        """
+        module = now.module(operation.path)
+        if operation.action == "edited" and module and chosen(module, operation.symbol):
+            return ""  # A part of the code moved, and the target calls that.
+        callers = list(self._callers(operation, wanted, now))
+        for one in callers:
+            if others := self._others(one, operation, wanted, now):
+                return f"whether `{others[0]}`, which its caller `{one.now.name}` calls now, needs the change, too"
+        before = self._base.definition(operation.path, operation.symbol)
+        after = now.definition(wanted.path, wanted.symbol)
+        is_same = before and after and _is_exchanged(before, after, operation.leaf, wanted.leaf)
+        if not is_renamed or is_same or any(one.is_same_but_for(operation.leaf, wanted.leaf) for one in callers):
+            return ""
+        why = "it is other code, and no caller changed in the name alone"
+        return f"whether `{wanted.symbol}` does all of its work: {why}"
+
+    def are_gone_to(self, operation: Operation, wanted: Operation, now: Snapshot) -> bool:
+        """Return whether a caller of an operation's target calls another definition now."""
+        return any(wanted.leaf in _words(one.lines[1]) for one in self._callers(operation, wanted, now))
+
+    def replacing(self, operation: Operation, now: Snapshot) -> list[str]:
+        """Return the callers of a missing definition, or of its missing class, with new code in place of a call."""
+        is_in_class = operation.owner and now.definition(operation.path, operation.owner)
+        gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
+        found: list[str] = []
+        for one in self._callers(gone, gone, now):
+            # Under that name it calls something else now.
+            is_still_named = gone.leaf in _words(one.lines[1])
+            if is_still_named or any(one.added_for(gone.leaf, gone.leaf)):
+                found.append(f"{one.modules[1].path}:{one.now.name}")
+        return found
+
+    def _callers(self, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[Caller]:
+        """Yield the functions that named an operation's target and are still there.
+
+        They are of its class; for a function, of its file and of those that import the name: any other object may have
+        an attribute of that name.
+        """
+        others = [] if operation.owner else self._importing(operation.path, operation.name)
+        for path in (operation.path, *others):
+            module = self._base.module(path) if now.blob(path) != self._base.blob(path) else None
+            if module:
+                yield from self._of_module(module, operation, wanted, now)
+
+    def _importing(self, path: str, name: str) -> list[str]:
+        """Return the shipped modules of the base in which a name stands for that of another module."""
+        if (path, name) not in self._known:
+            found: list[str] = []
+            for there in self._base.entries:
+                is_shipped = there.endswith(".py") and there != path and self._place(there)
+                is_possible = is_shipped and name.encode() in self._base.read(there)
+                if is_possible and Symbol(path, name) in self._model.resolver.found(there, name, follow=True):
+                    found.append(there)
+            self._known[path, name] = found
+        return self._known[path, name]
+
+    def _of_module(self, module: Module, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[Caller]:
+        for name, (one, *others) in module.definitions.items():
+            is_own = module.path == operation.path and name == operation.name
+            is_near = not operation.owner or one.parent == operation.owner
+            if is_own or others or one.kind != "function" or not is_near:
+                continue
+            if operation.leaf not in _words(_lines(module, one)):
+                continue
+            along = f"{wanted.owner}.{one.leaf}" if operation.owner else name
+            for path, symbol in ((module.path, name), (wanted.path, along)):
+                there, after = now.definition(path, symbol), now.module(path)
+                if there and after:
+                    yield Caller(before=one, now=there, modules=(module, after))
+                    break
+
+    def _others(self, caller: Caller, operation: Operation, wanted: Operation, now: Snapshot) -> list[str]:
+        """Return what a caller names that is new, beside the new target: functions and classes.
+
+        What only has a new name does not count, nor does what is raised.
+        """
+        added = list(caller.added_for(operation.leaf, wanted.leaf))
+        named = _words(added) - {*wanted.name.split(".")}
+        if not named:
+            return []
+        paths = (caller.modules[0].path, operation.path, wanted.path)
+        known: set[str] = set()
+        for module in filter(None, map(self._base.module, paths)):
+            known.update(map(leaf_of, module.definitions))
+        others = named & _defined(map(now.module, (*paths, caller.modules[1].path)))
+        called = {word for line in added for word, following in pairwise(line) if following == "("}
+        others |= named & called & self._new_names(now)
+        others -= known
+        return sorted(others - self._renamed(operation.path, now)) if others else []
+
+    def _new_names(self, now: Snapshot) -> frozenset[str]:
+        """Return the names of functions and classes that no shipped module had before, with underscores or without."""
+        if self._last[0] is not now:
+            listed: list[set[str]] = []
+            for one, other in ((now, self._base), (self._base, now)):
+                changed = (path for path in one.entries if one.blob(path) != other.blob(path) and self._place(path))
+                texts = (one.read(path) for path in changed if path.endswith(".py"))
+                listed.append(set(map(bytes.decode, chain.from_iterable(map(_DEFINING.findall, texts)))))
+            known = {name.strip("_") for name in listed[1]}
+            self._last = now, frozenset(name for name in listed[0] if name.strip("_") not in known)
+        return self._last[1]
+
+    def _renamed(self, path: str, now: Snapshot) -> set[str]:
+        """Return the names that missing definitions of a module have now."""
+        module, found = self._base.module(path), set[str]()
+        names = module.definitions if module else ()
+        for name in names:
+            match = self._matcher.match(path, name, now)
+            if match.is_elsewhere:
+                found.add(leaf_of(match.symbol))
+        return found
+
+
+def _defined(modules: Iterable[Module | None]) -> set[str]:
+    """Return the names of the functions and classes of some modules."""
+    found: set[str] = set()
+    for module in filter(None, modules):
+        for name, known in module.definitions.items():
+            if any(one.kind in ("function", "class") for one in known):
+                found.add(leaf_of(name))
+    return found
+
+
+def _lines(module: Module, one: Definition) -> list[Words]:
+    return words_of_lines(layout_of(module.whole_text(one.node).decode()))
+
+
+def _is_same_but_for(name: str, one: Words, other: Words) -> bool:
+    """Return whether a line has something else only where another one has a name."""
+    return len(one) == len(other) and all(word in (there, name) for word, there in zip(one, other, strict=True))
+
+
+def _words(lines: list[Words]) -> set[str]:
+    return {word for line in lines for word in line}
+
+
+def _is_exchanged(before: Definition, after: Definition, old: str, new: str) -> bool:
+    """Return whether a definition has the code of another one but for one name."""
+    own, there = (dump(one.node, docstrings=False) for one in (before, after))
+    return own != there == dump(_with_name(before.node, old, new), docstrings=False)
+
+
+def _with_name(node: ast.stmt, old: str, new: str) -> ast.stmt:
+    """Return a statement with one name replaced by another, also in attributes and definitions."""
+    made = copy.deepcopy(node)
+    for one in nodes_of(made):
+        for field in ("id", "attr", "name"):
+            if getattr(one, field, None) == old:
+                setattr(one, field, new)
+    return made

@@ -1,0 +1,244 @@
+"""A new target is proposed only where the calls went: what callers and names of the old target say of the new one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from authoring.port.test_verdicts import became, of, substituted
+from npu_overlays.authoring.port.verdicts import Verdict
+from support.environment import Environment
+from support.wheels import write_wheel
+
+BODY = "    a = x + 1\n    b = a * 2\n    c = b - 3\n    return c\n"
+HALF = "    a = x + 1\n    b = a * 2\n    return b\n"
+REST = "def rest(b):\n    c = b - 3\n    return c\n"
+WHOLE = f"def f(x):\n{BODY}"
+WRAP_F = '@wrapped(why="x")\ndef f(x):\n    return upstream(x) * 10\n'
+LOGS = "    log(1)\n    log(2)\n    log(3)\n"
+
+
+def judged(tmp_path: Path, before: dict[str, str], after: dict[str, str], overlay: str = WRAP_F) -> Verdict:
+    """Return the verdict on a wrapper of `f` in pkg/engine.py; the files are named without their folder."""
+    trees = [{f"pkg/{name}.py": text for name, text in files.items()} for files in (before, after)]
+    return became(tmp_path, trees[0], overlay, trees[1])
+
+
+@pytest.mark.parametrize(
+    ("now", "proposal", "unknown"),
+    [
+        ("    return old_f(x)\n", "retarget", ""),
+        ("    return old_f(x) if x else fast(x)\n", "", "whether `fast`, which its caller `go` calls now, needs"),
+        ("    if x:\n        return old_f(x)\n    return fast(x)\n", "", "`fast`"),
+        (f"    if x:\n        return fast(x)\n{LOGS}    return old_f(x)\n", "", "`fast`"),
+        (f"    y = old_f(x)\n{LOGS}    return fast(y)\n", "", "`fast`"),
+        (f"    log(fast(x.size))\n{LOGS}    return old_f(x)\n", "retarget", ""),
+        ("    if x:\n        raise fast(x)\n    return old_f(x)\n", "retarget", ""),
+        ("    return known(old_f(x))\n", "retarget", ""),
+    ],
+    ids=["all", "or-another", "another-below", "in-its-place", "its-result", "beside", "raised", "not-new"],
+)
+def test_the_same_code_under_a_new_name_that_is_called_no_more_alone(
+    tmp_path: Path, now: str, proposal: str, unknown: str
+) -> None:
+    fast = "def fast(x):\n    return fused(x)\n"
+    known = "def known(x):\n    return x\n"
+    after = f"def old_f(x):\n{BODY}\n\n{known}\n\n{fast}\n\ndef go(x):\n{now}"
+    before = f"{WHOLE}\n\n{known}\n\ndef go(x):\n    return f(x)\n"
+    found = judged(tmp_path, {"engine": before}, {"engine": after})
+    assert (found.kind, found.proposal, found.to) == ("renamed", proposal, "pkg/engine.py:old_f")
+    assert unknown in found.unknown
+
+
+@pytest.mark.parametrize(
+    ("use", "imported", "proposal"),
+    [
+        ("f(x)", "f", "retarget"),
+        ("rest(first(x))", "f as first, rest", ""),
+        ("tail(f(x))", "f", ""),
+        ("f(x) or tail", "f", "retarget"),
+        ("partial(f, x)()", "f", "retarget"),
+        ("_kept(f(x))", "f", "retarget"),
+    ],
+)
+@pytest.mark.parametrize("caller", ["engine", "user"])
+def test_a_function_that_moved_with_half_of_its_code(
+    tmp_path: Path, caller: str, use: str, imported: str, proposal: str
+) -> None:
+    """What calls it calls the other half, too, which is beside it or in a third file."""
+    before = {"engine": WHOLE, "user": "y = 1\n", "fourth": "def kept(b):\n    return b\n"}
+    calling = "def g(x):\n    return f(x)\n"
+    before[caller] = f"{WHOLE}\n\n{calling}" if caller == "engine" else f"from pkg.engine import f\n\n\n{calling}"
+    third = "from functools import partial\nfrom pkg.fourth import _kept\nfrom pkg.third import tail\n"
+    after = {"engine": "y = 1\n", "user": "y = 1\n", "other": f"def f(x):\n{HALF}\n\n{REST}"}
+    after |= {"third": f"def tail(b):\n{REST.partition(':')[2]}", "fourth": "def _kept(b):\n    return b\n"}
+    after[caller] = f"from pkg.other import {imported}\n{third}\n\ndef g(x):\n    return {use}\n"
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal, found.to) == ("moved", proposal, "pkg/other.py:f"), found
+
+
+def test_a_member_that_moved_with_its_class_and_half_of_its_code(tmp_path: Path) -> None:
+    """Its caller moved along."""
+    member = "class A:\n    size = make(1, 2, 3)\n\n    def go(self, x):\n        return {}\n\n    def f(self, x):\n{}"
+    before = member.format("self.f(x)", BODY.replace("    ", "        "))
+    after = member.format("self.rest(self.f(x))", HALF.replace("    ", "        "))
+    after += "\n    def rest(self, b):\n        return b - 3\n"
+    overlay = 'class A:\n    @wrapped(why="x")\n    def f(self, x):\n        return upstream(self, x)\n'
+    found = judged(tmp_path, {"engine": before}, {"engine": "y = 1\n", "other": after}, overlay)
+    assert (found.kind, found.proposal, found.to) == ("moved", "", "pkg/other.py:A.f"), found
+
+
+def test_callers_of_functions_that_were_renamed_together_call_no_others(tmp_path: Path) -> None:
+    other = "def other(y):\n    return [y, y + 1, len(y)]\n"
+    before = f"{WHOLE}\n\n{other}\n\ndef go(x):\n    return f(x), other(x)\n"
+    after = before.replace("f(x)", "_f(x)").replace("def _f", "def _f").replace("other(", "second(")
+    found = judged(tmp_path, {"engine": before}, {"engine": after})
+    assert (found.kind, found.proposal, found.to) == ("renamed", "retarget", "pkg/engine.py:_f"), found
+
+
+def test_what_another_file_defines_under_that_name_has_other_callers(tmp_path: Path) -> None:
+    """A change of the code is explained by a caller; another file's own `f`, renamed alike, is called by others."""
+    own = "def f(x):\n    return len(x)\n\n\ndef use(x):\n    return f(x)\n"
+    before = {"engine": WHOLE, "user": own}
+    after = {"engine": f"def cut(x):\n{HALF}", "user": own.replace("f(x)", "cut(x)").replace("def f", "def cut")}
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal) == ("renamed", ""), found
+
+
+SHIM = f"def new(x):\n{BODY}\n\ndef f(x):\n    warn('use new')\n    return new(x)\n"
+LOCKED = SHIM.replace("warn('use new')\n    return new(x)", "with lock:\n        return new(x)")
+
+
+@pytest.mark.parametrize(
+    ("after", "caller", "kind", "proposal"),
+    [
+        (SHIM, "def go(x):\n    return new(x)\n", "renamed", "retarget"),
+        (SHIM, "def go(x):\n    return new(x) or fast(x)\n\n\ndef fast(x):\n    return 1\n", "renamed", ""),
+        # It is still what others call.
+        (LOCKED, "def go(x):\n    return f(x)\n", "body changed", "applies"),
+    ],
+)
+def test_a_function_that_only_calls_the_new_one_with_its_code(
+    tmp_path: Path, after: str, caller: str, kind: str, proposal: str
+) -> None:
+    before = f"{WHOLE}\n\ndef go(x):\n    return f(x)\n"
+    found = judged(tmp_path, {"engine": before}, {"engine": f"{after}\n\n{caller}"})
+    assert (found.kind, "applies" if found.applies else found.proposal) == (kind, proposal), found
+    assert found.to == ("pkg/engine.py:new" if kind == "renamed" else "")
+
+
+def test_a_member_whose_class_was_merged_into_an_older_one_is_for_a_person(tmp_path: Path) -> None:
+    """That was its subclass, and has had a member of that name before."""
+    go = f"    def go(self, x):\n{BODY.replace('    ', '        ')}"
+    init = "    def __init__(self, {}):\n        super().__init__()\n        {}\n"
+    older = "class Group(Many):\n" + init.format("name", "self.name = name")
+    before = f"class Many:\n{init.format('chain', 'self.chain = chain')}\n{go}\n\n{older}"
+    after = f"class Group:\n{init.format('name, chain', 'self.set(name, chain)')}\n{go}"
+    overlay = 'class Many:\n    @wrapped(why="x")\n    def __init__(self, chain):\n        upstream(self, chain)\n'
+    found = of(tmp_path, overlay, after, before=before)
+    assert (found.kind, found.proposal) == ("retired", ""), found
+    assert "Group.__init__" in found.unknown
+
+
+USES = "def use(x):\n    y = prepared(x)\n    {}\n    return y\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "now", "proposal"),
+    [
+        ("y = f(y)", "y = check_f(y)", ""),
+        ("y = f(y)", "y = len(y) and y + 1", ""),
+        ("f(y)", "", "drop"),
+        ("y = A().f(y)", "y = y + 1", ""),
+    ],
+    ids=["another-call", "inlined", "left-out", "of-its-class"],
+)
+def test_what_is_missing_is_dropped_only_where_its_callers_have_nothing_in_its_place(
+    tmp_path: Path, call: str, now: str, proposal: str
+) -> None:
+    gone, overlay = f"def f(x):\n{HALF}\n\n", WRAP_F
+    if "A" in call:
+        gone = "class A:\n    def f(self, x):\n        return x.go(1)\n\n\n"
+        overlay = 'class A:\n    @wrapped(why="x")\n    def f(self, x):\n        return upstream(self, x)\n'
+    after = USES.format(now).replace("    \n", "")
+    found = judged(tmp_path, {"engine": gone + USES.format(call)}, {"engine": after}, overlay)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/engine.py:use" in found.unknown
+
+
+@pytest.mark.parametrize(("source", "proposal"), [("engine", ""), ("__init__", ""), ("second", "drop")])
+def test_only_who_imports_the_missing_function_itself_calls_it(tmp_path: Path, source: str, proposal: str) -> None:
+    """Also by the name of its package; another file may have a function of that name."""
+    own = f"def f(x):\n{HALF}"
+    module = "pkg" if source == "__init__" else f"pkg.{source}"
+    user = f"from {module} import f\n\n\n{USES.format('y = f(y)')}"
+    before = {"__init__": "from pkg.engine import f\n", "engine": own, "second": own, "user": user}
+    after = {"__init__": "", "engine": "y = 1\n", "second": own, "user": USES.format("y = y + 1")}
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+
+
+def test_a_caller_that_imports_another_of_that_name_now_has_that_in_its_place(tmp_path: Path) -> None:
+    own, user = f"def f(x):\n{HALF}", f"from pkg.engine import f\n\n\n{USES.format('y = f(y)')}"
+    before = {"engine": own, "second": own, "user": user}
+    found = judged(tmp_path, before, {"engine": "y = 1\n", "second": own, "user": user.replace("engine", "second")})
+    assert (found.kind, found.proposal) == ("retired", ""), found
+
+
+@pytest.mark.parametrize(("is_new", "proposal"), [(True, ""), (False, "drop")])
+def test_a_member_whose_class_is_new_in_another_file_is_for_a_person(
+    tmp_path: Path, *, is_new: bool, proposal: str
+) -> None:
+    other = "class Engine:\n    def init_workers(self):\n        seed(self.workers)\n"
+    before = {"engine": "class Engine:\n    def f(self, x):\n        return x.seed(1)\n"}
+    before["user"] = "y = 1\n" if is_new else other
+    overlay = 'class Engine:\n    @wrapped(why="x")\n    def f(self, x):\n        return upstream(self, x)\n'
+    found = judged(tmp_path, before, {"user": other}, overlay)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert ("pkg/user.py:Engine" in found.unknown) == is_new
+
+
+@pytest.mark.parametrize(
+    ("after", "kind"),
+    [
+        ("use = yes\na = 1\n# end\nb = 2\n", "fits"),
+        ("a = 1\n# end\nb = 2\nuse = yes\n", "body changed"),
+        ("a = 1\nuse = yes\n# end\nb = 2\n", "body changed"),
+    ],
+)
+def test_a_line_of_a_text_file_that_moved_has_a_note(tmp_path: Path, after: str, kind: str) -> None:
+    found = substituted(tmp_path, "pkg/a.txt", ("use = yes", "use = no"), "use = yes\na = 1\n# end\nb = 2\n", after)
+    assert (found.kind, found.applies) == (kind, True), found
+
+
+MOVED = "\n\nclass {name}:\n    def f(self, x):\n        y = x + 1\n        return {name}.start(y, '{name}', {name})\n"
+EDITED = """
+
+class {name}:
+    @edited(("x + 1", "x + {read}"), why="x")
+    def f(self, x): ...
+"""
+READS = {"Other": "SCALE", "Same": "UNIT", "Along": "half(2)", "Gone": "LIMIT", "Changed": "twice(2)"}
+
+
+@pytest.mark.slow
+def test_an_operation_does_not_move_to_a_file_where_a_name_of_its_code_is_another(environment: Environment) -> None:
+    half, twice = "\n\ndef half(x):\n    return x / 2\n", "\n\ndef twice(x):\n    return x * {}\n"
+    names = f"SCALE = 5\nUNIT = 1\nLIMIT = 3\n{half}{twice.format(2)}"
+    classes = "".join(MOVED.format(name=name) for name in READS)
+    there = f"from demo.core import UNIT\n\nSCALE = 7\n{half}{twice.format(3)}{classes}"
+    for version, core, other in (("1.0", names + classes, ""), ("1.1", names, there)):
+        files = {"demo/__init__.py": b"", "demo/core.py": core.encode(), "demo/other.py": other.encode()}
+        write_wheel(environment.folder / "index", "demo", version, files)
+    environment.ok("init", "demo", "--release", "1.0", "--suffix", "acme")
+    file = environment.folder / "demo@1.0/tree/demo/core.py"
+    file.parent.mkdir(parents=True)
+    stated = "".join(EDITED.format(name=name, read=read) for name, read in READS.items())
+    file.write_text(f"from npu_overlays.markers import edited\n{stated}")
+    environment.ok("lock", "demo@1.0")
+    found = environment.cli("port", "demo@1.0", "--to", "1.1", "--json").json()
+    proposals = {one["target"].rpartition(":")[2]: (one["proposal"], one["unknown"]) for one in found["parts"]}
+    moved = {name for name in READS if proposals[f"{name}.f"][0] == "retarget"}
+    assert moved == {"Same", "Along"}, proposals
+    assert proposals["Other.f"][1] == "which `SCALE` it means: demo/other.py has another one, or none"
