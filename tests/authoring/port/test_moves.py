@@ -128,6 +128,13 @@ def test_a_function_that_only_calls_the_new_one_with_its_code(
     assert found.to == ("pkg/engine.py:new" if kind == "renamed" else "")
 
 
+def test_a_function_that_only_calls_its_namesake_in_a_new_file(tmp_path: Path) -> None:
+    before = {"engine": f"{WHOLE}\n\ndef go(x):\n    return f(x)\n"}
+    engine = "import pkg.core as core\n\n\ndef f(x):\n    return core.f(x)\n\n\ndef go(x):\n    return core.f(x)\n"
+    found = judged(tmp_path, before, {"engine": engine, "core": WHOLE})
+    assert (found.kind, found.proposal, found.to) == ("moved", "retarget", "pkg/core.py:f"), found
+
+
 def test_a_member_whose_class_was_merged_into_an_older_one_is_for_a_person(tmp_path: Path) -> None:
     """That was its subclass, and has had a member of that name before."""
     go = f"    def go(self, x):\n{BODY.replace('    ', '        ')}"
