@@ -128,10 +128,11 @@ def test_a_function_that_only_calls_the_new_one_with_its_code(
     assert found.to == ("pkg/engine.py:new" if kind == "renamed" else "")
 
 
-def test_a_function_that_only_calls_its_namesake_in_a_new_file(tmp_path: Path) -> None:
-    before = {"engine": f"{WHOLE}\n\ndef go(x):\n    return f(x)\n"}
-    engine = "import pkg.core as core\n\n\ndef f(x):\n    return core.f(x)\n\n\ndef go(x):\n    return core.f(x)\n"
-    found = judged(tmp_path, before, {"engine": engine, "core": WHOLE})
+def test_a_function_that_only_calls_its_namesake_in_another_file(tmp_path: Path) -> None:
+    head, go = "import pkg.core as core\n\n\n", "\n\ndef go(x):\n    return {}f(x)\n"
+    before = {"engine": head + WHOLE + go.format(""), "core": "y = 1\n"}
+    after = {"engine": f"{head}def f(x):\n    return core.f(x)\n{go.format('core.')}", "core": WHOLE}
+    found = judged(tmp_path, before, after)
     assert (found.kind, found.proposal, found.to) == ("moved", "retarget", "pkg/core.py:f"), found
 
 
