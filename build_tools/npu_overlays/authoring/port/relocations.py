@@ -15,7 +15,6 @@ from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.verdicts import Kind, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, breaking
-from npu_overlays.model import Symbol, classes_of, model_of
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition
@@ -114,7 +113,7 @@ class Relocations:
         self._fitter = fitter
         self._shipped = pin.place
         self._matcher = Matcher(base)
-        self.callers = Callers(base, self._matcher, pin.place, model_of(pin, base))
+        self.callers = Callers(base, self._matcher, pin)
         self._blobs_before = frozenset(base.entries.values())
         self._counts: dict[tuple[str, str], int] = {}
 
@@ -218,8 +217,8 @@ class Relocations:
         return found
 
     def _in_its_class(self, operation: Operation, now: Snapshot) -> Iterator[str]:
-        """Yield what may have replaced a missing class: a new one of its name, and a subclass with the member."""
-        path, owner, module = operation.path, operation.owner, self._base.module(operation.path)
+        """Yield what may have replaced a missing class: a new one of its name."""
+        path, owner = operation.path, operation.owner
         if not owner or now.definition(path, owner):
             return
         defining = now.defining(owner)
@@ -227,13 +226,6 @@ class Relocations:
             is_near = there.partition("/")[0] == path.partition("/")[0]
             if is_near and now.definition(there, owner) and not self._base.definition(there, owner):
                 yield f"{there}:{owner}"
-        if module is None:
-            return
-        classes = classes_of(module)
-        for name, (one, *_) in module.definitions.items():
-            line = classes.line(Symbol(path, name)) if one.kind == "class" and name != owner else ()
-            if Symbol(path, owner) in line and now.definition(path, f"{name}.{operation.leaf}"):
-                yield f"{path}:{name}.{operation.leaf}"
 
     def _is_changed(self, path: str, now: Snapshot) -> bool:
         """Return whether a shipped module is new at its path, or its content is new."""
