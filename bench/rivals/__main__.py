@@ -1,4 +1,4 @@
-"""An overlay → docs/rivals.md in both languages and docs/rivals.svg; leaves with 2 where a way does not get there."""
+"""An overlay → docs/rivals.md and docs/rivals.svg in both languages; leaves with 2 where a way does not get there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from datetime import datetime, timezone
 from pathlib import Path
 
 from measurements import Measurement, seconds
@@ -18,7 +19,7 @@ from npu_overlays.errors import OverlayError
 from npu_overlays.files import write_atomically
 from npu_overlays.overlay.overlay_folders import find_overlay
 from rivals import nodes, ways
-from rivals.chart import draw
+from rivals.chart import pictures
 from rivals.page import NodeCost, PageFacts, WayCost, pages
 from rivals.preparation import ContenderInputs, prepare
 
@@ -64,7 +65,7 @@ def measured(work: Path, name: str, repeats: int, told: ways.Told) -> None:
     starts = nodes.measure(wheels, distribution, work, max(repeats, _STARTS), told)
     installed = {nodes.OURS: took[found[0].name].installing, nodes.UPSTREAM: took[found[-1].name].installing}
     paid = [_node("`pip install`", installed), *(_node(what, taken) for what, taken in starts.items())]
-    for page, text in {**pages(_setting(prepared, repeats), rows, paid), "rivals.svg": draw(rows)}.items():
+    for page, text in {**pages(_setting(prepared, repeats), rows, paid), **pictures(rows)}.items():
         write_atomically(DOCS / page, text.encode())
 
 
@@ -82,6 +83,7 @@ def _setting(prepared: ContenderInputs, repeats: int) -> PageFacts:
         repeats=repeats,
         cores=os.cpu_count() or 1,
         python=platform.python_version(),
+        date=datetime.now(timezone.utc).date().isoformat(),
     )
 
 

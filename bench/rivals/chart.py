@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rivals.page import WayCost
+from rivals.page import WayCost, in_chinese
 
 _MAKING, _INSTALLING = "#1f6feb", "#b6c8e4"
+_TEXT = re.compile(r"(?<=>)[^<>]+(?=</text>)")
+_CHINESE_LABELS = {"seconds": "秒", "to the wheel": "得到 wheel"}
 
 
-def draw(rows: list[WayCost]) -> str:
-    """Return a bar for each way, as SVG whose text stays text and which is the same for the same rows."""
+def pictures(rows: list[WayCost]) -> dict[str, str]:
+    """Return a bar for each way, as SVG whose text stays text and which is the same for the same rows, by file."""
+    english = _draw(rows)
+    # No font for Chinese needs to be here: the texts are replaced, and are shorter.
+    return {"rivals.svg": english, "rivals.zh-CN.svg": _TEXT.sub(_in_chinese, english)}
+
+
+def _in_chinese(found: re.Match[str]) -> str:
+    return _CHINESE_LABELS.get(found[0]) or in_chinese(found[0])
+
+
+def _draw(rows: list[WayCost]) -> str:
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "rivals", "font.size": 10}):
         figure = Figure(figsize=(8, 0.5 * len(rows) + 1.2), layout="constrained")
         axes = figure.subplots()

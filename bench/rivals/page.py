@@ -14,9 +14,10 @@ English | [简体中文](rivals.zh-CN.md)
 
 You release wheels and want to know what building them costs. This is how long each way takes from
 {distribution} {version} to an installed wheel of `{overlay}`. The figures are medians: the ways ran {repeats} times in
-turn, on one machine ({cores} cores, Python {python}), without the network and with everything fetched before. The patch
-is the output of `npu-overlays diff`, {lines:,} lines. Every way except `upstream unpatched` applies it; the last
-column compares the installed files with ours.
+turn on {date}, on one machine ({cores} cores, Python {python}), without the network and with everything fetched before.
+`npu-overlays diff` then printed a patch of {lines:,} lines. Fromager and `patch, pip wheel` apply this patch;
+npu-overlays applies the operations that the patch was made from. The last column compares the installed files with
+ours.
 
 ![Seconds to an installed wheel, by way](rivals.svg)
 
@@ -47,18 +48,18 @@ _CHINESE = """\
 要发布 wheel，构建它们需要多少时间？
 
 下面是各种途径从 {distribution} {version} 到装好 `{overlay}` 的 wheel 需要多久。数字是中位数：
-各途径在同一台机器上轮流运行 {repeats} 次（{cores} 核，Python {python}），不用网络，所需内容均已事先取好。补丁即
-`npu-overlays diff` 的输出，共 {lines:,} 行。除“upstream unpatched”外，每种途径都应用这个补丁；
-最后一列把装好的文件与我们的比较。
+{date}，各途径在同一台机器上轮流运行 {repeats} 次（{cores} 核，Python {python}），不用网络，所需内容均已事先取好。当时
+`npu-overlays diff` 的输出是 {lines:,} 行的补丁。Fromager 和 `patch, pip wheel` 应用这个补丁；npu-overlays
+合入的是生成它的操作。最后一列把装好的文件与我们的比较。
 
-![各途径到装好 wheel 所用的秒数](rivals.svg)
+![各途径到装好 wheel 所用的秒数](rivals.zh-CN.svg)
 
 | 途径 | 得到 wheel | × | 再用 pip 装好 | × | 与我们不同的文件数 |
 |---|---|---|---|---|---|
 {rows}
 
 - **npu-overlays** 按哈希核对上游，按 lock 核对每个操作，检查改动后的全部源码，并写出修改概述、
-  物料清单和声明文件。`merged before` 是没有改动时的再次构建。
+  物料清单和声明文件。“再次构建”时没有改动。
 - **Fromager {fromager}** 每次构建都准备一个环境。
 - **pip wheel** 在这里不需要准备环境（`--no-build-isolation`）。
 
@@ -70,6 +71,13 @@ Fromager 和 `pip wheel` 都使用 `patch -p1`，行的位置有移动时也会�
 |---|---|---|---|
 {nodes}
 """
+# Parts of the names of ways and starts; names of tools and commands stay as they are.
+_CHINESE_NAMES = {
+    ", merged before": "，再次构建",
+    "upstream unpatched, ": "未改动的上游，",
+    "starting ": "启动 ",
+    "importing ": "导入 ",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,17 +111,28 @@ class PageFacts:
     repeats: int
     cores: int
     python: str
+    date: str
 
 
 def pages(setting: PageFacts, rows: list[WayCost], nodes: Iterable[NodeCost]) -> dict[str, str]:
     """Return both pages by their names; the first row is what the others are compared with."""
     ours = rows[0]
-    words = {
-        **vars(setting),
+    tables = {
         "rows": "\n".join(_row(row, ours) for row in rows),
         "nodes": "\n".join(_node(node) for node in nodes),
     }
-    return {"rivals.md": _ENGLISH.format(**words), "rivals.zh-CN.md": _CHINESE.format(**words)}
+    translated = {name: in_chinese(text) for name, text in tables.items()}
+    return {
+        "rivals.md": _ENGLISH.format(**vars(setting), **tables),
+        "rivals.zh-CN.md": _CHINESE.format(**vars(setting), **translated),
+    }
+
+
+def in_chinese(names: str) -> str:
+    """Return names of ways and starts in Chinese."""
+    for english, chinese in _CHINESE_NAMES.items():
+        names = names.replace(english, chinese)
+    return names
 
 
 def _row(row: WayCost, ours: WayCost) -> str:

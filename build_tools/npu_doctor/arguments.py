@@ -87,6 +87,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = _PARSERS[command]()
     if mistake:
         parser.error(mistake)
+    if command == "doctor" and given and not given[0].startswith("-"):
+        parser.error(f"there is no command '{given[0]}'; the commands: {', '.join(COMMANDS)}")
     options = parser.parse_args(given)
     if command == "audit" and options.arguments and not options.script:
         parser.error(f"unrecognized arguments: {' '.join(options.arguments)}")
@@ -134,10 +136,9 @@ def _epilog(command: str) -> str:
 def _parser(command: str, description: str) -> argparse.ArgumentParser:
     """Return a parser; ``--help`` is an ordinary flag so that it is printed as safely as the rest."""
     parser = SuggestingParser(
-        prog=f"python -m npu_doctor {command}",
+        prog=f"python -m npu_doctor {command}".rstrip(),
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
         add_help=False,
     )
     parser.words = COMMANDS
@@ -147,7 +148,7 @@ def _parser(command: str, description: str) -> argparse.ArgumentParser:
 
 
 def _doctor() -> argparse.ArgumentParser:
-    parser = _parser("[doctor]", _DOCTOR)
+    parser = _parser("", _DOCTOR)
     _add_doctor(parser)
     parser.add_argument(
         "--data",

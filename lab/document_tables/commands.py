@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from document_tables.markdown import table
-from document_tables.parsers import arguments_of, commands_of, of_every_command, typed
+from document_tables.parsers import arguments_of, commands_of, explained, of_every_command, typed
 from npu_overlays.commands import parser as overlays
 from npu_recipes.commands import parser as recipes
 
@@ -54,7 +54,7 @@ def _sections(heading: str, commands: Mapping[str, ArgumentParser], names: Itera
 
 
 def _arguments(actions: Iterable[Action], language: str) -> str:
-    return table(_HEADS["argument"][language], ((f"`{typed(one)}`", _cell(one.help or "")) for one in actions))
+    return table(_HEADS["argument"][language], ((f"`{typed(one)}`", _cell(explained(one))) for one in actions))
 
 
 def _meanings(head: str, meanings: Mapping[str, str], language: str) -> str:
@@ -64,7 +64,7 @@ def _meanings(head: str, meanings: Mapping[str, str], language: str) -> str:
 
 def _cell(text: str) -> str:
     """Return a text of the help as a cell, its options as code."""
-    return _CODE.sub(lambda found: f"`{found[0].strip('`')}`", text).replace("|", "\\|")
+    return _CODE.sub(lambda found: f"`{found[0].strip('`')}`", text)
 
 
 def _in(language: str, text: str) -> str:

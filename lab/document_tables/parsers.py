@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, Action, ArgumentParser, _HelpAction, _SubParsersAction
+from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter, _HelpAction, _SubParsersAction
 from collections.abc import Mapping
 
 
@@ -31,4 +31,12 @@ def typed(action: Action) -> str:
     value = str(action.metavar or (f"{{{','.join(action.choices)}}}" if action.choices else action.dest.upper()))
     if not action.option_strings:
         return f"{value} …" if action.nargs in {"*", "+"} else value
-    return ", ".join(action.option_strings) + (f" {value}" if action.nargs != 0 else "")
+    names = ", ".join(action.option_strings)
+    if action.nargs == "?":
+        return f"{names}[{value}]"
+    return names if action.nargs == 0 else f"{names} {value}"
+
+
+def explained(action: Action) -> str:
+    """Return what the help prints about an argument."""
+    return HelpFormatter("")._expand_help(action) if action.help else ""  # argparse offers no other way

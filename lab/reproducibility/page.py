@@ -46,7 +46,7 @@ _CHINESE = """\
 
 <!-- 本页由 `make reproducibility` 写出。 -->
 
-重新构建一个 wheel，字节应当相同。wheel 的内容取决于固定的上游、overlay 及其 layer、配对的 overlay、stack 的
+重新构建一个 wheel，字节应当相同。wheel 的内容取决于固定的上游、overlay 及其 layer、配套的 overlay、stack 的
 extra、npu-overlays 和 hatchling；它的字节还取决于 zlib，开发构建的版本号还取决于时间。
 
 `make reproducibility` 在下列每种条件下构建同一个 overlay，把 wheel 及其伴随包与普通的 `npu-overlays build`

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import json
-from rivals.chart import draw
+from rivals.chart import pictures
 from rivals.page import NodeCost, WayCost, PageFacts, pages
 
 rows = [
@@ -25,45 +26,65 @@ rows = [
     WayCost(name="unpatched", making=1.0, installing=1.5, differing=None),
 ]
 setting = PageFacts(
-    overlay="one@1", distribution="one", version="1", fromager="9.9", lines=2053, repeats=4, cores=2, python="3.11.7"
+    overlay="one@1",
+    distribution="one",
+    version="1",
+    fromager="9.9",
+    lines=2053,
+    repeats=4,
+    cores=2,
+    python="3.11.7",
+    date="2026-11-25",
 )
-made = {**pages(setting, rows, [NodeCost(what="starting", patched=0.02, upstream=0.01)]), "rivals.svg": draw(rows)}
-print(json.dumps({**made, "again": draw(rows)}))
+nodes = [NodeCost(what="loading", patched=0.02, upstream=0.01)]
+print(json.dumps({**pages(setting, rows, nodes), **pictures(rows), "again": pictures(rows)}))
 """
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, str]:
+def made() -> dict[str, Any]:
     path = os.pathsep.join((str(ROOT / "lab"), str(ROOT / "bench")))
     command = [sys.executable, "-c", SCRIPT]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True)
-    found: dict[str, str] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
 @pytest.mark.parametrize("page", ["rivals.md", "rivals.zh-CN.md"])
-def test_each_way_stands_beside_the_first(made: dict[str, str], page: str) -> None:
+def test_each_way_stands_beside_the_first(made: dict[str, Any], page: str) -> None:
     text = made[page]
     assert "| ours | 2.0 s | 1.0 | 5.0 s | 1.0 | 0 |" in text
     assert "| theirs | 5.0 s | 2.5 | 10.0 s | 2.0 | 7 |" in text
     assert "| unpatched | 1.0 s | 0.5 | 2.5 s | 0.5 |  |" in text
-    assert "| starting | 0.020 s | 0.010 s | 2.00 |" in text
+    assert "| loading | 0.020 s | 0.010 s | 2.00 |" in text
     assert "2,053" in text
+    assert "2026-11-25" in text
+    assert f"]({page.removesuffix('.md')}.svg)" in text
     assert "{" not in text
 
 
-def test_the_picture_names_each_way_and_its_seconds_and_does_not_change(made: dict[str, str]) -> None:
-    texts = re.findall(r">([^<>]+)</text>", made["rivals.svg"])
+@pytest.mark.parametrize("picture", ["rivals.svg", "rivals.zh-CN.svg"])
+def test_the_picture_names_each_way_and_its_seconds_and_does_not_change(made: dict[str, Any], picture: str) -> None:
+    texts = re.findall(r">([^<>]+)</text>", made[picture])
     assert {"ours", "theirs", "unpatched", "5.0 s", "10.0 s", "2.5 s"} <= set(texts)
-    assert made["rivals.svg"] == made["again"]
+    assert made[picture] == made["again"][picture]
 
 
-def test_the_pages_of_the_documents_have_the_same_numbers() -> None:
-    def tables(name: str) -> list[str]:
-        return re.findall(r"^\| .*\d.*\|$", (ROOT / "docs" / name).read_text("utf-8"), flags=re.MULTILINE)
+def test_the_chinese_picture_has_chinese_labels(made: dict[str, Any]) -> None:
+    texts = re.findall(r">([^<>]+)</text>", made["rivals.zh-CN.svg"])
+    assert {"秒", "得到 wheel"} <= set(texts)
+    assert not {"seconds", "to the wheel"} & set(texts)
 
-    assert len(tables("rivals.md")) == 8
-    assert tables("rivals.md") == tables("rivals.zh-CN.md")
+
+def test_the_pages_of_the_documents_have_the_same_numbers_and_names_in_their_language() -> None:
+    def tables(name: str) -> dict[str, str]:
+        rows = re.findall(r"^\| (.*?) (\|.*\d.*)$", (ROOT / "docs" / name).read_text("utf-8"), flags=re.MULTILINE)
+        return dict(rows)
+
+    english, chinese = tables("rivals.md"), tables("rivals.zh-CN.md")
+    assert len(english) == 8
+    assert list(english.values()) == list(chinese.values())
+    assert not re.findall(r"merged|unpatched|starting|importing", " ".join(chinese))
 
 
 WITHOUT = """

@@ -255,8 +255,8 @@ def test_bounds_stand_at_the_forms_or_at_the_marker() -> None:
         def f(): ...
         """,
         f"3: `since` or `until` stands at like(…) and at the marker; {both}",
-        '5: `since` is not a text; since="0.6.0", say',
-        '5: `x` is not a version; until="0.6.0", say',
+        '5: `since` is not a text; for example since="0.6.0"',
+        '5: `x` is not a version; for example until="0.6.0"',
         "7: `targets` lists like(…) beside something else; write two definitions, or only like(…)",
         target="",
     )
@@ -383,7 +383,7 @@ def test_like_stands_in_shared_files_alone_and_is_imported() -> None:
         def f(): return upstream()
         """,
         "2: `targets` is not a literal; nothing is executed at build time: write it out",
-        '3: a shared definition stands at module level and names its targets; targets=["path.py:Class.method"]',
+        '3: a shared definition names no targets; targets=["path.py:Class.method"]',
         target="",
     )
 

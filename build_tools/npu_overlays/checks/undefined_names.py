@@ -175,7 +175,7 @@ def _reads(module: Module, name: str) -> list[ast.expr]:
 
 def _running(module: Module, reads: Sequence[ast.expr]) -> list[ast.expr]:
     """Return those reads that are in code that runs."""
-    never = unevaluated(module.nodes) if reads else set()  # which takes long
+    never = unevaluated(module.nodes) if reads else set()  # slow, so only where something is read
     return [at for at in reads if at not in never]
 
 

@@ -36,6 +36,9 @@ result runs once more; if the command then ends differently, `bisect` refuses
 it. If the exit code or the last output is not that of the whole overlay, it
 prints both.
 
+exit codes: 0 found; 2 the command cannot be run, does not fail with the whole
+overlay, fails on upstream itself, or ends differently the second time
+
 examples:
   npu-overlays bisect verl@d62da49 -- python -m pytest -q tests/test_protocol_on_cpu.py
   npu-overlays bisect verl@d62da49 -- sh -c '! grep -rq print verl/utils/npu'

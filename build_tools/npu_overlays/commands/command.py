@@ -42,6 +42,11 @@ class Command:
         return str(self.module.SUMMARY)
 
     @property
+    def verbose(self) -> str:
+        """What its `--verbose` does."""
+        return str(getattr(self.module, "VERBOSE", "show the traceback of an error"))
+
+    @property
     def untried(self) -> int | None:
         """The exit code of every failure, where the codes of its own say what it found."""
         return getattr(self.module, "UNTRIED", None)
@@ -198,7 +203,7 @@ class Selection:
         "the overlays of a stack (default: the default stack)",
         offered=lambda root: [one.name for one in load_stacks(root).stacks],
     )
-    all: bool = flag("--all", "every overlay, even if others are named")
+    all: bool = flag("--all", "every overlay; names are then ignored")
     source: Mode | None = option(
         "--source", choices=["auto", "git", "archive"], help="auto tries git, then the release archive"
     )

@@ -25,7 +25,7 @@ at an operation while you write it.
 
 examples:
   npu-overlays diff verl@d62da49 | less
-  npu-overlays diff verl@d62da49 > verl.diff && git -C ~/src/verl apply /tmp/verl.diff
+  npu-overlays diff verl@d62da49 > /tmp/verl.diff && git -C ~/src/verl apply /tmp/verl.diff
 """
 
 

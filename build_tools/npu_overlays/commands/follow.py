@@ -51,7 +51,9 @@ class Options:
     root: Path
     projects: list[str] = option(nargs="*", metavar="PROJECT", help="upstream's name (default: every project)")
     out: Path = path_option("--out", "DIR", "where the ports go (default: follow)", default="follow")
-    words: list[str] = option("--prove", type=shlex.split, default=[], metavar="COMMAND", help="proves a port")
+    words: list[str] = option(
+        "--prove", type=shlex.split, default=[], metavar="COMMAND", help="the command that proves a port"
+    )
     json: bool = json_option()
 
 

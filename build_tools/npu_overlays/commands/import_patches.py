@@ -66,9 +66,9 @@ examples:
   npu-overlays import-patches patches --only jinja2/3.1.2 --only-shipped --suffix acme
   npu-overlays import-patches patches --only lib --suffix acme --repository https://example.com/lib
 
-exit codes: 0 imported, even if the summary is wrong; 5 a patch cannot be
-imported, and nothing is written; or the overlays are written, and a build
-would refuse what the patches do
+exit codes: 0 imported, even if the summary is wrong; 5 either a patch cannot be
+imported and nothing is written, or the overlays are written and a build would
+refuse them
 """
 _COUNTED = {"files": "added file", "edits": "substitution", "patches": "patch file"}
 _HEADINGS = ("finding", "what", "listed", "found", "where")

@@ -28,7 +28,8 @@ any web server can serve, for pip and uv to install from. What is there stays
 there, including files that others wrote; a file that has not changed is not
 read again; either everything is written or nothing. Statements of wheels and
 constraints of stacks are copied too; constraints that pin an older build than
-the index does are copied only with --replace.
+the index does are copied only with --replace. The command does not compare the
+files in a wheel with its RECORD: run `verify-wheel` first.
 
 Yank a version that installers should no longer choose: they skip it unless a
 user names it exactly. Do not yank a companion, or uv also refuses the wheel

@@ -17,6 +17,7 @@ from npu_overlays.pipeline.preparation import each, joined
 from npu_summary.plurals import plural
 
 SUMMARY = "write overlay.lock: what each operation depends on in the pinned upstream"
+VERBOSE = "print every notice, and the traceback of an error"
 DESCRIPTION = """\
 Write overlay.lock: what each operation depends on in the pinned upstream, and
 what a wheel adopts from upstream's metadata. Builds compare upstream with it.

@@ -34,7 +34,7 @@ examples:
   npu-overlays matrix --format gitlab > cells.yml
 """
 _FORMATS = """\
-table: an overlay a line, the default on a terminal; json: elsewhere;
+table: a line for each overlay, the default on a terminal; json: the default elsewhere;
 github: a line for $GITHUB_OUTPUT, batches=[…], each a matrix of no more jobs than GitHub runs;
 gitlab: a child pipeline in YAML
 """

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -64,11 +63,8 @@ _COMMANDS = [*chain.from_iterable(GROUPS.values())]
 class _Parser(SuggestingParser):
     """A parser that checks the arguments of a command itself."""
 
-    _typed: Sequence[str] = ()
-
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Refuse unknown arguments here, not in the parser above, which could not suggest this command's options."""
-        self._typed = args or ()
         parsed, rest = super().parse_known_args(args, namespace)
         if len(rest) == 1 and self._takes_late(parsed, rest[0]):
             return parsed, []
@@ -90,21 +86,15 @@ class _Parser(SuggestingParser):
             self.error(str(error))
         return True
 
-    def error(self, message: str) -> NoReturn:
-        """Print usage, what is wrong and the nearest known word; exit with 2."""
-        if command := re.match(r"argument COMMAND: invalid choice: ('.*?')", message):
-            nearest = self.nearest(message)
-            meant = f"did you mean {nearest}? " if nearest else ""
-            message = f"{meant}there is no command {command[1]}; npu-overlays --help lists all"
-        if " required" in message and (unknown := self._unknown_option()):
-            # argparse looks for what is missing before it looks for what is wrong.
-            message = f"unrecognized arguments: {unknown}; {message}"
-        super().error(message)
 
-    def _unknown_option(self) -> str:
-        """Return the first of the typed options that this parser lacks, empty if it has all."""
-        own = takewhile(lambda word: word != "--", self._typed)
-        return next((word for word in own if word.startswith("--") and not self._get_option_tuples(word)), "")
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help that keeps the line ends of texts."""
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        """Write the words of a command behind `--` as one command and its arguments."""
+        if str(action.metavar).startswith("-- "):
+            return f"{action.metavar} [ARGUMENT ...]"
+        return super()._format_args(action, default_metavar)
 
 
 class _Version(argparse.Action):
@@ -128,17 +118,16 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         usage="npu-overlays [-h] [--version] COMMAND ...",
         description=_DESCRIPTION,
         epilog=_epilog(commands),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     root.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
-    common = _common()
     subparsers = root.add_subparsers(required=True, prog="npu-overlays", metavar="COMMAND", help=argparse.SUPPRESS)
     for command in commands:
         own = subparsers.add_parser(
             command.name,
-            parents=[common],
+            parents=[_common(command.verbose)],
             description=command.module.DESCRIPTION,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
         )
         command.add_arguments(own)
         own.set_defaults(command=command)
@@ -153,6 +142,7 @@ def _epilog(commands: Iterable[Command]) -> str:
     """Return what follows the options in the help of all commands."""
     parts = [f"{_listed(commands)}each command has examples: npu-overlays build --help\n", "exit codes:"]
     parts += [f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items()]
+    parts.append("`reproduce` has exit codes of its own, which its help lists")
     parts.append("\nenvironment:")
     parts += [f"  {name:<23}  {meaning}" for name, meaning in VARIABLES.items()]
     return "\n".join(parts)
@@ -180,12 +170,12 @@ def _commands(arguments: Sequence[str]) -> list[Command]:
     return commands
 
 
-def _common() -> _Parser:
-    """Return the arguments that every command takes."""
+def _common(verbose: str) -> _Parser:
+    """Return the arguments that every command takes, with what `--verbose` does."""
     common = _Parser(add_help=False)
     text = "folder of overlays (default: overlays, else the current folder if it holds overlays)"
     common.add_argument("--overlays", dest="root", type=whole_path, default=_usual_root(), metavar="DIR", help=text)
-    common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
+    common.add_argument("-v", "--verbose", action="store_true", help=verbose)
     return common
 
 

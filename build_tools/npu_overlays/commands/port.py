@@ -46,13 +46,13 @@ renamed or moved, is gone, or is done by upstream itself now. The report names
 each cause once, with the commit that did it, its parts, and the proposal for
 them: the operations in full, and what they leave open.
 
-Nothing changes until you say so. --accept carries out proposals, by cause, by kind
-or by name; `all` is every proposal but those of kind absorbed, since a
-change that was forwarded may have been merged without its NPU part. The rest is
-yours: write it under tree/ of the new folder, or --drop it with a reason, and
---continue. Layers are not touched: the new pin drops, with a reason, what no
-longer applies, and states anew what moved. What the old pin itself contained
-was copied, and is changed or removed in the new folder.
+No proposal is carried out until you accept it. --accept takes a cause, a kind
+or a part; `all` is every proposal except those of kind absorbed, because
+upstream may have merged a change without its NPU part. The rest is yours: write
+it under tree/ of the new folder, or --drop it with a reason, and --continue.
+Layers are not touched: the new pin drops, with a reason, what no longer
+applies, and holds what moved. What the old pin itself holds is copied to the
+new folder, and changed or removed there.
 
 examples:
   npu-overlays port verl@d62da49 --to v0.7.0
@@ -98,7 +98,9 @@ class Options(OneOverlay):
     )
     abort: bool = flag("--abort", "remove OVERLAY, whose port is not finished", alternative="required")
     accept: list[str] = list_option("--accept", "NAME", "carry out what is proposed for a cause, a kind or a part")
-    drop: list[tuple[str, str]] = list_option("--drop", "NAME=WHY", "omit it", type=_dropped)
+    drop: list[tuple[str, str]] = list_option(
+        "--drop", "NAME=WHY", "leave out one part, or all parts of a cause, and say why", type=_dropped
+    )
     html: Path | None = path_option("--html", "FILE", "also write a page with old and new side by side")
     json: bool = json_option()
 

@@ -23,8 +23,8 @@ pip and uv install from.
 
 Commands name the index at the site's own address, or the one of --index-url. An
 existing site is replaced, and its index brought up to date. Every warning of
-Sphinx, such as a link to a missing page, is an error. It needs pip install
-'npu-overlays[site]'.
+Sphinx, such as a link to a missing page, is an error. Without Sphinx, run make
+site in a clone of the project: it installs what this command needs.
 
 examples:
   npu-overlays site                           the documents alone, into site/

@@ -21,9 +21,9 @@ DESCRIPTION = """\
 Check that wheels are whole and consistent, without installing them: that
 RECORD, manifest, summary and diff agree with the files, that the requirements
 fit the companion, and that the statement beside a wheel (*.intoto.json) names
-these very bytes. Name every file that a build wrote: a wheel
-without its statement can only be compared with itself, and the command lists
-the files that only RECORD covers.
+these very bytes. Name every file that a build wrote: a wheel without its
+statement can only be compared with itself, and the command lists the files that
+only RECORD covers.
 
 examples:
   npu-overlays verify-wheel wheels/*

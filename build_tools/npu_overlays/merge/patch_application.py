@@ -76,7 +76,7 @@ def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[
 def _upstreams_modes(patch: PatchFile, tree: PatchedTree, modes: Mapping[str, bool]) -> Iterator[Problem]:
     """Yield a problem for each path of upstream's that a patch gives another executable bit than upstream.
 
-    Also where the file is made anew, since an earlier patch deletes it. A renamed or copied one has a path of its own.
+    Also where the file is made again, since an earlier patch deletes it. A renamed or copied one has a path of its own.
     """
     above, listed = parts(patch.source.content)
     line = above.count(b"\n") + 1

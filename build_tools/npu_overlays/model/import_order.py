@@ -75,7 +75,7 @@ class ImportOrder:
     def is_early(self, load: Load, binding: Binding, *, wary: bool) -> bool:
         """Return whether a read of a name may happen before a binding of it; if `wary`, also by a decorator's call."""
         reader, binder = self._number(load.at), self._number(binding.node)
-        if reader >= binder:  # as nearly all are; the rest takes long
+        if reader >= binder:  # true of nearly all; the rest is slow
             return False
         decorated = wary and reader in self._decorated
         return self.runs_on_import(load) or decorated or reader in self._called_before(binder)

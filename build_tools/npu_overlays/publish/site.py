@@ -87,7 +87,7 @@ def _check(request: SiteRequest) -> None:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         what = f"needs {', '.join(missing)}, which is not installed"
-        fix = "pip install 'npu-overlays[site]', or in a clone of the project: make site"
+        fix = "in a clone of the project run: make site; it installs what is missing"
         raise OutputError(Problem(where="npu-overlays site", what=what, fix=fix))
     if not (request.documents / "conf.py").is_file():
         fix = "name a Sphinx project with --documents: docs/ in a clone of npu-overlays"

@@ -33,9 +33,9 @@ console output of these and of Megatron-LM. The format is recognised by content.
   FIRST.log+SECOND.log         one run that was resumed
   runs/grpo-qwen3-8b           the folder of `npu-recipes run`
 
-Limits are those of verl's page on Ascend: 2% for the loss of fine-tuning
-(train/loss, val/loss, and other trainers' names for them), 4% for the reward
-(critic/rewards/mean, …/score/mean).
+The default limits come from verl's page on Ascend of 2025: 2% for the loss of
+fine-tuning (train/loss, val/loss, and other trainers' names for them), 4% for
+the reward (critic/rewards/mean, …/score/mean).
 
 examples:
   npu-recipes compare gpu.log npu.log

@@ -24,7 +24,7 @@ the three most common tasks:
 EXIT_CODES = {
     "0": "done; for a comparison: within the limits",
     "1": "a comparison: beyond the limits",
-    "2": "the command line or a file cannot be used",
+    "2": "the command line or a file cannot be used; a comparison: no verdict",
     "3": "an unexpected failure; please report it with --verbose",
     "130": "interrupted",
 }

@@ -37,7 +37,7 @@ examples:
   npu-recipes run dapo-qwen2.5-32b --deterministic=7 --jemalloc
 """
 # argparse takes the word after an option whose value may be left out as that value, even the name of a recipe.
-_BEHIND = "write --{0}={1}, or --{0} behind all else"
+_BEHIND = "write --{0}={1}, or --{0} as the last word"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="print command, environment and machine; run nothing")
     parser.add_argument("--model", default="", help="folder of the model, or its name on the hub")
     parser.add_argument("--data", type=at_home, help="folder with train.parquet and test.parquet: `npu-recipes data`")
-    parser.add_argument("--output", type=at_home, help="folder of the run (default: runs/NAME)")
+    parser.add_argument("--output", type=at_home, metavar="FOLDER", help="folder of the run (default: runs/NAME)")
     group = parser.add_argument_group("environment")
     text = "use expandable segments for training, not for an engine that generates (EXPANDABLE_SEGMENTS)"
     group.add_argument("--expandable-segments", action="store_true", help=text)

@@ -1,7 +1,8 @@
 """Limits: by how much a metric of one run may differ from the other's, in the mean over all steps.
 
-The defaults are what verl's page on Ascend states from experience: 2 % for the loss of fine-tuning, 4 % for the reward
-of reinforcement learning. The loss of a policy is no such loss: it is a small number around zero, and says little.
+The defaults come from verl's page on Ascend of 2025: 2 % for the loss of fine-tuning, 4 % for the reward of
+reinforcement learning. Later versions of that page give neither. The loss of a policy is no such loss: it is a small
+number around zero, and says little.
 """
 
 from __future__ import annotations

@@ -396,7 +396,7 @@ def test_what_neither_version_has_is_not_gone(
 def test_what_neither_version_has_and_a_new_file_may_have_is_for_a_person(tmp_path: Path) -> None:
     found = judged_unlocked(tmp_path, None, WRAP, None, {"pkg/other.py": ENGINE})
     assert (found.kind, found.proposal) == ("absent", "")
-    assert found.unknown == "whether the change is needed at `pkg/other.py:Engine`, `pkg/other.py:Engine.start`"
+    assert found.unknown == "whether the change is needed at `pkg/other.py:Engine.start`"
 
 
 @pytest.mark.parametrize(("before", "kind"), [(None, "find gone"), (ENGINE, "moved")])

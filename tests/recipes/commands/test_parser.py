@@ -21,7 +21,21 @@ def test_an_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit) as left:
         main(["compair"])
     assert left.value.code == 2
-    assert "compair" in capsys.readouterr().err
+    said = "error: did you mean compare? there is no command 'compair'; npu-recipes --help lists all\n"
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [(["--versio"], "--version"), (["run", "smoke-grpo", "--dry"], "--dry-run"), (["run", "--dry=1"], "--dry-run")],
+)
+def test_a_shortened_option_is_refused(words: list[str], meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    assert left.value.code == 2
+    assert (
+        f"error: did you mean {meant}? unrecognized arguments: {words[-1].partition('=')[0]}" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(

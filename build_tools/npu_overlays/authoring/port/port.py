@@ -220,10 +220,10 @@ def _judged(port: Port, past: UpstreamHistory | None, kept: frozenset[str]) -> P
     classifier = Classifier(content, held, base)
     changed = changed_reads(lock.reads, model.symbols, content)
     names_there = MovedNames(reads=lock.reads, before=model_of(port.old.pin, port.base).symbols, now=model.symbols)
+    judged = names_there.checked(with_free_targets(parts(content, classifier, now, landed)))
     names_followed = FollowedNames(
         classifier=classifier, now=now, symbols=model.symbols, reads=lock.reads, content=content
     )
-    judged = names_there.checked(with_free_targets(parts(content, classifier, now, landed)))
     found: Iterator[PortedPart] = with_users(names_followed.judged(with_reads(judged, changed, anew)))
     if past:
         found = with_commits(found, classifier, CommitRange(history=past, first=first, last=last), port.parts)
