@@ -219,7 +219,7 @@ class Relocations:
     def _in_its_class(self, operation: Operation, now: Snapshot) -> Iterator[str]:
         """Yield what may have replaced a missing class: a new one of its name."""
         path, owner = operation.path, operation.owner
-        if not owner or now.definition(path, owner):
+        if not owner or path not in self._base or now.definition(path, owner):
             return
         defining = now.defining(owner)
         for there in defining if len(defining) <= COMMON else ():
