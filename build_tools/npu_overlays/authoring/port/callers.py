@@ -61,7 +61,9 @@ class Caller:
             is_without = any(new in line for line in was[start:end]) and not any(
                 new in line for line in now[first:behind]
             )
-            for number in range(first, behind) if tag != "equal" else ():
+            if tag == "equal":
+                continue
+            for number in range(first, behind):
                 line = now[number]
                 is_near = is_without or any(abs(number - one) <= _NEAR for one in calls)
                 is_in_place = any(_is_same_but_for(new, one, line) for one in was if new in one)
@@ -141,7 +143,9 @@ class Callers:
 
     def _namesakes(self, gone: Operation, now: Snapshot) -> Iterator[str]:
         """Yield the other definitions for which a missing one's name stands where it stood for that."""
-        for there in self._importing(gone.path, gone.name) if not gone.owner else ():
+        if gone.owner:
+            return
+        for there in self._importing(gone.path, gone.name):
             is_possible = there in now and now.blob(there) != self._base.blob(there)
             if is_possible and gone.name.encode() in now.read(there):
                 for target in self._model_now(now).resolver.found(there, gone.name, follow=True):
@@ -203,8 +207,11 @@ class Callers:
         """Return whether a module names a definition of another one as an attribute of that."""
         content, home = self._base.read(there), self._model.modules.name(path).rpartition(".")[2]
         # To parse every module that has a common word is slow.
-        text = self._model.modules.text(there) if f".{name}".encode() in content and home.encode() in content else None
-        for node in text.nodes if text else ():
+        is_named = f".{name}".encode() in content and home.encode() in content
+        text = self._model.modules.text(there) if is_named else None
+        if text is None:
+            return False
+        for node in text.nodes:
             if not isinstance(node, ast.Attribute) or node.attr != name:
                 continue
             if Symbol(path, name) in self._model.resolver.anywhere(there, node):

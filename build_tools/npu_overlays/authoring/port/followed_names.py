@@ -203,8 +203,10 @@ def _import_statements(module: Module) -> dict[str, str]:
 
 def _locals(operation: Operation, *modules: Module) -> frozenset[str]:
     """Return the names that a function binds which an edit changes."""
+    if not operation.edits:
+        return frozenset()
     found: set[str] = set()
-    for module in modules if operation.edits else ():
+    for module in modules:
         for one in chosen(module, operation.symbol):
             found |= FunctionNames(one.node).bound if isinstance(one.node, FUNCTIONS) else frozenset()
     return frozenset(found)

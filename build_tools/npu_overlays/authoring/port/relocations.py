@@ -222,7 +222,9 @@ class Relocations:
         if not owner or path not in self._base or now.definition(path, owner):
             return
         defining = now.defining(owner)
-        for there in defining if len(defining) <= COMMON else ():
+        if len(defining) > COMMON:
+            return
+        for there in defining:
             is_near = there.partition("/")[0] == path.partition("/")[0]
             if is_near and now.definition(there, owner) and not self._base.definition(there, owner):
                 yield f"{there}:{owner}"
