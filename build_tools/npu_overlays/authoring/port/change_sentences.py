@@ -1,4 +1,4 @@
-"""Change sentences: what differs in upstream for a part of an overlay → the sentences that a report says of it."""
+"""Differences of upstream that concern a part of an overlay → the sentences of the report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from npu_overlays.contracts.changed_reads import ChangedRead
 from npu_overlays.contracts.contracts import ContractDifference
 
-# A contract has a digest in the place of a long text.
+# Contracts store a digest instead of a long text.
 _DIGEST = re.compile("<[0-9a-f]{8}>")
 _SAME_TEXTS = re.compile(r"`([^`]*)` → `\1`")
 
@@ -23,7 +23,7 @@ def changed_parts(differences: Iterable[ContractDifference]) -> str:
 
 
 def changed_names(reads: Iterable[ChangedRead]) -> list[str]:
-    """Return a sentence for each file of upstream's of which a part reads changed names; several names take lines."""
+    """Return a sentence for each upstream file whose changed names a part reads; several names have a line each."""
     files: dict[str, list[ChangedRead]] = {}
     for one in reads:
         files.setdefault(one.before.path, []).append(one)

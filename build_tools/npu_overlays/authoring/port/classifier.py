@@ -138,10 +138,7 @@ class Classifier:
         if found.proposal == "retarget" and found.wanted:
             unknown = callers.objection(operation, found.wanted, now, is_renamed=found.kind == "renamed")
         elif found.proposal == "drop" and found.kind == "retired" and operation.action != "added":
-            replacing = callers.replacing(operation, now)
-            unknown = (
-                f"whether what {listing(replacing, _SHOWN)} has in its place needs the change" if replacing else ""
-            )
+            unknown = callers.question(operation, now)
         return replace(found, proposal="", unknown=unknown) if unknown else found
 
     def _applying(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
