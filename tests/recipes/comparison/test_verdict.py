@@ -194,6 +194,18 @@ def test_a_run_that_goes_on_without_its_metric_is_not_within(steps: list[int], e
     assert judged(list(found.run), list(found.reference)).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("steps", "others", "verdict"),
+    [(range(60, 101), range(20, 101, 20), "unusable"), (range(60, 101, 20), range(1, 101), "within")],
+)
+def test_a_metric_that_is_missing_from_the_beginning_is_measured_by_its_own_interval(
+    steps: range, others: range, verdict: str
+) -> None:
+    records = dict.fromkeys(range(1, 101), 1.0)
+    late, whole = (run({REWARD: dict.fromkeys(of, 1.0), "lr": records}) for of in (steps, others))
+    assert judged([whole], [late]).verdict == verdict
+
+
 @pytest.mark.parametrize("steps", [[100], [0, 100], range(50, 101)])
 def test_what_both_sides_log_seldom_or_late_is_no_hole(steps: list[int]) -> None:
     one = run({REWARD: dict.fromkeys(steps, 1.0), "lr": dict.fromkeys(range(101), 1.0)})
