@@ -190,7 +190,7 @@ drifted:  ## fetch CI's latest report into drift/, if there is one; needs gh
 follow: $(VENV)/installed  ## port the newest pins, or those of PROJECTS="NAME", to every newer release, each into follow/PROJECT@VERSION; PROVE="COMMAND" proves each
 	$(RUN)/npu-overlays follow $(PROJECTS) --out follow $(if $(PROVE),--prove '$(PROVE)')
 
-prove: $(VENV)/installed-test  ## prove a port of transformers or verl as make follow PROVE="make prove" names it: our cases on CPU and emulated NPU, and verl's own tests
+prove: $(VENV)/installed-test  ## prove the port that make follow PROVE="make prove" made of transformers or verl: our cases on CPU and emulated NPU, and verl's own tests
 	PYTHONPATH=lab $(RUN)/python -m proof
 
 follow-requests:  ## open a pull request for each port in follow/ that has none; needs gh

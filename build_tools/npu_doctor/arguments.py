@@ -68,12 +68,12 @@ _EXIT_CODES = """
 exit codes:
   0  {good}
   1  {bad}
-  2  the command line is wrong, or there is no verdict
+  2  {untold}, or the command line is wrong
 """
 _VERDICTS = {
-    "doctor": ("all rows are matched or compatible", "something is broken"),
-    "audit": ("nothing was replaced", "something was replaced"),
-    "cluster": ("all nodes are intact and alike", "they are not"),
+    "doctor": ("all rows are matched or compatible", "something is broken", "nothing is broken, and a row is unknown"),
+    "audit": ("nothing was replaced", "something was replaced", "it could not be told"),
+    "cluster": ("all nodes are intact and alike", "they are not", "it could not be told"),
 }
 
 
@@ -87,6 +87,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = _PARSERS[command]()
     if mistake:
         parser.error(mistake)
+    if command == "doctor" and given and not given[0].startswith("-"):
+        parser.error(f"there is no command '{given[0]}'; the commands: {', '.join(COMMANDS)}")
     options = parser.parse_args(given)
     if command == "audit" and options.arguments and not options.script:
         parser.error(f"unrecognized arguments: {' '.join(options.arguments)}")
@@ -127,17 +129,16 @@ def _epilog(command: str) -> str:
     text = _EXAMPLES[command].format(stack=first)
     if command != "audit":
         text += _LEVELS.format(stacks=textwrap.fill(named, _WIDTH, subsequent_indent="  ", break_on_hyphens=False))
-    good, bad = _VERDICTS[command]
-    return text + _EXIT_CODES.format(good=good, bad=bad)
+    good, bad, untold = _VERDICTS[command]
+    return text + _EXIT_CODES.format(good=good, bad=bad, untold=untold)
 
 
 def _parser(command: str, description: str) -> argparse.ArgumentParser:
     """Return a parser; ``--help`` is an ordinary flag so that it is printed as safely as the rest."""
     parser = SuggestingParser(
-        prog=f"python -m npu_doctor {command}",
+        prog=f"python -m npu_doctor {command}".rstrip(),
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
         add_help=False,
     )
     parser.words = COMMANDS
@@ -147,7 +148,7 @@ def _parser(command: str, description: str) -> argparse.ArgumentParser:
 
 
 def _doctor() -> argparse.ArgumentParser:
-    parser = _parser("[doctor]", _DOCTOR)
+    parser = _parser("", _DOCTOR)
     _add_doctor(parser)
     parser.add_argument(
         "--data",

@@ -48,7 +48,10 @@ def read_object(file: Path) -> dict[str, Any]:
     """Return the object a JSON file holds; raises `DataError`."""
     try:
         value = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        what, fix = f"cannot be read: {error.strerror}", "name a JSON file that is there"
+        raise DataError([DataMistake(where=str(file), what=what, fix=fix)]) from error
+    except (ValueError, RecursionError) as error:
         raise DataError(
             [DataMistake(where=str(file), what=f"cannot be read as JSON: {error}", fix="mend it")]
         ) from error

@@ -200,6 +200,9 @@ def cannot_write(file: Path, error: OSError, *, option: str = "") -> OutputError
     *_, place = file, *(folder.parent for folder in (file, *file.parents) if folder.name.startswith(PREFIX))
     fix = "free some space there" if error.errno in _FULL else "see that this user may write there"
     fix += f", or name another folder with {option}" if option else ""
+    if isinstance(error, (FileExistsError, NotADirectoryError)) and file.is_file():
+        what, fix = "is a file, not a folder", f"name a folder with {option}" if option else "move the file away"
+        return OutputError(Problem(where=str(place), what=what, fix=fix))
     return OutputError(Problem(where=str(place), what=f"cannot be written: {error.strerror or error}", fix=fix))
 
 

@@ -252,7 +252,6 @@ def _parser(package: str) -> ArgumentParser:
         description="List what the installed patched wheels change, compared with which upstream commit, and why.\n"
         "Check the installed files.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
         add_help=False,
     )
     add = parser.add_argument

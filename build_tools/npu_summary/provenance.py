@@ -45,7 +45,9 @@ def overlay(changes: Changes) -> str:
 def revision(changes: Changes) -> str:
     """Return which revision of its overlay a wheel is, or after which one it was built in development."""
     number = changes["overlay"]["revision"]
-    return f"in development after revision {number}" if in_development(changes) else f"revision {number}"
+    if not in_development(changes):
+        return f"revision {number}"
+    return f"in development after revision {number}" if number else "in development, no revision yet"
 
 
 def in_development(changes: Changes) -> bool:

@@ -23,6 +23,18 @@ def too_long(text: str) -> list[str]:
     return [name for name, lines in areas(text) if lines > SCREEN]
 
 
+def compared(text: str) -> list[str]:
+    """Return the words of a text that compare a version with an earlier one."""
+    return re.findall(r"\b(?:no longer|so far|used to)\b", text)
+
+
+def test_before_the_first_release_no_fragment_compares_with_an_earlier_version() -> None:
+    assert compared("`port` no longer stops; it used to stop.") == ["no longer", "used to"]
+    if re.findall(r"(?m)^## .*", CHANGELOG.read_text("utf-8")) == ["## 0.1.0 (not released yet)"]:
+        fragments = {file.name: compared(file.read_text("utf-8")) for file in (ROOT / "changelog.d").glob("+*.md")}
+        assert {name: words for name, words in fragments.items() if words} == {}
+
+
 def test_towncrier_joins_every_fragment() -> None:
     command = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "9.9.9"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

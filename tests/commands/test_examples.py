@@ -38,6 +38,23 @@ def test_a_command_has_examples_that_it_accepts(program: str, name: str) -> None
         assert not url_fault(getattr(parsed, "repository", None) or "https://example.com/lib")
 
 
+def test_an_example_reads_the_file_that_it_wrote() -> None:
+    (example,) = (one for one in examples(help_of(PROGRAMS["npu-overlays"], "diff")) if "&&" in one)
+    words = example.split()
+    assert words[words.index(">") + 1] == words[-1]
+
+
+def test_the_words_of_a_command_stand_behind_one_sign() -> None:
+    usage = commands_of(PROGRAMS["npu-overlays"])["bisect"].format_usage()
+    assert usage.endswith("OVERLAY -- COMMAND [ARGUMENT ...]\n")
+
+
+def test_the_help_of_lock_says_once_what_verbose_does() -> None:
+    shown = help_of(PROGRAMS["npu-overlays"], "lock")
+    assert "print every notice, and the traceback of an error" in shown
+    assert "show the traceback" not in shown
+
+
 @pytest.mark.parametrize("command", doctor.COMMANDS)
 def test_the_doctor_has_examples_of_each_command_that_it_accepts(command: str) -> None:
     shown = [arguments(one, DOCTOR) for one in examples(doctor.parse([command, "--help"]).help)]

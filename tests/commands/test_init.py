@@ -80,7 +80,8 @@ def build(environment: Environment, folder: Path) -> Path:
     out = environment.folder / "out"
     environment.ok("lock", folder)
     environment.ok("check", folder)
-    environment.ok("build", folder, "--out", out)
+    said = environment.ok("build", folder, "--out", out).err
+    assert "has no revision yet; to record the first: npu-overlays revise" in said
     environment.ok("verify-wheel", *sorted(out.iterdir()))
     return out
 
@@ -123,6 +124,7 @@ def test_what_it_writes_builds_at_once_and_the_change_in_the_comment_applies(
     venv.install("--no-deps", *wheels)
     asked = "import space.core as c; print(c.answer('what', 1, loud=True, so='what'))"
     assert venv.python("-c", asked).out == "42\n"
+    assert "in development, no revision yet" in venv.python("-m", "demo_acme_summary", "--version").out
     assert venv.python("-m", "demo_acme_summary", "--verify").code == 0
 
 

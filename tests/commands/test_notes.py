@@ -62,6 +62,7 @@ def test_notes_say_what_a_source_means(given: Any, notes: list[str]) -> None:
 def test_notes_of_an_archive_nobody_compared_say_what_would() -> None:
     first, second = source_notes(record(compared=False), "elsewhere/lib", verb="would be built")
     assert first == "lib@0123456: would be built from the release archive lib.whl, not from git"
+    assert second.startswith("lib@0123456: the archive has the pinned sha256, and was not compared with the commit; ")
     assert "npu-overlays lock --source git elsewhere/lib`" in second
 
 

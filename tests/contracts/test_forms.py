@@ -255,8 +255,8 @@ def test_bounds_stand_at_the_forms_or_at_the_marker() -> None:
         def f(): ...
         """,
         f"3: `since` or `until` stands at like(…) and at the marker; {both}",
-        '5: `since` is not a text; since="0.6.0", say',
-        '5: `x` is not a version; until="0.6.0", say',
+        '5: `since` is not a text; for example since="0.6.0"',
+        '5: `x` is not a version; for example until="0.6.0"',
         "7: `targets` lists like(…) beside something else; write two definitions, or only like(…)",
         target="",
     )
@@ -383,7 +383,7 @@ def test_like_stands_in_shared_files_alone_and_is_imported() -> None:
         def f(): return upstream()
         """,
         "2: `targets` is not a literal; nothing is executed at build time: write it out",
-        '3: a shared definition stands at module level and names its targets; targets=["path.py:Class.method"]',
+        '3: a shared definition names no targets; targets=["path.py:Class.method"]',
         target="",
     )
 
@@ -451,12 +451,13 @@ def test_a_lock_says_what_came_and_what_went_and_why(tmp_path: Path) -> None:
     before, _ = found(tmp_path, upstream(NORM, NORM, NORM))
     changed = NORM.replace("self.weight *", "2 * self.weight *")
     forms, model = found(tmp_path, upstream(NORM, changed, "", NORM))
-    assert [*form_notices(NO_FORMS, before, model)] == ["4 definitions of the form of `pkg/a.py:ANorm.forward`"]
+    assert [*form_notices(NO_FORMS, before, model)] == ["4 definitions have the form of `pkg/a.py:ANorm.forward`"]
     assert [*form_notices(before, before, model)] == []
     assert [*form_notices(before, forms, model)] == [
         (
-            "of the form of `pkg/a.py:ANorm.forward` came: pkg/e.py:ANorm.forward; went: pkg/c.py:ANorm.forward (its"
-            " body (`return self.weight * rescaled(x, self.eps)` → `return 2 * self.weight * rescaled(x, self.eps)`)),"
+            "1 more definition has the form of `pkg/a.py:ANorm.forward`: pkg/e.py:ANorm.forward;"
+            " 2 no longer have it: pkg/c.py:ANorm.forward (its body (`return self.weight *"
+            " rescaled(x, self.eps)` → `return 2 * self.weight * rescaled(x, self.eps)`)),"
             " pkg/d.py:ANorm.forward (it is gone)"
         )
     ]
@@ -471,6 +472,12 @@ def test_of_many_that_came_or_went_a_lock_names_a_few(tmp_path: Path) -> None:
     before, model = found(tmp_path, upstream(NORM))
     after, _ = found(tmp_path, upstream(*[NORM] * 6))
     (came,) = form_notices(before, after, model)
-    assert came.endswith(" came: pkg/c.py:ANorm.forward, pkg/d.py:ANorm.forward, pkg/e.py:ANorm.forward, … (5 in all)")
+    assert came.startswith(
+        "5 more definitions have the form of `pkg/a.py:ANorm.forward`: pkg/c.py:ANorm.forward, pkg/d"
+    )
+    assert came.endswith(", pkg/d.py:ANorm.forward, pkg/e.py:ANorm.forward, … (5 in all)")
     (went,) = form_notices(after, before, model)
+    assert went.startswith(
+        "5 definitions no longer have the form of `pkg/a.py:ANorm.forward`: pkg/c.py:ANorm.forward ("
+    )
     assert went.endswith("pkg/e.py:ANorm.forward (it is gone), … (5 in all)")

@@ -115,7 +115,7 @@ def test_an_unknown_stack_is_wrong_usage(site: Path, tmp_path: Path) -> None:
 def test_a_data_file_that_is_not_there_is_named(site: Path, tmp_path: Path) -> None:
     done = run(sys.executable, site, tmp_path, "--data", "gone.json")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "gone.json" in done.stderr
+    assert "gone.json: cannot be read: No such file or directory; name a JSON file that is there" in done.stderr
 
 
 def test_help_lists_the_stacks_and_the_exit_codes(site: Path, tmp_path: Path) -> None:
@@ -138,10 +138,12 @@ def test_help_lists_the_stacks_and_the_exit_codes(site: Path, tmp_path: Path) ->
         (["--verify", "--ray", "--doctor", "--data", "x.json"], "unrecognized arguments: --data x.json"),
         (["--doctor", "--script", "x.py"], "unrecognized arguments: --script x.py"),
         (["--doct"], "unrecognized arguments: --doct"),
+        (["--determ"], "did you mean --deterministic? unrecognized arguments: --determ"),
         (["audit", "--why"], "unrecognized arguments: --why"),
         (["--audit", "--", "--steps", "1"], "unrecognized arguments: --steps 1"),
         (["--verify", "--ray", "--timeout", "0"], "invalid seconds value: '0'"),
-        (["nurse"], "unrecognized arguments: nurse"),
+        (["adit"], "did you mean audit? there is no command 'adit'"),
+        (["nurse"], "python -m npu_doctor: error: there is no command 'nurse'; the commands: doctor, audit, cluster"),
     ],
 )
 def test_wrong_usage_is_refused_with_2(site: Path, tmp_path: Path, args: list[str], message: str) -> None:

@@ -54,6 +54,7 @@ def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> Non
     ("old", "new", "text"),
     [
         ("[tool.overlay]", "[tool.overlay", "not valid TOML"),
+        ("[tool.overlay]", "x = lib\n[tool.overlay]", "not valid TOML: Invalid value fix: mend the syntax; a text"),
         ("[tool.overlay]", "[tool.other]", "tool.overlay.packages: missing"),
         ('project = "lib"', "", "tool.overlay.project: missing"),
         ('suffix = "npu"', "", "tool.overlay.suffix: missing"),

@@ -15,7 +15,7 @@ def test_an_output_that_is_a_file_is_refused(sample: Sample) -> None:
     done = sample.environment.cli(
         "build", sample.lib_name, "--overlays", sample.overlays, "--out", sample.folder / "file"
     )
-    refused(sample, done, 6, "cannot be written", "--out")
+    refused(sample, done, 6, f"{sample.folder}/file: is a file, not a folder", "fix: name a folder with --out")
     assert (sample.folder / "file").read_text() == "mine"
 
 

@@ -216,7 +216,7 @@ def test_the_folder_is_told_and_is_the_working_folder(locked: Sample) -> None:
 @pytest.mark.parametrize(
     ("script", "text"),
     [
-        ("exit 0", "does not fail with the whole overlay"),
+        ("exit 0", "does not fail with the whole overlay fix: name a command that fails"),
         ("exit 125", "cannot tell, with the whole overlay"),
         ("echo never; exit 1", "fails on upstream itself, without any operation: never"),
         ("exit 127", "sh: cannot be run: exit code 127"),

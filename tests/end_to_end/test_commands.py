@@ -518,8 +518,10 @@ def test_what_a_terminal_would_obey_is_escaped_there_and_whole_in_a_pipe(sample:
         (("build", "--source", "giit"), "git"),
         (("port", "lib@1", "--too", "2"), "--to"),
         (("show", "--jsn"), "--json"),
-        (("cache", "--prun"), "--prune"),
-        (("build", "--al"), "--all"),
+        (("--versio",), "--version"),
+        (("cache", "--p"), "--prune"),
+        (("build", "--al", "--ou=x"), "--all"),
+        (("index", "x", "--re"), "--reason or --replace"),
     ],
 )
 def test_a_wrong_word_names_the_nearest(locked: Sample, arguments: tuple[str, ...], meant: str) -> None:

@@ -260,6 +260,18 @@ def test_a_revision_says_why_and_those_that_are_paired_with_it_are_revised_too(s
     assert {one["development"] for one in built.values()} == {False}
 
 
+def test_a_development_build_names_the_command_for_its_first_or_next_revision(sample: Sample) -> None:
+    where = ("--overlays", sample.overlays, "--out", sample.folder / "out", "--source", "git")
+    command = f'npu-overlays revise {sample.lib_name} --why "…"'
+    named(sample, "one")
+    said = sample.environment.ok("build", sample.lib_name, *where).err
+    assert f"differs from its last revision; to record the next: {command}" in " ".join(said.split())
+    edit(sample.lib_overlay / "pyproject.toml", "revision = 1\n", "")
+    (sample.lib_overlay / "revisions.toml").unlink()
+    said = sample.environment.ok("build", sample.lib_name, *where).err
+    assert f"has no revision yet; to record the first: {command}" in " ".join(said.split())
+
+
 def test_all_means_what_changed(sample: Sample) -> None:
     assert revise(sample, "--all").out == "every overlay is as its last revision\n"
     edit(sample.app_overlay / "overlay.lock", 'description = "An application"', 'description = "The application"')

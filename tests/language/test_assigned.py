@@ -65,7 +65,7 @@ since = "no"
     assert [one.removeprefix(f"{file}:") for one in mistakes(caught.value)] == [
         f"{first + line}: tool.overlay.assigned{mistake}"
         for line, mistake in (
-            (1, '[1].when: is empty; when = "an engine is started", say'),
+            (1, '[1].when: is empty; for example when = "an engine is started"'),
             (0, "[1].why: missing; the reason that it is left so, one sentence for a user of the wheel"),
             (2, f"[1].what: `torch` is no module with a symbol of it; {fix}"),
             (2, f"[1].what: `torch:a b` is no module with a symbol of it; {fix}"),
@@ -73,7 +73,7 @@ since = "no"
             (2, f"[1].what: `a:b:c` is no module with a symbol of it; {fix}"),
             (2, "[1].what: names `a:f` twice; name it once"),
             (5, '[2].what: is empty; what = ["…"], with at least one'),
-            (8, '[2].since: `no` is not a version; since = "0.6.0", say'),
+            (8, '[2].since: `no` is not a version; for example since = "0.6.0"'),
             (7, "[2].who: unknown key; known here: since, until, what, when, why"),
         )
     ]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from npu_overlays.errors import MergeError
+from npu_overlays.overlay.layer_content import OverlayFile, file_reason
 
 from .overlays import apply, layer, load, mistakes, write
 
@@ -25,6 +26,28 @@ EDIT = '[[edit]]\npaths = ["pkg/b.yaml"]\nfind = "y: 1"\nreplace = "y: 2"\ncount
 def drops(*names: str, key: str = "tool.overlay.drop") -> str:
     """Return the tables that leave something out."""
     return "".join(f'[[{key}]]\nname = "{name}"\nwhy = "w"\n' for name in names)
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "reason"),
+    [
+        ("pkg/new.yaml", b"a: 1\n# later\n", "the file gives no reason"),
+        ("pkg/new.yaml", b"---\n# Why.\na: 1\n", "Why."),
+        ("pkg/new.yaml", b"'a': 1\n", "the file gives no reason"),
+        ("pkg/new.json", b'{"a": 1}\n', "the file gives no reason"),
+        ("pkg/new.sh", b"#!/bin/sh\n# Why.\n", "Why."),
+        ("pkg/new.sh", b"#!/bin/sh\necho\n", "the file gives no reason"),
+        ("pkg/new.py", b"x = 1\n", "the file gives no reason"),
+        ("pkg/new.py", b"# Copyright A\n'Why.'\n", "Why."),
+        ("pkg/new.py", b'r"""\nWhy.\n"""\n', "Why."),
+        ("pkg/new.py", b"", "the file gives no reason"),
+        ("pkg/new.cpp", b"/*\n Why. */\n", "Why."),
+        ("pkg/new.html", b"<!-- Why. -->\n", "Why."),
+        ("pkg/new.bin", b"#\x00\x01", "the file gives no reason"),
+    ],
+)
+def test_the_reason_of_an_added_file_is_its_docstring_or_comment(path: str, content: bytes, reason: str) -> None:
+    assert file_reason(OverlayFile(layer="pkg", path=path, file=path, content=content)) == reason
 
 
 def _on(root: Path, files: dict[str, str | bytes], config: str = "") -> str:
@@ -195,10 +218,7 @@ def test_the_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
         f"{name}/patches/e.diff: patches/ holds *.patch files; rename or delete it",
         f"{name}/tree/pkg/a.py:2: `f` has no marker; decorate it with @added(why=…), @wrapped(why=…), …",
         f"{name}/tree/pkg/b.py:2: not valid Python: invalid syntax",
-        (
-            f"{name}/shared/c.py:3: a shared definition stands at module level and names its targets;"
-            ' targets=["path.py:Class.method"]'
-        ),
+        f'{name}/shared/c.py:3: a shared definition names no targets; targets=["path.py:Class.method"]',
     ]
 
 

@@ -134,15 +134,15 @@ def test_an_overlay_file_in_crlf_reads_like_one_in_lf() -> None:
 @pytest.mark.parametrize(
     ("overlay", "message"),
     [
-        ('@wraped(why="w")\ndef f(): pass\n', "3: `f` has no marker: `wraped` is no marker; nearest: `wrapped`"),
+        ('@wraped(why="w")\ndef f(): pass\n', "3: `f`: `wraped` is no marker; nearest: `wrapped`"),
         (
             '@Replaced(why="w")\nclass A(B): pass\n',
-            "3: `A` has no marker: `Replaced` is no marker; nearest: `replaced`",
+            "3: `A`: `Replaced` is no marker; nearest: `replaced`",
         ),
-        ("@m.edit(why='w')\ndef f(): ...\n", "3: `f` has no marker: `edit` is no marker; nearest: `edited`"),
+        ("@m.edit(why='w')\ndef f(): ...\n", "3: `f`: `edit` is no marker; nearest: `edited`"),
         (
             "@wrapped\ndef f(): pass\n",
-            "3: `f` has no marker: the marker `wrapped` gives no reason; write wrapped(…, why=…)",
+            "3: `f`: the marker `wrapped` gives no reason; write wrapped(…, why=…)",
         ),
         ("A = aded(1, why='w')\n", "2: `aded` is no marker; nearest: `added`"),
         ("delete('a', why='w')\n", "2: `delete` is no marker; nearest: `deleted`"),
@@ -166,9 +166,7 @@ def test_a_misspelt_marker_is_named_with_the_nearest(overlay: str, message: str)
 
 def test_a_marker_that_is_not_imported_is_named() -> None:
     content = b"from npu_overlays.markers import added\n@wrapped(why='w')\ndef f(): pass\n"
-    with pytest.raises(
-        MergeError, match=r"`f` has no marker: the marker `wrapped` is not imported\n    fix: from npu_ov"
-    ):
+    with pytest.raises(MergeError, match=r"`f`: the marker `wrapped` is not imported\n    fix: from npu_ov"):
         read_operations("o.py", content, layer="o", target="a.py")
 
 

@@ -147,8 +147,8 @@ def test_versions_badly_written_are_refused_where_they_stand(tmp_path: Path) -> 
     with pytest.raises(MergeError) as caught:
         load(tmp_path, write(tmp_path, {}))
     assert mistakes(caught.value) == [
-        'pkg/patches/0.patch:2: `newest` is not a version; since="0.6.0", say',
-        'pkg/tree/pkg/a.py:2: `two` is not a version; since="0.6.0", say',
+        'pkg/patches/0.patch:2: `newest` is not a version; for example since="0.6.0"',
+        'pkg/tree/pkg/a.py:2: `two` is not a version; for example since="0.6.0"',
         (
             "pkg/tree/pkg/a.py:4: no version is at least 2.0 and before 2;"
             " until names the first version it does not apply to any more"

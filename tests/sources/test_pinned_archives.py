@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import shutil
 import stat
 import subprocess
 import sys
@@ -115,6 +116,15 @@ def test_wrong_hash_names_both(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(SourceError, match=f"sha256 {'0' * 64} is pinned, but {tmp_path}/index gave {made.sha256}"):
         acquire(archive_pin(wrong), mode="archive", cache=cache)
     assert not (cache / "archives").exists()
+
+
+def test_wrong_hash_is_named_once_for_all_indexes(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make_wheel(tmp_path, {"pkg/a.py": b""})
+    other = tmp_path / "other"
+    shutil.copytree(tmp_path / "index", other)
+    monkeypatch.setenv("PIP_FIND_LINKS", f"{tmp_path}/index {other}")
+    with pytest.raises(SourceError, match=f"is pinned, but {tmp_path}/index and {other} gave {made.sha256}"):
+        acquire(archive_pin(replace(made, sha256="0" * 64)), mode="archive", cache=cache)
 
 
 def test_kept_archive_that_was_cut_short_is_downloaded_again(tmp_path: Path, cache: Path) -> None:

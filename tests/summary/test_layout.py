@@ -48,6 +48,15 @@ def test_the_heading_says_what_was_changed_and_where_it_was_had() -> None:
     ) in render(typed(sample))
 
 
+def test_the_heading_of_a_development_build_names_the_last_revision_if_there_is_one() -> None:
+    sample = distribution("peft", [])
+    sample["distribution"]["version"] = "1.0+npu.1.20261122103000123.dev3f2a1c9.g0123456"
+    assert ", overlay peft@0123456 in development after revision 1\n" in render(typed(sample))
+    sample["distribution"]["version"] = "1.0+npu.0.20261122103000123.dev3f2a1c9.g0123456"
+    sample["overlay"]["revision"] = 0
+    assert ", overlay peft@0123456 in development, no revision yet\n" in render(typed(sample))
+
+
 def test_the_heading_counts_changes_by_area_and_action_and_imports_apart() -> None:
     changes = [change("added", "import", "os"), change("replaced", "method", "f", operation="wrapped")]
     files = [file("src/verl/x/y/z.py", [klass("A", changes)], []), file("src/verl/w.py", [], changes[:1])]

@@ -312,6 +312,11 @@ def test_no_wheel_is_said_with_6(patched: Patched, tmp_path: Path, content: byte
     done = verify(patched, file)
     assert done.code == 6
     assert ("no such file" if content is None else "is not a whole wheel") in done.err
+    assert content is None or "fix: build the wheel again, or fetch it again from where it was published" in done.err
+
+
+def test_a_folder_is_no_wheel_and_may_hold_some(patched: Patched, tmp_path: Path) -> None:
+    assert verify(patched, tmp_path).err == f"error: {tmp_path}: is a folder\n    fix: name a wheel in it\n"
 
 
 def test_all_wheels_are_looked_at_before_it_fails(patched: Patched, wheels: Path, tmp_path: Path) -> None:

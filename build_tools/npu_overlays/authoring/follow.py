@@ -33,7 +33,6 @@ from npu_overlays.overlay.stacks import stacks_folder
 from npu_overlays.progress import about, step
 from npu_overlays.sources.releases import newer_releases
 from npu_overlays.wheels.batch_build import BuildPolicy, build_all
-from npu_summary.plurals import plural
 
 _ACCEPTED = Decisions(accept=("all",))
 _OVERLAYS, _WHEELS = "overlays", "wheels"
@@ -255,9 +254,9 @@ def report(release: FollowedRelease) -> str:
     for problem in release.problems:
         lines.append(f"- {problem}")
     if release.port:
-        fitting = sum(part.verdict.kind == "fits" for part in release.port.parts)
-        lines += [f"{fitting} of {plural(len(release.port.parts), 'part')} fit as they stand.", ""]
+        lines += [f"{release.port.fitting}.", ""]
         for cause in causes(release.port.parts):
             named = ", ".join(f"`{part.name}`" for part in cause.parts)
-            lines.append(f"- {cause.said}: {named}" + (f" ({cause.proposal or 'to decide'})" if cause.is_open else ""))
+            said = cause.said.replace("\n", " ")
+            lines.append(f"- {said}: {named}" + (f" ({cause.proposal or 'to decide'})" if cause.is_open else ""))
     return "\n".join(lines).rstrip() + "\n"

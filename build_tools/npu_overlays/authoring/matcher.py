@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from npu_overlays.authoring.snapshots import Snapshot
-from npu_overlays.model.definition_fields import definition_fields
+from npu_overlays.model.definition_fields import form_fields
 from npu_overlays.model.definitions import FUNCTIONS, Definition
 from npu_overlays.model.fingerprint import fingerprint
 from npu_overlays.model.likeness import ENOUGH, TokenPairs, likeness, token_pairs
@@ -28,7 +28,6 @@ _NEVER = 2.0
 _SHORT = 3
 # A name that so many files define says nothing about where a method went.
 COMMON = 12
-_SHAPED = ("kind", "signature")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,5 +226,4 @@ def _is_name_possible(was: str, name: str, *, is_same_file: bool) -> bool:
 
 
 def _has_same_form(before: Definition, after: Definition) -> bool:
-    one, other = definition_fields(before), definition_fields(after)
-    return all(one.get(part) == other.get(part) for part in _SHAPED)
+    return form_fields(before) == form_fields(after)

@@ -21,20 +21,23 @@ if TYPE_CHECKING:
 SUMMARY = "find the fewest operations of an overlay that make a command fail"
 DESCRIPTION = """\
 Find the fewest operations, patches and added files of an overlay that make a
-command fail, by running it with parts of the overlay. It runs in a folder that
-holds upstream with one part applied, as a checkout does: the folder is its
-working folder, $NPU_OVERLAYS_CHECKOUT, and the first entry of PYTHONPATH.
-Install everything else that the command needs: pytest, and what upstream
-imports.
+command fail, by running it with parts of the overlay. The command runs in a
+folder that holds upstream with one part applied, as a checkout does: the folder
+is its working folder, $NPU_OVERLAYS_CHECKOUT, and the first entry of
+PYTHONPATH. Install everything else that the command needs: pytest, and what
+upstream imports.
 
-Exit codes have the meaning that `git bisect run` gives them: 0 passes, 125
-cannot tell, 126 and 127 stop the search, any other code and death by a signal
-fail. The command has to fail with the whole overlay and to pass on upstream
-itself. `bisect` leaves out parts that cannot run, and applies and names each
-operation together with what it needs. Each run begins in a clean folder. The
-result runs once more; if the command then ends differently, `bisect` refuses
-it. If the exit code or the last output is not that of the whole overlay, it
-prints both.
+The command's exit codes have the meaning that `git bisect run` gives them: 0
+passes, 125 cannot tell, 126 and 127 stop the search, any other code and death
+by a signal fail. The command has to fail with the whole overlay and to pass on
+upstream itself. `bisect` leaves out parts that cannot run, and applies and
+names each operation together with what it needs. Each run begins in a clean
+folder. The result runs once more; if the command then ends differently,
+`bisect` refuses it. If the command ends with another exit code or another last output than with
+the whole overlay, `bisect` prints both.
+
+exit codes: 0 found; 2 the command cannot be run, does not fail with the whole
+overlay, fails on upstream itself, or ends differently the second time
 
 examples:
   npu-overlays bisect verl@d62da49 -- python -m pytest -q tests/test_protocol_on_cpu.py

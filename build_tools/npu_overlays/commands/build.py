@@ -40,6 +40,7 @@ examples:
   npu-overlays build verl@796871d --upstream verl=~/src/verl
   npu-overlays build --all --jobs 4         every overlay, and a table at the end
 """
+_UNREVISED = "has no revision yet; to record the first"
 _HEADINGS = ("overlay", "outcome", "seconds", "wheel")
 
 
@@ -96,8 +97,10 @@ def report(console: Console, outcomes: Sequence[BuildOutcome], *, table: bool = 
     for one in built:
         if one.instead_of:
             console.notice(_older(one.record, one.instead_of))
-    if names := " ".join(one.argument for one in built if one.development):
-        console.notice(f'differs from its last revision; to record the next: npu-overlays revise {names} --why "…"')
+    for state, is_first in (("differs from its last revision; to record the next", False), (_UNREVISED, True)):
+        developed = [one for one in built if one.development and is_first == (not one.record["overlay"]["revision"])]
+        if names := " ".join(one.argument for one in developed):
+            console.notice(f'{state}: npu-overlays revise {names} --why "…"')
     for one in built:
         if one.rebuilt:
             console.notices(_notes(one))

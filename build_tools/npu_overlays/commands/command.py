@@ -42,6 +42,11 @@ class Command:
         return str(self.module.SUMMARY)
 
     @property
+    def verbose(self) -> str:
+        """What its `--verbose` does."""
+        return str(getattr(self.module, "VERBOSE", "show the traceback of an error"))
+
+    @property
     def untried(self) -> int | None:
         """The exit code of every failure, where the codes of its own say what it found."""
         return getattr(self.module, "UNTRIED", None)

@@ -36,6 +36,11 @@ the same changes are tried as line patches, by git apply and by GNU patch.
 A..B is written as for git: tags, branches or commits; ..B begins at the pin.
 The history is fetched once and kept (see `npu-overlays cache`).
 
+The first table gives the share of operations that apply: `mean` over all
+commits, `all of it` the number of commits on which every one applies, `at the
+end` the share on the last commit. "With port's rules" and `with rules` also
+count an operation for which `port` has a proposal.
+
 examples:
   npu-overlays drift verl@796871d --range ..v0.6.0
   npu-overlays drift verl@d62da49 --range v0.6.1..v0.7.0 --html drift.html
@@ -44,7 +49,7 @@ examples:
 exit codes: 0 even if nothing survives; 2 to 6 as for every command
 """
 _CURVES = ("share of", "mean", "all of it", "at the end")
-_CHANGES = ("applies", "with rules", "action", "target", "at the end", "first breaking commit")
+_CHANGES = ("applies", "with rules", "change")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +147,14 @@ def _report(console: Console, found: Drift, listed: list[Curve]) -> None:
     console.line(f"to {found.commits[-1]}")
     console.line("")
     console.table(_CURVES, curve_rows(listed))
-    rows = change_rows(found)
+    rows = list(map(_change, change_rows(found)))
     if rows:
         console.line("")
         console.table(_CHANGES, rows)
+
+
+def _change(row: tuple[str, ...]) -> tuple[str, str, str]:
+    """Return a row whose last cell may take several lines: the change, its end, and the first breaking commit."""
+    applies, resolved, action, name, end, commit = row
+    said = f"{action} {name}, at the end {end}"
+    return applies, resolved, f"{said}; first break {commit}" if commit else said

@@ -27,7 +27,7 @@ from npu_overlays.commands.command import (
 from npu_overlays.commands.console import Console
 from npu_overlays.commands.notes import archives_as_json
 from npu_overlays.commands.reasons import reasons
-from npu_overlays.errors import MergeError, OverlayError, Problem
+from npu_overlays.errors import OverlayError, Problem
 from npu_summary.plurals import plural
 
 SUMMARY = "make overlays of a folder of patches, and check its hand-written summary"
@@ -66,10 +66,11 @@ examples:
   npu-overlays import-patches patches --only jinja2/3.1.2 --only-shipped --suffix acme
   npu-overlays import-patches patches --only lib --suffix acme --repository https://example.com/lib
 
-exit codes: 0 imported, even if the summary is wrong; 5 either a patch cannot be
-imported and nothing is written, or the overlays are written and a build would
-refuse them
+exit codes: 0 imported, even if the summary is wrong; 5 a patch cannot be
+imported, and nothing is written; 7 the overlays are written, and a build
+refuses them until they are corrected
 """
+_REFUSED_BY_BUILD = 7  # the exit code if a build refuses an overlay that is written
 _COUNTED = {"files": "added file", "edits": "substitution", "patches": "patch file"}
 _HEADINGS = ("finding", "what", "listed", "found", "where")
 
@@ -82,7 +83,7 @@ class Options:
     folder: Path = option(type=whole_path, metavar="DIR", help="holds REPO/REV/NAME.patch, itself or in patch/")
     summary: Path | None = path_option("--summary", "FILE", "a hand-written patch_summary.yaml to compare")
     kind: FormKind = option("--as", choices=["patches", "operations"], default="patches", help="default: patches")
-    only: list[str] = list_option("--only", "REPO[/REV]", "import only this; may be given several times")
+    only: list[str] = list_option("--only", "REPO[/REV]", "import only this; may be given more than once")
     only_shipped: bool = flag("--only-shipped", "omit hunks for files that no wheel has, and list them")
     why: str = text_option("--why", "TEXT", "the reason for patches that give none", type=one_line)
     suffix: str = text_option("--suffix", "WORD", "name the wheels PROJECT-WORD")
@@ -117,7 +118,7 @@ def run(options: Options, console: Console) -> int:
         console.json(_as_json(outcome, options.kind, options.summary, written=not options.dry_run))
     else:
         _report(console, outcome, options)
-    return MergeError.exit_code if any(_unsound(one, options.kind) for one in outcome.migrated) else 0
+    return _REFUSED_BY_BUILD if any(_unsound(one, options.kind) for one in outcome.migrated) else 0
 
 
 def _request(options: Options) -> InitRequest:

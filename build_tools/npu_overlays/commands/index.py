@@ -51,7 +51,7 @@ class Options:
     folders: list[Path] = option(type=whole_path, nargs="*", metavar="FOLDER", help="wheels and source distributions")
     out: Path = path_option("--out", "DIR", "the index (default: index)", default="index")
     yank: list[str] = list_option(
-        "--yank", "NAME==VERSION", "a version that installers should not choose any more; may be given several times"
+        "--yank", "NAME==VERSION", "a version that installers should not choose any more; may be given more than once"
     )
     reason: str = text_option("--reason", "TEXT", "why; installers show it")
     unyank: list[str] = list_option("--unyank", "NAME==VERSION", "a version that they may choose again")

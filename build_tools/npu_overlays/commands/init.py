@@ -32,8 +32,8 @@ SUMMARY = "start an overlay of any project, in a folder of its own"
 DESCRIPTION = """\
 Start an overlay of any project: a folder that is an ordinary Python project.
 Once it is locked it builds a wheel, which is upstream's under another name
-until you write a change. Its pyproject.toml ends with an example, in a comment:
-a change of a real function of that project, if it has a public one in Python.
+until you write a change. Its pyproject.toml ends with a comment: an example
+change of one of the project's public Python functions, if it has any.
 
 It pins the newest release on your package index (the one that pip's settings
 name), or the one given by --release, by the sha256 of its archive; or, with

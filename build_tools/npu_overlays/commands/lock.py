@@ -17,6 +17,7 @@ from npu_overlays.pipeline.preparation import each, joined
 from npu_summary.plurals import plural
 
 SUMMARY = "write overlay.lock: what each operation depends on in the pinned upstream"
+VERBOSE = "print every notice, and the traceback of an error"
 DESCRIPTION = """\
 Write overlay.lock: what each operation depends on in the pinned upstream, and
 what a wheel adopts from upstream's metadata. Builds compare upstream with it.
@@ -26,7 +27,7 @@ the lock like code. It shows what your operations depend on, what can conflict
 with them, and, on another pin, what upstream changed under the operations of
 its layers. `lock` prints this each time; builds and checks print only what is
 not in the lock yet. Of notices with the same cause it prints one, with the
-number of the others; --verbose prints each.
+number of the others.
 
 examples:
   npu-overlays lock verl@d62da49

@@ -61,8 +61,8 @@ def source_notes(record: Changes, argument: str, *, verb: str) -> Iterator[str]:
         yield f"{name}: it holds every file of the commit, so nothing is lost"
     else:
         yield (
-            f"{name}: its bytes are the pinned ones; whether each is the commit's has not been compared yet, which"
-            f" `npu-overlays lock --source git {argument}` does where the repository can be reached"
+            f"{name}: the archive has the pinned sha256, and was not compared with the commit; where the repository can"
+            f" be reached, `npu-overlays lock --source git {argument}` compares them"
         )
 
 

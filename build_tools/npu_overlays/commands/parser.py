@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from itertools import chain, takewhile
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -45,6 +44,7 @@ EXIT_CODES = {
     "4": "the pinned upstream cannot be fetched, or differs from the pin",
     "5": "the overlay does not fit the upstream source",
     "6": "a file cannot be written, or is not a wheel of ours",
+    "7": "of import-patches: the overlays are written, and a build refuses them until they are corrected",
     "130": "interrupted (143 by SIGTERM, 129 by SIGHUP)",
 }
 VARIABLES = {
@@ -64,14 +64,8 @@ _COMMANDS = [*chain.from_iterable(GROUPS.values())]
 class _Parser(SuggestingParser):
     """A parser that checks the arguments of a command itself."""
 
-    _typed: Sequence[str] = ()
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings, allow_abbrev=False)
-
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Refuse unknown arguments here, not in the parser above, which could not suggest this command's options."""
-        self._typed = args or ()
         parsed, rest = super().parse_known_args(args, namespace)
         if len(rest) == 1 and self._takes_late(parsed, rest[0]):
             return parsed, []
@@ -93,22 +87,15 @@ class _Parser(SuggestingParser):
             self.error(str(error))
         return True
 
-    def error(self, message: str) -> NoReturn:
-        """Print usage, what is wrong and the nearest known word; exit with 2."""
-        if command := re.match(r"argument COMMAND: invalid choice: ('.*?')", message):
-            nearest = self.nearest(message)
-            meant = f"did you mean {nearest}? " if nearest else ""
-            message = f"{meant}there is no command {command[1]}; npu-overlays --help lists all"
-        if " required" in message and (unknown := self._unknown_option()):
-            # argparse looks for what is missing before it looks for what is wrong.
-            message = f"unrecognized arguments: {unknown}; {message}"
-        super().error(message)
 
-    def _unknown_option(self) -> str:
-        """Return the first of the typed options that this parser lacks, empty if it has all."""
-        own = takewhile(lambda word: word != "--", self._typed)
-        known = self._option_string_actions
-        return next((word for word in own if word.startswith("--") and word.partition("=")[0] not in known), "")
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help that keeps the line ends of texts."""
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        """Write the words of a command behind `--` as one command and its arguments."""
+        if str(action.metavar).startswith("-- "):
+            return f"{action.metavar} [ARGUMENT ...]"
+        return super()._format_args(action, default_metavar)
 
 
 class _Version(argparse.Action):
@@ -132,17 +119,16 @@ def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         usage="npu-overlays [-h] [--version] COMMAND ...",
         description=_DESCRIPTION,
         epilog=_epilog(commands),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     root.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
-    common = _common()
     subparsers = root.add_subparsers(required=True, prog="npu-overlays", metavar="COMMAND", help=argparse.SUPPRESS)
     for command in commands:
         own = subparsers.add_parser(
             command.name,
-            parents=[common],
+            parents=[_common(command.verbose)],
             description=command.module.DESCRIPTION,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
         )
         command.add_arguments(own)
         own.set_defaults(command=command)
@@ -157,6 +143,7 @@ def _epilog(commands: Iterable[Command]) -> str:
     """Return what follows the options in the help of all commands."""
     parts = [f"{_listed(commands)}each command has examples: npu-overlays build --help\n", "exit codes:"]
     parts += [f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items()]
+    parts.append("`reproduce` has exit codes of its own, which its help lists")
     parts.append("\nenvironment:")
     parts += [f"  {name:<23}  {meaning}" for name, meaning in VARIABLES.items()]
     return "\n".join(parts)
@@ -184,12 +171,12 @@ def _commands(arguments: Sequence[str]) -> list[Command]:
     return commands
 
 
-def _common() -> _Parser:
-    """Return the arguments that every command takes."""
+def _common(verbose: str) -> _Parser:
+    """Return the arguments that every command takes, with what `--verbose` does."""
     common = _Parser(add_help=False)
     text = "folder of overlays (default: overlays, else the current folder if it holds overlays)"
     common.add_argument("--overlays", dest="root", type=whole_path, default=_usual_root(), metavar="DIR", help=text)
-    common.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
+    common.add_argument("-v", "--verbose", action="store_true", help=verbose)
     return common
 
 

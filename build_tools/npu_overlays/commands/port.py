@@ -8,13 +8,14 @@ import shlex
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from pathlib import Path
 
 from npu_overlays.authoring.port.carry_out import decide
 from npu_overlays.authoring.port.causes import Cause, causes
 from npu_overlays.authoring.port.decisions import Decisions
 from npu_overlays.authoring.port.folder import abort, origin_of, read_state
+from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.port import Port, examine
 from npu_overlays.authoring.port.port_page import port_page
 from npu_overlays.authoring.port.start import start
@@ -154,14 +155,16 @@ def _unfinished(options: Options) -> Path:
 def _report(console: Console, port: Port) -> None:
     for note in port.notes:
         console.notices(_wrapped(note, "", "    "))
-    fitting = [part for part in port.parts if part.verdict.kind == "fits"]
     _say(console, f"{port.old.name} → {port.new.name} (upstream {port.version}), in {port.new.folder}")
-    console.line(f"{len(fitting)} of {plural(len(port.parts), 'part')} fit as they stand")
+    console.line(port.fitting)
     found = causes(port.parts)
-    for cause in found:
+    for heading, together in groupby(found, key=_heading):
         console.line("")
-        for line in _lines(cause, port):
-            console.line(line)
+        console.line(heading, style="bold")
+        for cause in together:
+            console.line("")
+            for line in _lines(cause, port):
+                console.line(line)
     console.line("")
     if port.is_finished:
         if changed := [part.symbol for part in port.parts if part.verdict.kind == "body changed"]:
@@ -178,32 +181,58 @@ def _report(console: Console, port: Port) -> None:
         console.line(f"{count}: {proposed} with a proposal, {len(undecided) - proposed} for you")
     else:
         _say(console, f"{plural(len(port.problems), 'problem')} left, in {port.new.folder}")
-    left = [part for part in port.open if not part.verdict.proposal]
-    if not all(map(port.states_itself, left)):
-        _say(console, f"what takes its place, if anything, goes under {port.new.folder / 'tree'}")
+    if left := len(undecided) - proposed:
+        _say(console, _how_to_decide(left, port))
     console.line(f"next: npu-overlays port {port.new.argument} --continue{_accepting(port)}")
+
+
+def _heading(cause: Cause) -> str:
+    if not cause.is_open:
+        return "Nothing to decide, but see whether these parts are still right:"
+    return "Proposed:" if cause.proposal else "For you to decide:"
+
+
+def _how_to_decide(left: int, port: Port) -> str:
+    """Return the step before the next one, for a number of causes without a proposal."""
+    task, tree = f"decide {plural(left, 'cause')}", port.new.folder / "tree"
+    if all(port.states_itself(part) for part in port.open if not part.verdict.proposal):
+        return f"{task}: edit or delete the parts, or --drop them in the next command"
+    own = "edit or delete those at a place in the new folder"
+    return f"{task}: --drop the parts in the next command, or {own}; what replaces them goes under {tree}"
 
 
 def _lines(cause: Cause, port: Port) -> Iterator[str]:
     """Yield the lines of the report on a cause, none wider than `_WIDTH` except for long names."""
-    yield from _wrapped(cause.said, "", "    ")
+    first, *more = cause.said.splitlines()
+    yield from _wrapped(first, "", "    ")
+    for line in more:
+        yield from _wrapped(line, "  ", "    ")
     for commit in cause.commits[:_SHOWN]:
         pull = f" #{commit.pull}" if commit.pull and f"#{commit.pull})" not in commit.subject else ""
         yield from _wrapped(f"by {commit}{pull}", "  ", "    ")
     if cause.is_open:
-        yield from _wrapped(cause.decision, "  ", "    ")
+        if cause.proposal:
+            yield from _wrapped(cause.decision, "  ", "    ")
         yield f"  {cause.option}"
     for text in cause.unknown:
         yield from _wrapped(f"to look at: {text}", "  ", "    ")
     for part in cause.parts:
         yield from _wrapped(f"{part.action} {part.name}", "    ", "      ")
-        if part.is_open and port.states_itself(part):
-            yield from _wrapped(f"at {part.where}: edit or delete it", "      ", "        ")
+        if place := _place(part, port):
+            yield from _wrapped(f"at {place}", "      ", "        ")
     for text in cause.operations:
         yield ""
         for line in text.splitlines():
             deeper = " " * (len(line) - len(line.lstrip()) + 8)
             yield from _wrapped(line, "    | ", f"    | {deeper}") or ["    |"]
+
+
+def _place(part: PortedPart, port: Port) -> str:
+    """Return where a part stands that a person may change or has to decide; empty for others."""
+    where = part.where.partition(": ")[0]
+    if part.is_open and port.states_itself(part):
+        return f"{where}: edit or delete it"
+    return where if part.is_open and not part.verdict.proposal else ""
 
 
 def _say(console: Console, text: str) -> None:

@@ -50,7 +50,7 @@ class Options:
     )
     index_url: str = text_option("--index-url", "URL", "the address of the index (default: that of the site)")
     drift: list[Path] = list_option(
-        "--drift", "FILE", "a report of `npu-overlays drift --html`; may be given several times", type=whole_path
+        "--drift", "FILE", "a report of `npu-overlays drift --html`; may be given more than once", type=whole_path
     )
     json: bool = json_option()
 

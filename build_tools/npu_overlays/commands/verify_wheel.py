@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 SUMMARY = "check that wheels are whole and consistent, without installing them"
 DESCRIPTION = """\
-Check that wheels are whole and consistent, without installing them: that
-RECORD, manifest, summary and diff agree with the files, that the requirements
-fit the companion, and that the statement beside a wheel (*.intoto.json) names
-these very bytes. Name every file that a build wrote: a wheel without its
-statement can only be compared with itself, and the command lists the files that
-only RECORD covers.
+Check that wheels are whole and consistent, without installing them: that a
+wheel's two lists of digests (pip's RECORD and the summary's manifest.json), its
+summary and its diff agree with the files, that the requirements fit the
+companion, and that the statement beside a wheel (*.intoto.json) names these
+very bytes. Name every file that a build wrote: a wheel without its statement
+can only be compared with itself, and the command lists the files that only
+RECORD covers.
 
 examples:
   npu-overlays verify-wheel wheels/*

@@ -143,11 +143,24 @@ def form_notices(before: FormTargets, now: FormTargets, model: Model) -> Iterato
         came = sorted({*names} - {*known})
         went = [_lost(name, like, model.forms) for name in sorted({*known} - {*names})]
         if not known:
-            yield f"{plural(len(names), 'definition')} of the form of `{like.model}`"
+            yield f"{_have(len(names), 'definition')} the form of `{like.model}`"
         elif came or went:
-            changes = [f"came: {listing(came, _SHOWN)}"] if came else []
-            changes += [f"went: {listing(went, _SHOWN)}"] if went else []
-            yield f"of the form of `{like.model}` {'; '.join(changes)}"
+            yield "; ".join(_changed_targets(like, came, went))
+
+
+def _changed_targets(like: Like, came: list[str], went: list[str]) -> Iterator[str]:
+    """Yield which definitions are new to a form, and which no longer have it."""
+    form = f"the form of `{like.model}`"
+    if came:
+        yield f"{_have(len(came), 'more definition')} {form}: {listing(came, _SHOWN)}"
+    if went:
+        subject = str(len(went)) if came else plural(len(went), "definition")
+        verb = "has" if len(went) == 1 else "have"
+        yield f"{subject} no longer {verb} {'it' if came else form}: {listing(went, _SHOWN)}"
+
+
+def _have(number: int, noun: str) -> str:
+    return f"{plural(number, noun)} {'has' if number == 1 else 'have'}"
 
 
 def _lost(name: str, like: Like, forms: Forms) -> str:

@@ -14,21 +14,23 @@ from npu_overlays.model.signatures import parameters, signature_text
 
 def definition_fields(definition: Definition) -> dict[str, str]:
     """Return what readers of a definition can depend on, by the contract's field; empty texts are left out."""
-    node = definition.node
+    node, found = definition.node, form_fields(definition)
     if isinstance(node, FUNCTIONS):
         annotated: list[ast.AST] = [one.node for one in parameters(node.args) if one.node.annotation]
-        found = {
-            "kind": function_kind(node),
-            "signature": signature_text(node.args, brief),
-            "annotations": fingerprint_of_all([*annotated, *filter(None, [node.returns])]),
-            "body": _body(node),
-        }
-    elif isinstance(node, ast.ClassDef):
-        found = {"kind": "class", "signature": _header(node), "body": _body(node)}
-    else:
-        found = {"kind": definition.kind, "body": fingerprint(node)}
+        found["annotations"] = fingerprint_of_all([*annotated, *filter(None, [node.returns])])
+    found["body"] = _body(node) if isinstance(node, (*FUNCTIONS, ast.ClassDef)) else fingerprint(node)
     found["decorators"] = " ".join(f"@{brief(one)}" for one in getattr(node, "decorator_list", []))
     return {name: text for name, text in found.items() if text}
+
+
+def form_fields(definition: Definition) -> dict[str, str]:
+    """Return those fields that say how a definition is used, and not what it does; they are quick to compute."""
+    node = definition.node
+    if isinstance(node, FUNCTIONS):
+        return {"kind": function_kind(node), "signature": signature_text(node.args, brief)}
+    if isinstance(node, ast.ClassDef):
+        return {"kind": "class", "signature": _header(node)}
+    return {"kind": definition.kind}
 
 
 def enclosing_headers(module: Module, symbol: str) -> str:

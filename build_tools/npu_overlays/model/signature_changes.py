@@ -224,7 +224,12 @@ def _decorators(
             continue
         texts = list(map(_said, (old, new)))
         is_exchange = len(old) == len(new) and all(map(_is_exchanged, old, new)) and not _is_named(now, old)
-        yield f"{texts[0] or texts[1]} is {(texts[1] or 'gone') if old else 'new'} now", is_exchange
+        are_many = len(old or new) > 1
+        said, are = f"upstream's decorator{'s' * are_many}", "are" if are_many else "is"
+        if old and new:
+            yield f"{said} {texts[0]} {are} {texts[1]} now", is_exchange
+        else:
+            yield f"{said} {texts[0] or texts[1]} {are} {'gone' if old else 'new'}", is_exchange
 
 
 def _said(decorators: Sequence[ast.expr]) -> str:

@@ -54,7 +54,7 @@ class Bounds:
         found = {name: version_of(value) for name, value in (("since", self.since), ("until", self.until)) if value}
         for name, version in found.items():
             if version is None:
-                yield name, f"`{getattr(self, name)}` is not a version", f'{name}="0.6.0", say'
+                yield name, f"`{getattr(self, name)}` is not a version", f'for example {name}="0.6.0"'
         since, until = found.get("since"), found.get("until")
         if since and until and since >= until:
             what = f"no version is at least {self.since} and before {self.until}"

@@ -69,7 +69,7 @@ def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
     pin = _read_pin(table)
     overlay = Overlay(
         folder=folder,
-        suffix=table.get("suffix", str, hint='suffix = "acme", say: the wheel is called <project>-acme'),
+        suffix=table.get("suffix", str, hint='for example suffix = "acme": the wheel is called <project>-acme'),
         purpose=table.get("purpose", str, ""),
         label=table.get("label", str, ""),
         revision=table.positive("revision", 0),

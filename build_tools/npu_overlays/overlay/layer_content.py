@@ -18,6 +18,12 @@ from npu_overlays.overlay.parser.vocabulary import uses_markers
 from npu_overlays.overlay.project import Assigned, Drop, FileSettings, Layer, TextEdit
 from npu_overlays.paths import unsafe
 
+_NO_REASON = "the file gives no reason"
+_COMMENT = re.compile(r"#|//|/\*|<!--|;")
+_PYTHON_COMMENT = re.compile(r"""#|[rR]?(\"{3}|'{3}|"(?=[^"]+"$)|'(?=[^']+'$))""")
+_BLOCKS = ("/*", "<!--", *(prefix + quotes for prefix in ("", "r", "R") for quotes in ('"""', "'''")))
+_CODING = re.compile(r"-\*-|coding[:=]")
+
 
 @dataclass(frozen=True, kw_only=True)
 class OverlayFile:
@@ -251,9 +257,17 @@ def _read_all(
 
 
 def file_reason(file: OverlayFile) -> str:
-    """Return the first line of an added file's docstring or leading comment: its reason."""
-    for line in file.content.decode("utf-8", errors="replace").splitlines():
-        text = line.strip().strip("\"'#").strip()
-        if text and not text.startswith(("!", "-*-", "SPDX", "Copyright")):
-            return text if text.isprintable() else "added file"  # else it is no text
-    return "added file"
+    """Return the first line of an added file's docstring or leading comment: its reason; data are none."""
+    is_open = False
+    mark = _PYTHON_COMMENT if file.path.endswith((".py", ".pyi")) else _COMMENT
+    for line in map(str.strip, file.content.decode("utf-8", errors="replace").splitlines()):
+        begun = mark.match(line)
+        if not line.strip("-"):  # blank, or how a YAML document may begin
+            continue
+        if not (begun or is_open):
+            break  # what follows is code or data
+        is_open = is_open or bool(begun and begun[0] in _BLOCKS)
+        text = line[begun.end() if begun else 0 :].removesuffix("*/").removesuffix("-->").strip("\"'# ")
+        if text and not text.startswith(("!", "SPDX", "Copyright")) and not _CODING.match(text):
+            return text if text.isprintable() else _NO_REASON
+    return _NO_REASON

@@ -138,9 +138,16 @@ def _for_targets(
             yield parsed.problem(mark.node, "targets= belongs to files of shared/", fix)
         yield operation
         return
-    if operation.owner or not isinstance(targets, (list, tuple)) or not targets:
-        what = "a shared definition stands at module level and names its targets"
+    if operation.owner:
+        what = "a shared definition stands at module level"
+        yield parsed.problem(mark.node, what, f"move it out of `{operation.owner}`, which `targets` can name")
+        return
+    if not targets:
+        what = "a shared definition names no targets"
         yield parsed.problem(mark.node, what, 'targets=["path.py:Class.method"]')
+        return
+    if not isinstance(targets, (list, tuple)):
+        yield parsed.problem(mark.node, "`targets` is no list", f'targets=["{targets}"]')
         return
     for target in targets:
         path, _, symbol = str(target).partition(":")

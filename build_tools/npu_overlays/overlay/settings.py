@@ -31,7 +31,7 @@ def check_words(table: Table, values: dict[str, str], fix: str = "") -> None:
     for key in ("suffix", "label"):
         if values.get(key) and not is_word(values[key]):
             what = f"`{values[key]}` is not one word of lower-case letters and digits"
-            table.problem(key, what, fix or f'{key} = "acme", say')
+            table.problem(key, what, fix or f'for example {key} = "acme"')
     if _SOURCE.fullmatch(values.get("label", "")):
         what = f"`{values['label']}` reads as a commit or a digest in the version"
         table.problem("label", what, "choose another word")
@@ -162,7 +162,7 @@ def read_assigned(table: Table) -> tuple[Assigned, ...]:
     found: list[Assigned] = []
     for one in table.tables("assigned"):
         assigned = Assigned(
-            when=one.filled("when", hint='when = "an engine is started", say'),
+            when=one.filled("when", hint='for example when = "an engine is started"'),
             what=one.texts("what", required=True),
             why=one.filled("why", hint="the reason that it is left so, one sentence for a user of the wheel"),
             bounds=read_bounds(one),

@@ -31,6 +31,7 @@ _TOKEN = re.compile(
 )
 # "at line 3, column 4" of the parser's messages.
 _AT = re.compile(r"at line (\d+)")
+_PLACE = re.compile(r" \(at (line \d+, column \d+|end of document)\)$")
 _NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
 
 
@@ -58,9 +59,9 @@ def toml_of(content: bytes, path: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         at = _AT.search(str(error))
         line = int(at.group(1)) if at else content.count(b"\n", 0, getattr(error, "start", None)) + 1
-        raise ConfigError(
-            Problem(where=f"{path}:{line}", what=f"not valid TOML: {error}", fix="mend the syntax")
-        ) from error
+        what = f"not valid TOML: {_PLACE.sub('', str(error))}"
+        fix = "mend the syntax" + ("; a text stands in quotes" if "Invalid value" in what else "")
+        raise ConfigError(Problem(where=f"{path}:{line}", what=what, fix=fix)) from error
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:

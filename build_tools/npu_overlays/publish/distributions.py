@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +17,13 @@ from packaging.version import Version
 from npu_overlays.errors import OutputError, Problem
 from npu_overlays.overlay.bounds import version_of
 from npu_overlays.publish.simple_pages import FileLink, file_identity
-from npu_overlays.sources.archive_files import ArchiveError, core_metadata
+from npu_overlays.sources.archive_files import ArchiveError, ArchiveMember, archive_members
+from npu_overlays.wheels.archive_check import record_faults, recorded
 
 _SUFFIXES = (".whl", ".tar.gz")
 _CHUNK = 1 << 20
+_FETCH_AGAIN = "build or fetch it again"
+_SIGNATURES = ("RECORD.jws", "RECORD.p7s")  # of RECORD, which does not list them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +84,15 @@ def read_distribution(file: Path, given: DistributionFile, sha256: str) -> tuple
         Its link, and the core metadata to put beside it, empty for an sdist.
 
     Raises:
-        OutputError: it is broken, or its metadata contradict its name; names the user's file.
+        OutputError: it is broken, its RECORD does not fit its files, or its metadata contradict its name; names the
+            user's file.
     """
     try:
-        metadata = core_metadata(file)
+        metadata, faults = _core_metadata(file)
         fields, _ = parse_email(metadata)
     except (ArchiveError, OSError) as error:
-        raise OutputError(Problem(where=str(given.file), what=str(error), fix="build or fetch it again")) from error
+        raise OutputError(Problem(where=str(given.file), what=str(error), fix=_FETCH_AGAIN)) from error
+    OutputError.raise_for(Problem(where=f"{given.file}: RECORD", what=what, fix=_FETCH_AGAIN) for what in faults)
     OutputError.raise_for(_mistakes(given, fields))
     beside = metadata if file.name.endswith(".whl") else b""
     link = FileLink(
@@ -98,6 +104,32 @@ def read_distribution(file: Path, given: DistributionFile, sha256: str) -> tuple
         core_metadata={"sha256": hashlib.sha256(beside).hexdigest()} if beside else False,
     )
     return link, beside
+
+
+def _core_metadata(file: Path) -> tuple[bytes, list[str]]:
+    """Return the core metadata of a wheel or sdist, and why a wheel's RECORD does not fit its files.
+
+    Raises:
+        ArchiveError: it is broken, holds links, or no core metadata, or several.
+        OSError: it cannot be read.
+    """
+    is_wheel = file.name.endswith(".whl")
+    wanted = r"[^/]+\.dist-info/METADATA" if is_wheel else r"[^/]+/PKG-INFO"
+    found: list[ArchiveMember] = []
+    held: dict[str, list[str]] = {}
+    records: dict[str, bytes] = {}
+    for member in archive_members(file):
+        held[member.path] = recorded(member.content)
+        if member.path.endswith(".dist-info/RECORD"):
+            records[member.path] = member.content
+        if re.fullmatch(wanted, member.path):
+            found.append(member)
+    if len(found) != 1:
+        raise ArchiveError(f"holds core metadata {len(found)} times" if found else "holds no core metadata")
+    own = found[0].path.replace("METADATA", "RECORD")
+    listed = {path: row for path, row in held.items() if not path.endswith(_SIGNATURES)}
+    faults = list(record_faults(listed, own, records.get(own, b""))) if is_wheel else []
+    return found[0].content, faults
 
 
 def _mistakes(given: DistributionFile, fields: RawMetadata) -> Iterator[Problem]:

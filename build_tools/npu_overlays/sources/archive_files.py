@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import re
 import stat
 import struct
 import tarfile
@@ -113,25 +112,24 @@ def read_archive(archive: bytes, name: str, wanted: Callable[[str], bool] = bool
     return _read_zip(archive, "sdist" if name.endswith(".zip") else "wheel", wanted)
 
 
-def core_metadata(file: Path) -> bytes:
-    """Return the core metadata of a wheel or sdist (``.tar.gz``); unpacks the whole archive and keeps nothing else.
+def archive_members(file: Path) -> Iterator[ArchiveMember]:
+    """Yield the files of a wheel or sdist (``.tar.gz``) one by one, so that only one is in memory.
 
     Raises:
-        ArchiveError: it is broken, holds links, or no core metadata, or several.
+        ArchiveError: it is broken, or holds links.
         OSError: it cannot be read.
     """
     packed = file.stat().st_size
-    found: list[bytes] = []
     with file.open("rb") as stream:
         if file.name.endswith(".tar.gz"):
             with _opened_tar(stream, packed) as members:
-                found += [member.content for member in members if re.fullmatch(r"[^/]+/PKG-INFO", member.path)]
+                yield from members
         else:
             with _opened_zip(stream, "wheel") as archive:
-                found += _metadata_of_wheel(archive, _Budget(packed))
-    if len(found) != 1:
-        raise ArchiveError(f"holds core metadata {len(found)} times" if found else "holds no core metadata")
-    return found[0]
+                budget = _Budget(packed)
+                for info in archive.infolist():
+                    if not info.filename.endswith("/"):
+                        yield _zip_member(archive, info, budget)
 
 
 def unaccounted(file: Path) -> int:
@@ -146,14 +144,6 @@ def unaccounted(file: Path) -> int:
             name, extra = struct.unpack_from("<HH", content, info.header_offset + 26)
             parts += [30 + name + extra + info.compress_size, 46 + name + len(info.extra) + len(info.comment)]
     return len(content) - sum(parts)
-
-
-def _metadata_of_wheel(archive: zipfile.ZipFile, budget: _Budget) -> Iterator[bytes]:
-    for info in archive.infolist():
-        if not info.filename.endswith("/"):
-            member = _zip_member(archive, info, budget)
-            if re.fullmatch(r"[^/]+\.dist-info/METADATA", member.path):
-                yield member.content
 
 
 def _read_zip(content: bytes, kind: str, wanted: Callable[[str], bool]) -> list[ArchiveMember]:

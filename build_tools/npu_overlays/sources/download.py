@@ -43,7 +43,7 @@ def download(archive: Archive, progress: Progress) -> bytes:
     """
     with indexes(archive.file) as places:
         found: list[str] = []
-        wrong: list[str] = []
+        wrong: dict[str, list[str]] = {}
         for index in places:
             progress(f"{archive.distribution} {archive.version}: looking for {archive.file} in {index.shown}")
             try:
@@ -54,14 +54,16 @@ def download(archive: Archive, progress: Progress) -> bytes:
                 continue
             if content is not None:
                 return content
-            wrong += [f"{index.shown} gave {digest}" for digest in others]
+            for digest in others:
+                wrong.setdefault(digest, []).append(index.shown)
             found.append(f"{index.shown}: {'; '.join(dict.fromkeys(notes)) or 'has no such file'}")
     raise SourceError(_problem(archive, found, wrong))
 
 
-def _problem(archive: Archive, found: list[str], wrong: list[str]) -> Problem:
+def _problem(archive: Archive, found: list[str], wrong: dict[str, list[str]]) -> Problem:
     if wrong:
-        what = f"sha256 {archive.sha256} is pinned, but {', '.join(wrong)}"
+        given = (f"{' and '.join(indexes)} gave {digest}" for digest, indexes in wrong.items())
+        what = f"sha256 {archive.sha256} is pinned, but {', '.join(given)}"
         return Problem(where=archive.file, what=what, fix="use an index with upstream's own file, or correct the pin")
     if not found:
         return Problem(where=archive.file, what="pip's configuration names no index and no folder (no-index)", fix=FIX)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import configparser
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from packaging.tags import parse_tag
@@ -27,14 +27,32 @@ _CHECKED = {"RECORD", "WHEEL"}
 def check_record(wheel: WheelContents) -> Iterator[Problem]:
     """Yield files that RECORD lacks, has too many, or gives another digest or size."""
     own = f"{wheel.info}/RECORD"
-    rows = _rows(wheel.members.get(own, b""))
-    for path in sorted(wheel.members.keys() | rows.keys()):
+    held = {path: recorded(content) for path, content in wheel.members.items()}
+    for what in record_faults(held, own, wheel.members.get(own, b"")):
+        yield wheel.problem("RECORD", what)
+
+
+def recorded(content: bytes) -> list[str]:
+    """Return the digest and the size of a file as a row of RECORD states them."""
+    return [record_digest(content), str(len(content))]
+
+
+def record_faults(held: Mapping[str, list[str]], own: str, record: bytes) -> Iterator[str]:
+    """Yield what is wrong with a RECORD.
+
+    Args:
+        held: every file of the wheel by its path, as `recorded`.
+        own: the path of RECORD, which has no digest of itself.
+        record: its content.
+    """
+    rows = _rows(record)
+    for path in sorted(held.keys() | rows.keys()):
         if path not in rows:
-            yield wheel.problem("RECORD", f"does not list {path}")
-        elif path not in wheel.members:
-            yield wheel.problem("RECORD", f"lists {path}, which the wheel does not hold")
-        elif path != own and rows[path] != [record_digest(wheel.members[path]), str(len(wheel.members[path]))]:
-            yield wheel.problem("RECORD", f"gives another digest or size than {path} has")
+            yield f"does not list {path}"
+        elif path not in held:
+            yield f"lists {path}, which the wheel does not hold"
+        elif path != own and rows[path] != held[path]:
+            yield f"gives another digest or size than {path} has"
 
 
 def _rows(record: bytes) -> dict[str, list[str]]:

@@ -60,10 +60,12 @@ def read_members(file: Path, wanted: Callable[[str], bool] = bool) -> list[Archi
         return read_archive(file.read_bytes(), file.name, wanted)
     except FileNotFoundError as error:
         raise not_ours(file, "no such file") from error
+    except IsADirectoryError as error:
+        raise OutputError(Problem(where=str(file), what="is a folder", fix="name a wheel in it")) from error
     except OSError as error:
         raise not_ours(file, f"cannot be read: {error.strerror}") from error
     except ArchiveError as error:
-        raise not_ours(file, str(error)) from error
+        raise OutputError(Problem(where=str(file), what=str(error), fix=REBUILD)) from error
 
 
 def not_ours(file: Path, what: str) -> OutputError:

@@ -73,7 +73,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("reference", metavar="A", help="the log of the reference, for example on GPUs")
     parser.add_argument("run", metavar="B", help="the log of the run to judge, for example on NPUs")
     parser.add_argument("more", nargs="*", default=[], help=argparse.SUPPRESS)
-    text = "the mean error that a metric may have: 4%%, 0.04 or none; * in NAME matches anything (repeatable)"
+    text = "the mean error that a metric may have: 4%%, 0.04 or none; * in NAME matches anything"
+    text += " (may be given more than once)"
     parser.add_argument("--limit", action="append", default=[], metavar="NAME=VALUE", help=text)
     parser.add_argument("--limits", type=at_home, metavar="FILE", help="limits in YAML, one a line: `NAME: 4%%`")
     parser.add_argument("--steps", default=":", metavar="FROM:TO", help="compare only these steps; both are optional")

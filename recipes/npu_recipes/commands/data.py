@@ -16,8 +16,8 @@ Prepare data as verl's trainers read it: train.parquet and test.parquet in
 the folder of --output.
 
 Without --source it downloads the data from the hub. With --source it reads two
-files of yours, .jsonl, .json or .parquet, with rows as on the hub: one has the
-word train in its name, the other test.
+files of yours, .jsonl, .json or .parquet, with the columns of the data set on
+the Hugging Face Hub: one has the word train in its name, the other test.
 
 examples:
   npu-recipes data gsm8k --source gsm8k/ --output ~/data/gsm8k
@@ -39,7 +39,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     names = ", ".join(f"{name} ({one.title})" for name, one in DATA.items())
     parser.add_argument("name", metavar="NAME", help=f"one of: {names}")
     parser.add_argument("--source", default="", metavar="FOLDER", help="read the files in it instead of the hub")
-    parser.add_argument("--output", type=at_home, help="the folder to write (default: data/NAME)")
+    parser.add_argument("--output", type=at_home, metavar="FOLDER", help="the folder to write (default: data/NAME)")
 
 
 def _run(options: Options, console: Console) -> int:

@@ -68,9 +68,6 @@ class Command(Generic[OptionsT]):
 class _Parser(SuggestingParser):
     """A parser that accepts overrides anywhere on the command line; argparse itself does in one place only."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings, allow_abbrev=False)
-
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, rest = self.parse_known_args(args, namespace)
         if rest and not hasattr(parsed, "overrides"):

@@ -26,8 +26,8 @@ win over its settings: key=value, +key=value, ~key.
 A run writes metrics.jsonl, log.txt, curve.svg and checkpoints into one folder.
 Run it again with that folder to continue from the last checkpoint.
 
-Write --jemalloc=FILE and --deterministic=SEED with the sign. Without a value,
-write them at the end.
+Write --jemalloc=FILE and --deterministic=SEED with `=`. Without a value, they
+come last.
 
 examples:
   npu-recipes run grpo-qwen3-8b --dry-run             prints the command and runs nothing
@@ -37,7 +37,7 @@ examples:
   npu-recipes run dapo-qwen2.5-32b --deterministic=7 --jemalloc
 """
 # argparse takes the word after an option whose value may be left out as that value, even the name of a recipe.
-_BEHIND = "write --{0}={1}, or --{0} behind all else"
+_BEHIND = "write --{0}={1}, or --{0} as the last word"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +63,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="print command, environment and machine; run nothing")
     parser.add_argument("--model", default="", help="folder of the model, or its name on the hub")
     parser.add_argument("--data", type=at_home, help="folder with train.parquet and test.parquet: `npu-recipes data`")
-    parser.add_argument("--output", type=at_home, help="folder of the run (default: runs/NAME)")
-    group = parser.add_argument_group("environment")
-    text = "use expandable segments for training, not for an engine that generates (EXPANDABLE_SEGMENTS)"
+    parser.add_argument("--output", type=at_home, metavar="FOLDER", help="folder of the run (default: runs/NAME)")
+    group = parser.add_argument_group("options for the run's environment")
+    text = "use expandable segments for training, not for an engine that generates; sets EXPANDABLE_SEGMENTS"
     group.add_argument("--expandable-segments", action="store_true", help=text)
     text = "preload jemalloc: FILE, or the one that is found"
     group.add_argument("--jemalloc", nargs="?", const=AUTO, type=_library, metavar="=FILE", help=text)

@@ -204,7 +204,7 @@ def test_a_last_line_end_is_put_there_and_a_hunk_gets_the_context_it_needs(team:
 
 def test_what_a_build_would_refuse_is_written_and_said(team: Team) -> None:
     team.edit(CORE, "return value * 2", "return undefined_name * 2", "a.patch")
-    (found,) = team.imported(code=5)["overlays"]
+    (found,) = team.imported(code=7)["overlays"]
     assert "undefined_name" in found["problems"][0]["what"]
     assert found["forms"]["patches"]["same"]
     assert Path(found["folder"]).is_dir()

@@ -240,7 +240,7 @@ def test_what_syntax_does_not_prove_is_for_a_person(wrapper: str, before: str, a
 def test_a_decorator_in_the_place_of_another_changes_nothing() -> None:
     before, after = (f'@{name}("f")\n{OLD}' for name in ("hub", "kernel"))
     assert followed(HAND, before, after) == HAND
-    assert str(change(before, after)) == "`@hub('f')` is `@kernel('f')` now"
+    assert str(change(before, after)) == "upstream's decorator `@hub('f')` is `@kernel('f')` now"
     # As long as upstream names the other, that is not what became of it; nor with other arguments.
     for other in (f"from a import hub\nx = hub\n{after}", after.replace('"f"', '"g"')):
         with pytest.raises(UnprovenError, match="decorates"):
@@ -279,7 +279,8 @@ def test_only_a_wrapper_follows() -> None:
         (OLD.replace("(x", "(x=0"), "`x` has a default now"),
         (OLD.replace("old=None", "old=2"), "`old` is 2 by default now, not None"),
         (OLD.replace("x, old=None, *", "x, *, old=None"), "its parameters stand as (x, *, old, flag, **rest)"),
-        (f"@cached\n{OLD}", "`@cached` is new now"),
+        (f"@cached\n{OLD}", "upstream's decorator `@cached` is new"),
+        (f"@cached\n@fast\n{OLD}", "upstream's decorators `@cached` `@fast` are new"),
     ],
 )
 def test_a_change_is_said_by_its_difference(after: str, said: str) -> None:

@@ -61,7 +61,9 @@ def test_text_and_steps(sample: Sample) -> None:
     )
     assert done.out.startswith("3 commits, from ")
     assert "git apply" not in done.out
-    assert re.search(r"renamed → src/lib/core\.py:Engine\.halt .*scale by three \(#3\)", " ".join(done.out.split()))
+    assert max(map(len, done.out.splitlines())) <= 100
+    stop = re.escape("src/lib/core.py:Engine.stop, at the end renamed → src/lib/core.py:Engine.halt; first break")
+    assert re.search(rf"{stop} .*scale by three \(#3\)", " ".join(done.out.split()))
 
 
 @pytest.mark.parametrize(

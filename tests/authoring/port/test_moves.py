@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from authoring.port.test_verdicts import became, of, substituted
+from npu_overlays.authoring.matcher import COMMON
 from npu_overlays.authoring.port.verdicts import Verdict
 from support.environment import Environment
 from support.wheels import write_wheel
@@ -128,6 +129,14 @@ def test_a_function_that_only_calls_the_new_one_with_its_code(
     assert found.to == ("pkg/engine.py:new" if kind == "renamed" else "")
 
 
+def test_a_function_that_only_calls_its_namesake_in_another_file(tmp_path: Path) -> None:
+    head, go = "import pkg.core as core\n\n\n", "\n\ndef go(x):\n    return {}f(x)\n"
+    before = {"engine": head + WHOLE + go.format(""), "core": "y = 1\n"}
+    after = {"engine": f"{head}def f(x):\n    return core.f(x)\n{go.format('core.')}", "core": WHOLE}
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal, found.to) == ("moved", "retarget", "pkg/core.py:f"), found
+
+
 def test_a_member_whose_class_was_merged_into_an_older_one_is_for_a_person(tmp_path: Path) -> None:
     """That was its subclass, and has had a member of that name before."""
     go = f"    def go(self, x):\n{BODY.replace('    ', '        ')}"
@@ -184,6 +193,81 @@ def test_a_caller_that_imports_another_of_that_name_now_has_that_in_its_place(tm
     before = {"engine": own, "second": own, "user": user}
     found = judged(tmp_path, before, {"engine": "y = 1\n", "second": own, "user": user.replace("engine", "second")})
     assert (found.kind, found.proposal) == ("retired", ""), found
+
+
+WRAP_A = 'class A:\n    @wrapped(why="x")\n    def f(self, x):\n        return upstream(self, x)\n'
+
+
+@pytest.mark.parametrize("use", ["def use(x):\n    return A(x)\n", "class B(A):\n    pass\n", "", "__all__ = ['A']\n"])
+@pytest.mark.parametrize(("there", "proposal"), [("second", ""), ("", "drop")])
+def test_another_class_of_that_name_that_is_imported_now_is_named(
+    tmp_path: Path, use: str, there: str, proposal: str
+) -> None:
+    """It stood before. A package that only hands the name on uses it, too."""
+    member, user = "class A:\n    def f(self, x):\n        return x.{}(1)\n", f"from pkg.{{}} import A\n\n\n{use}"
+    before = {"engine": member.format("go"), "second": member.format("run"), "user": user.format("engine")}
+    after = {"second": before["second"], "user": user.format(there) if there else "y = 1\n"}
+    found = judged(tmp_path, before, after, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert ("`pkg/second.py:A`" in found.unknown) == bool(there), found
+
+
+@pytest.mark.parametrize(("now", "is_named"), [("Base", True), ("Other", False), ("Old", False)])
+def test_a_member_that_heirs_in_another_file_inherit_from_a_new_base(
+    tmp_path: Path, now: str, *, is_named: bool
+) -> None:
+    """A base that they had before, or that lacks the member, does not have its work.
+
+    The name of the member is a common one, so that no new definition of it is a likely successor by that alone.
+    """
+    common = {f"common{number}": "def f(y):\n    return y\n" for number in range(COMMON)}
+    member = "class {}:\n    def {}(self, x):\n        return x.go(1)\n"
+    old, heir = member.format("Old", "f"), "from pkg.{} import {}\n\n\nclass Heir({}):\n    pass\n"
+    imported = heir.replace("from", "from pkg.old import Old\nfrom", 1)
+    own = f"class A:\n    def f(self, x):\n{BODY.replace('    ', '        ')}"
+    before = common | {"engine": own, "old": old, "user": imported.format("engine", "A", "A, Old")}
+    base = f"{member.format('Base', 'f')}\n\n{member.format('Other', 'g')}"
+    user = imported.format("base", "Base, Other", f"{now}, Old" if now != "Old" else "Old")
+    after = common | {"engine": "y = 1\n", "old": old, "base": base, "user": user}
+    found = judged(tmp_path, before, after, WRAP_A)
+    assert found.kind == "retired"
+    assert ("`pkg/base.py:Base.f`" in found.unknown) == is_named, found
+    assert "Old.f" not in found.unknown
+
+
+OTHER_USES = {
+    "of-a-class": "class Use:\n    size = 1\n    made = {}\n",
+    "of-a-module": "MADE = {}\n",
+    "as-a-decorator": "@other({})\ndef use(x):\n    return x\n",
+    "of-a-class-decorator": "@other({})\nclass Use:\n    size = 1\n",
+}
+
+
+@pytest.mark.parametrize("use", OTHER_USES.values(), ids=OTHER_USES)
+@pytest.mark.parametrize("head", ["from pkg.engine import f\n", "import pkg.engine as e\n", "from pkg import engine\n"])
+@pytest.mark.parametrize(("now", "proposal"), [("len(y) + 1", ""), (None, "drop")])
+def test_lines_outside_of_functions_and_by_their_module_call_what_is_missing(
+    tmp_path: Path, use: str, head: str, now: str | None, proposal: str
+) -> None:
+    name = head.rsplit(maxsplit=1)[-1]
+    call = "f(y)" if name == "f" else f"{name}.f(y)"
+    before = {"engine": f"def f(x):\n{HALF}", "user": f"{head}\n\n{use.format(call)}"}
+    after = {"engine": "y = 1\n", "user": use.format(now) if now else "import os\n"}
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/user.py" in found.unknown
+
+
+def test_the_index_of_a_package_that_lists_other_names_now_calls_nothing(tmp_path: Path) -> None:
+    index = "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from pkg.{} import {}\n"
+    before = {
+        "engine": f"def f(x):\n{HALF}",
+        "user": index.format("engine", "f"),
+        "second": "def g(x):\n    return x\n",
+    }
+    after = {"engine": "y = 1\n", "second": before["second"], "user": index.format("second", "g")}
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal) == ("retired", "drop"), found
 
 
 @pytest.mark.parametrize(("is_new", "proposal"), [(True, ""), (False, "drop")])

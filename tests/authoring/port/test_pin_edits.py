@@ -109,7 +109,7 @@ def test_what_ends_by_its_bounds_is_told_of(alone: Moving) -> None:
     metadata = LIB_FILES[METADATA].replace(b"1.2.3", b"2.0")
     found = alone.ported("--to", alone.commit("two", {METADATA: metadata}))
     new = Path(found["folder"]).name  # which states it, too
-    said = f"not for 2.0 any more by `until` in {new}, and left out: src/lib/npu.sh (until 2)"
+    said = f"left out, since their `until` in {new} is not after 2.0: src/lib/npu.sh (until 2)"
     assert [note for note in found["notes"] if "left out" in note] == [f"{new}: {said}"]
 
 

@@ -445,7 +445,7 @@ def test_what_an_operation_reads_is_another_now(moving: Moving) -> None:
     assert "core.py:OLD" in start["evidence"]
     assert "lib/tree/src/lib/core.py:" in start["evidence"]
     (cause,) = (one for one in found["causes"] if one["name"] == start["cause"])
-    assert cause["said"] == "reads `src/lib/core.py:OLD`: its value (`'old'` → `1`)"
+    assert cause["said"] == "upstream changed `src/lib/core.py:OLD`, which it reads: its value (`'old'` → `1`)"
     assert re.fullmatch(r"whether our lib/tree/src/lib/core\.py:\d+ is still right", cause["unknown"][0])
 
 

@@ -143,7 +143,7 @@ def test_what_was_written_for_the_new_signature_is_done(released: Released) -> N
     released.release("1.1", CORE.replace(b"describe(name)", b"describe(name, loud=False)"))
     done = released.port("demo@1.0", "--to", "1.1")
     assert done.code == 5
-    assert "\n`loud` is new\n  for you to decide\n  --drop 'loud-is-new-to-decide=WHY'\n" in done.out
+    assert "\nFor you to decide:\n\n`loud` is new\n  --drop 'loud-is-new-to-decide=WHY'\n" in done.out
     text = OPERATIONS.replace("describe(name)", "describe(name, loud=False)").replace(
         "upstream(name)", "upstream(name, loud)"
     )
@@ -261,13 +261,13 @@ def test_one_decision_settles_all_that_a_cause_concerns(released: Released) -> N
     released.release("1.2", core.replace(b"name", b"who") + SHOUTED.replace(b"hub", b"kernel"))
     done = released.port("demo@1.1", "--to", "1.2")
     assert done.code == 5, done.err
-    assert "\n`name` is `who` now\n  proposed: the same as upstream is called now\n" in done.out
+    assert "\nProposed:\n\n`name` is `who` now\n  proposed: the same as upstream is called now\n" in done.out
     assert "    |     return upstream(who=who).upper()\n" in done.out
     assert "3 parts open, for 2 causes: 2 with a proposal, 0 for you" in done.out
     assert max(map(len, done.out.splitlines()[1:])) <= 100
     named = released.port("demo@1.2", "--continue", "--accept", "name-is-who-now", "--json").json()
     assert [(one["said"], one["proposal"], one["parts"]) for one in named["causes"] if one["open"]] == [
-        ("`@hub(1)` is `@kernel(1)` now", "keep", ["demo/core.py:shout"])
+        ("upstream's decorator `@hub(1)` is `@kernel(1)` now", "keep", ["demo/core.py:shout"])
     ]
     assert not (folder / "demo@1.2/shared").exists() or not list((folder / "demo@1.2/shared").iterdir())
     # What stays as it is, is remembered as long as the port is under way, and then the lock says it.

@@ -132,7 +132,7 @@ class Case:
 CASES = {
     "unchanged target fits": Case(WRAP, ENGINE.replace('"stopped"', '"gone"'), "fits", "applies"),
     "wrapper of another body applies": Case(
-        WRAP, ENGINE.replace(CALL, "self.run(number)"), "body changed", "applies", evidence="upstream's body changed"
+        WRAP, ENGINE.replace(CALL, "self.run(number)"), "body changed", "applies", evidence="upstream changed its body"
     ),
     "replacement of another body is open": Case(REPLACED, ENGINE.replace(CALL, "self.run(number)"), "body changed"),
     "other parameters": Case(
@@ -698,7 +698,8 @@ HELPED = """
 def test_a_helper_goes_with_what_uses_it(tmp_path: Path) -> None:
     found = of(tmp_path, HELPED, "LIMIT = 1\n")
     assert (found.kind, found.proposal) == ("retired", "drop")
-    assert found.evidence == "pkg/engine.py has no class `Engine`, and `Engine.start` with it, for which it was added"
+    said = "pkg/engine.py has no class `Engine`, and `Engine.start` with it; this was added for `Engine.start`"
+    assert found.evidence == said
     gone = became(tmp_path, {"pkg/engine.py": ENGINE}, HELPED, {"pkg/a.py": "a = 1\n"})
     assert (gone.kind, gone.proposal) == ("retired", "drop")
 

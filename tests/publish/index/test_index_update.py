@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from filelock import FileLock
 
 from support.marks import rarely
 from support.overlays import edit
+from support.wheels import members as wheel_members
 from support.wheels import write_wheel
 
 from .conftest import Shop
@@ -384,6 +386,33 @@ def test_all_mistakes_are_named_at_once_and_nothing_is_written(shop: Shop) -> No
     }
     assert [len(what) for what in told.values() if len(what) != 1] == [2]  # the renamed one: name and version
     assert shop.files() == {}
+
+
+def repack(wheel: Path, path: str, content: bytes) -> None:
+    """Give a wheel another content of one file, or one file more, and leave RECORD as it is."""
+    members = {**wheel_members(wheel), path: content}
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [("app.py", "gives another digest or size than app.py has"), ("more.py", "does not list more.py")],
+)
+def test_a_wheel_that_was_changed_after_its_build_is_refused(shop: Shop, path: str, what: str) -> None:
+    wheel = shop.wheel("app", content=b"x = 1\n")
+    repack(wheel, path, b"x = 2\n")
+    done = shop.index()
+    assert done.code == 6
+    assert f"error: {wheel}: RECORD: {what}\n" in done.err
+    assert "fix: build or fetch it again\n" in done.err
+    assert shop.files() == {}
+
+
+def test_a_signature_of_record_is_not_listed_there(shop: Shop) -> None:
+    repack(shop.wheel("app"), "app-1.0.dist-info/RECORD.jws", b"{}")
+    assert shop.indexed()["projects"] == ["app"]
 
 
 @pytest.mark.parametrize("form", ["index.json", "app/index.html", *rarely("index.html", "app/index.json")])

@@ -171,12 +171,16 @@ def test_a_value_that_may_be_left_out_is_shown_to_be_joined_to_its_option(capsys
 @pytest.mark.parametrize(
     ("option", "word", "complaint"),
     [
-        ("--jemalloc", "smoke-sft", "`smoke-sft` is no file of a library: write --jemalloc=FILE, or --jemalloc behind"),
+        (
+            "--jemalloc",
+            "smoke-sft",
+            "`smoke-sft` is no file of a library: write --jemalloc=FILE, or --jemalloc as the last word",
+        ),
         ("--jemalloc", "data.path=/a/b", "`data.path=/a/b` is no file of a library"),
         (
             "--deterministic",
             "smoke-sft",
-            "`smoke-sft` is no seed: write --deterministic=SEED, or --deterministic behind",
+            "`smoke-sft` is no seed: write --deterministic=SEED, or --deterministic as the last word",
         ),
     ],
 )

@@ -241,7 +241,7 @@ def _check(trial: Trial, everything: Iterable[int]) -> None:
     code = trial.code(everything)
     if not code:
         what = "does not fail with the whole overlay" if code == 0 else "cannot tell, with the whole overlay"
-        fix = f"it is run in a folder like a checkout (${FOLDER}), and is to end with another code than 0 and 125"
+        fix = f"name a command that fails, with another code than 125; it runs in a folder like a checkout (${FOLDER})"
         raise UsageError(Problem(where="the command", what=what, fix=fix))
     if trial.code(()) != 0:
         what, fix = "fails on upstream itself, without any operation", "see that it finds all it needs there"

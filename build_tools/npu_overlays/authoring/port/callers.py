@@ -10,40 +10,43 @@ import ast
 import copy
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 from npu_overlays.authoring.matcher import Matcher
 from npu_overlays.authoring.port.logical_lines import Words, names_bound, words_of_lines
 from npu_overlays.authoring.snapshots import Snapshot
-from npu_overlays.model import Model, Symbol
-from npu_overlays.model.definitions import Definition
-from npu_overlays.model.fingerprint import dump
+from npu_overlays.errors import listing
+from npu_overlays.model import Model, Symbol, model_of
+from npu_overlays.model.definitions import FUNCTIONS, Definition
+from npu_overlays.model.fingerprint import dump, fingerprint
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of
 from npu_overlays.model.syntax import nodes_of
 from npu_overlays.model.token_layout import layout_of
 from npu_overlays.overlay.operations import Operation
+from npu_overlays.sources.pin import Pin
 
 _DEFINING = re.compile(rb"\b(?:def|class)[ \t]+(\w+)")
 # Lines between a call and what does the rest of its work.
 _NEAR = 2
+# What a module imports is asked of the model; an index of a package, only for the type checker, is no call.
+_IMPORTING = frozenset({"from", "import"})
+# The most names in a question.
+_SHOWN = 6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """A function that names an operation's target, before and now."""
+    """A function that names an operation's target, or the own lines of a class or module, before and now."""
 
-    before: Definition
-    now: Definition
-    modules: tuple[Module, Module]
+    path: str  # of its module now
+    name: str  # empty for the module's own lines
+    lines: tuple[list[Words], list[Words]]  # its logical lines before and now
 
-    @property
-    def lines(self) -> tuple[list[Words], list[Words]]:
-        """Its logical lines before and now."""
-        old, new = self.modules
-        return _lines(old, self.before), _lines(new, self.now)
+    def __str__(self) -> str:
+        return f"{self.path}:{self.name}" if self.name else self.path
 
     def added_for(self, old: str, new: str) -> Iterator[Words]:
         """Yield its new lines that may do a part of what it called under an old name, and now calls under a new one.
@@ -67,7 +70,9 @@ class Caller:
 
     def is_same_but_for(self, old: str, new: str) -> bool:
         """Return whether a name in it became another one, and nothing else changed."""
-        return _is_exchanged(self.before, self.now, old, new)
+        before, now = self.lines
+        was = [tuple(new if word == old else word for word in line) for line in before]
+        return before != was == now
 
 
 class Callers:
@@ -76,17 +81,19 @@ class Callers:
     Args:
         base: upstream where the overlay was locked.
         matcher: finds its definitions again.
-        place: the place of a path in the wheel; empty if it is not shipped.
-        model: of its modules.
+        pin: says which paths are shipped.
     """
 
-    def __init__(self, base: Snapshot, matcher: Matcher, place: Callable[[str], str], model: Model) -> None:
+    def __init__(self, base: Snapshot, matcher: Matcher, pin: Pin) -> None:
         self._base = base
         self._matcher = matcher
-        self._place = place
-        self._model = model
+        self._pin = pin
+        self._place = pin.place
+        self._model = model_of(pin, base)
         self._known: dict[tuple[str, str], list[str]] = {}
+        self._heirs: dict[Symbol, list[Symbol]] = {}
         self._last: tuple[Snapshot | None, frozenset[str]] = (None, frozenset())
+        self._last_model: tuple[Snapshot | None, Model] = (None, self._model)
 
     def objection(self, operation: Operation, wanted: Operation, now: Snapshot, *, is_renamed: bool) -> str:
         """Return the question that the callers leave open about a new target; empty if there is none.
@@ -99,7 +106,9 @@ class Callers:
         callers = list(self._callers(operation, wanted, now))
         for one in callers:
             if others := self._others(one, operation, wanted, now):
-                return f"whether `{others[0]}`, which its caller `{one.now.name}` calls now, needs the change, too"
+                return (
+                    f"whether `{others[0]}`, which its caller `{one.name or one.path}` calls now, needs the change, too"
+                )
         before = self._base.definition(operation.path, operation.symbol)
         after = now.definition(wanted.path, wanted.symbol)
         is_same = before and after and _is_exchanged(before, after, operation.leaf, wanted.leaf)
@@ -112,20 +121,59 @@ class Callers:
         """Return whether a caller of an operation's target calls another definition now."""
         return any(wanted.leaf in _words(one.lines[1]) for one in self._callers(operation, wanted, now))
 
-    def replacing(self, operation: Operation, now: Snapshot) -> list[str]:
-        """Return the callers of a missing definition, or of its missing class, with new code in place of a call."""
+    def question(self, operation: Operation, now: Snapshot) -> str:
+        """Return the question that a missing definition, or its missing class, leaves open; empty if there is none.
+
+        Its users have another definition of that name now, its heirs have the member from elsewhere, or its callers
+        have new code in place of a call.
+        """
         is_in_class = operation.owner and now.definition(operation.path, operation.owner)
         gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
-        found: list[str] = []
+        found = [*self._namesakes(gone, now), *(() if is_in_class else self._of_heirs(operation, now))]
+        if found:
+            return f"whether {listing((f'`{one}`' for one in dict.fromkeys(found)), _SHOWN)} needs the change, too"
+        replacing: list[str] = []
         for one in self._callers(gone, gone, now):
             # Under that name it calls something else now.
-            is_still_named = gone.leaf in _words(one.lines[1])
-            if is_still_named or any(one.added_for(gone.leaf, gone.leaf)):
-                found.append(f"{one.modules[1].path}:{one.now.name}")
-        return found
+            if gone.leaf in _words(one.lines[1]) or any(one.added_for(gone.leaf, gone.leaf)):
+                replacing.append(str(one))
+        return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change" if replacing else ""
+
+    def _namesakes(self, gone: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield the other definitions for which a missing one's name stands where it stood for that."""
+        for there in self._importing(gone.path, gone.name) if not gone.owner else ():
+            is_possible = there in now and now.blob(there) != self._base.blob(there)
+            if is_possible and gone.name.encode() in now.read(there):
+                for target in self._model_now(now).resolver.found(there, gone.name, follow=True):
+                    if isinstance(target, Symbol) and target != Symbol(gone.path, gone.name):
+                        yield f"{target.path}:{target.name}"
+
+    def _of_heirs(self, operation: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield the members that heirs of a missing class have now, themselves or from a base, and had not."""
+        gone = Symbol(operation.path, operation.owner)
+        if not operation.owner:
+            return
+        if gone not in self._heirs:
+            self._heirs[gone] = list(self._model.classes.heirs(gone))
+        for heir in self._heirs[gone]:
+            if not now.definition(*heir):
+                continue
+            known = self._model.classes.line(heir)
+            for one in self._model_now(now).classes.line(heir):
+                member = one.member(operation.leaf)
+                was, there = self._base.definition(*member), now.definition(*member)
+                is_known = one in known and was and there and fingerprint(was.node) == fingerprint(there.node)
+                if there and not is_known:
+                    yield f"{member.path}:{member.name}"
+
+    def _model_now(self, now: Snapshot) -> Model:
+        """Return the model of a snapshot; that of the last one is kept."""
+        if self._last_model[0] is not now:
+            self._last_model = now, model_of(self._pin, now)
+        return self._last_model[1]
 
     def _callers(self, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[Caller]:
-        """Yield the functions that named an operation's target and are still there.
+        """Yield the functions, and the own lines of classes and modules, that named a target and are still there.
 
         They are of its class; for a function, of its file and of those that import the name: any other object may have
         an attribute of that name.
@@ -143,24 +191,42 @@ class Callers:
             for there in self._base.entries:
                 is_shipped = there.endswith(".py") and there != path and self._place(there)
                 is_possible = is_shipped and name.encode() in self._base.read(there)
-                if is_possible and Symbol(path, name) in self._model.resolver.found(there, name, follow=True):
+                if is_possible and (self._imports(there, path, name) or self._has_attribute(there, path, name)):
                     found.append(there)
             self._known[path, name] = found
         return self._known[path, name]
 
+    def _imports(self, there: str, path: str, name: str) -> bool:
+        return Symbol(path, name) in self._model.resolver.found(there, name, follow=True)
+
+    def _has_attribute(self, there: str, path: str, name: str) -> bool:
+        """Return whether a module names a definition of another one as an attribute of that."""
+        content, home = self._base.read(there), self._model.modules.name(path).rpartition(".")[2]
+        # To parse every module that has a common word is slow.
+        text = self._model.modules.text(there) if f".{name}".encode() in content and home.encode() in content else None
+        for node in text.nodes if text else ():
+            if not isinstance(node, ast.Attribute) or node.attr != name:
+                continue
+            if Symbol(path, name) in self._model.resolver.anywhere(there, node):
+                return True
+        return False
+
     def _of_module(self, module: Module, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[Caller]:
+        known: dict[str, Definition] = {}
         for name, (one, *others) in module.definitions.items():
             is_own = module.path == operation.path and name == operation.name
-            is_near = not operation.owner or one.parent == operation.owner
-            if is_own or others or one.kind != "function" or not is_near:
+            is_near = not operation.owner or operation.owner in (one.parent, name)
+            if one.kind in ("function", "class") and is_near and not is_own and not others:
+                known[name] = one
+        for name in [*known, *([] if operation.owner else [""])]:
+            lines = _lines(module, name)
+            if operation.leaf not in _words(lines):
                 continue
-            if operation.leaf not in _words(_lines(module, one)):
-                continue
-            along = f"{wanted.owner}.{one.leaf}" if operation.owner else name
-            for path, symbol in ((module.path, name), (wanted.path, along)):
-                there, after = now.definition(path, symbol), now.module(path)
-                if there and after:
-                    yield Caller(before=one, now=there, modules=(module, after))
+            along = wanted.owner if name == operation.owner else f"{wanted.owner}.{leaf_of(name)}"
+            for path, symbol in ((module.path, name), (wanted.path, along if operation.owner else name)):
+                after = now.module(path)
+                if after and (not symbol or now.definition(path, symbol)):
+                    yield Caller(path=path, name=symbol, lines=(lines, _lines(after, symbol)))
                     break
 
     def _others(self, caller: Caller, operation: Operation, wanted: Operation, now: Snapshot) -> list[str]:
@@ -172,11 +238,11 @@ class Callers:
         named = _words(added) - {*wanted.name.split(".")}
         if not named:
             return []
-        paths = (caller.modules[0].path, operation.path, wanted.path)
+        paths = (caller.path, operation.path, wanted.path)
         known: set[str] = set()
         for module in filter(None, map(self._base.module, paths)):
             known.update(map(leaf_of, module.definitions))
-        others = named & _defined(map(now.module, (*paths, caller.modules[1].path)))
+        others = named & _defined(map(now.module, paths))
         called = {word for line in added for word, following in pairwise(line) if following == "("}
         others |= named & called & self._new_names(now)
         others -= known
@@ -215,8 +281,24 @@ def _defined(modules: Iterable[Module | None]) -> set[str]:
     return found
 
 
-def _lines(module: Module, one: Definition) -> list[Words]:
-    return words_of_lines(layout_of(module.whole_text(one.node).decode()))
+def _lines(module: Module, name: str) -> list[Words]:
+    """Return the logical lines of a function, or the own ones of a class or, without a name, of its module.
+
+    Their docstrings and, outside of functions, their imports do not count.
+    """
+    node = module.definitions[name][0].node if name else module.tree
+    texts: list[str] = []
+    if isinstance(node, ast.ClassDef):
+        head = ast.ClassDef(node.name, node.bases, node.keywords, [ast.Pass()], node.decorator_list)
+        texts.append(ast.unparse(ast.fix_missing_locations(head)))
+    if isinstance(node, (ast.ClassDef, ast.Module)):
+        own = (one for one in node.body if not isinstance(one, (*FUNCTIONS, ast.ClassDef)))
+        texts += (module.whole_text(one).decode() for one in own)
+    else:
+        texts.append(module.whole_text(node).decode())
+    skipped = frozenset() if isinstance(node, FUNCTIONS) else _IMPORTING
+    lines = chain.from_iterable(words_of_lines(layout_of(text)) for text in texts)
+    return [line for line in lines if line and line[0] not in skipped and (len(line) > 1 or line[0][-1] not in "\"'")]
 
 
 def _is_same_but_for(name: str, one: Words, other: Words) -> bool:

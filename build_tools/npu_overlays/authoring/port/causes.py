@@ -17,7 +17,7 @@ _DECISIONS = {
     "drop": "proposed: drop it, for that reason",
     "retarget": "proposed: the same where upstream has it now",
     "follow": "proposed: the same as upstream is called now",
-    "keep": "proposed: it stays as it is",
+    "keep": "proposed: keep the operation as it is",
 }
 # Removed things that a cause names.
 _SHOWN = 3

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from npu_overlays.authoring.port.absorption import Absorption
 from npu_overlays.authoring.port.adaptation import adapted
+from npu_overlays.authoring.port.change_sentences import changed_parts
 from npu_overlays.authoring.port.fit import Fit, Fitter
 from npu_overlays.authoring.port.missing_targets import MissingTargets, lost_place, new_definitions
 from npu_overlays.authoring.port.relocations import Relocations
@@ -20,7 +21,7 @@ from npu_overlays.authoring.port.renamed_words import UnprovenError, function_of
 from npu_overlays.authoring.port.upstream_commits import LandedCommits, UpstreamCommit, references
 from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import Snapshot
-from npu_overlays.contracts.contracts import Contract, ContractDifference
+from npu_overlays.contracts.contracts import Contract
 from npu_overlays.errors import listing
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
@@ -37,7 +38,7 @@ _SHOWN = 3
 _AMBIGUOUS = re.compile(r" (?:\d+ times|under a condition): line | (?:\d+ definitions|no definition) of ")
 _PARAMETERS = re.compile(r"parameter| a default, which upstream's callers must give")
 # The questions that proposals leave open.
-_DECORATED = "what the decorator of now does with the function"
+_DECORATED = "what the new decorator does with the function"
 _CALLED = "whether the function is still what the change is for: syntax says only how it is called"
 _Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 
@@ -137,14 +138,11 @@ class Classifier:
         if found.proposal == "retarget" and found.wanted:
             unknown = callers.objection(operation, found.wanted, now, is_renamed=found.kind == "renamed")
         elif found.proposal == "drop" and found.kind == "retired" and operation.action != "added":
-            replacing = callers.replacing(operation, now)
-            unknown = (
-                f"whether what {listing(replacing, _SHOWN)} has in its place needs the change" if replacing else ""
-            )
+            unknown = callers.question(operation, now)
         return replace(found, proposal="", unknown=unknown) if unknown else found
 
     def _applying(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:
-        evidence = _changed(fit.changed)
+        evidence = changed_parts(fit.changed)
         has_other_body = any(one.part == "body" for one in fit.changed)
         if operation.symbol == EVERYTHING:
             key = (operation.path, now.blob(operation.path))
@@ -281,9 +279,4 @@ def _with_body(unknown: str, change: SignatureChange) -> str:
 
 
 def _obstacles(fit: Fit) -> str:
-    return "; ".join(filter(None, [fit.problem, _changed(fit.breaking)]))
-
-
-def _changed(differences: Iterable[ContractDifference]) -> str:
-    listed = ", ".join(map(str, differences))
-    return f"upstream's {listed} changed" if listed else ""
+    return "; ".join(filter(None, [fit.problem, changed_parts(fit.breaking)]))

@@ -59,7 +59,7 @@ def endings(lock: Lock, after: Content, version: str, now: Snapshot) -> Endings:
     left = [one for one in standing if not _is_decided(one, pins)]
     named = [f"{target(one)} (until {one.bounds.until})" for one in ended if one not in left]
     layers = listing(dict.fromkeys(one.layer for one in ended if one not in left))
-    note = f"not for {version} any more by `until` in {layers}, and left out: {listing(named)}"
+    note = f"left out, since their `until` in {layers} is not after {version}: {listing(named)}"
     return Endings(open=tuple(_part(one, version) for one in left), notes=(note,) if named else ())
 
 

@@ -125,7 +125,7 @@ class MissingTargets:
         are_lost_with_it = all(one.path == operation.path and lost_place(one, now) for one in users)
         if served and are_lost_with_it and not any(self._relocations.of_definition(one, now) for one in served):
             named = ", ".join(f"`{one.symbol}`" for one in served)
-            evidence = f"{lost}, and {named} with it, for which it was added"
+            evidence = f"{lost}, and {named} with it; this was added for {named}"
             return Verdict(kind="retired", proposal="drop", evidence=evidence)
         return Verdict(kind="retired", evidence=lost)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, TypeAlias
 
+from npu_overlays.authoring.port.change_sentences import changed_names
 from npu_overlays.authoring.port.classifier import Classifier
 from npu_overlays.authoring.port.history import BlobCache, UpstreamHistory
 from npu_overlays.authoring.port.text_verdicts import SubstitutionVerdicts, file_verdict, patch_verdicts
@@ -25,7 +26,7 @@ Statement: TypeAlias = Operation | SourcedEdit | OverlayFile
 
 # Kinds whose causes are named after the commit.
 _GONE = frozenset({"retired", "left", "already gone"})
-_LONGEST = 40
+_LONGEST = 60
 # Where upstream's text has it: the same change has other lines in each file.
 _LINES = re.compile(r" \(lines? [\d, …]+\)")
 
@@ -67,8 +68,10 @@ class PortedPart:
 
     @property
     def said(self) -> str:
-        """Upstream's change, in the same words for every part that it concerns."""
-        return self.verdict.change or f"{self.verdict.kind}: {_LINES.sub('', self.verdict.evidence)}"
+        """Upstream's change, in the same words for every part that it concerns; each line is a sentence."""
+        verdict = self.verdict
+        evidence = _LINES.sub("", verdict.evidence)
+        return verdict.change or (evidence if verdict.kind == "body changed" else f"{verdict.kind}: {evidence}")
 
     @property
     def cause(self) -> str:
@@ -190,13 +193,13 @@ def with_reads(
 def _reading(verdict: Verdict, reads: Sequence[tuple[ChangedRead, str]]) -> Verdict:
     """Return the verdict on a part whose code reads what changed; the places in it are ours, and no part of a cause."""
     if verdict.kind in ("fits", "body changed"):
-        changes = [verdict.evidence, *dict.fromkeys(f"reads {one}" for one, _ in reads)]
+        changes = [verdict.evidence, *changed_names(dict.fromkeys(one for one, _ in reads))]
         places = _places(where for _, where in reads)
         unknown = f"whether our {places} {'are' if ' of ' in places else 'is'} still right"
-        return replace(verdict, kind="reads changed", change="; ".join(filter(None, changes)), unknown=unknown)
+        return replace(verdict, kind="reads changed", change=";\n".join(filter(None, changes)), unknown=unknown)
     if verdict.proposal in ("follow", "keep"):
         named = listing(dict.fromkeys(f"`{one.before.symbol}`" for one, _ in reads))
-        return replace(verdict, proposal="", unknown=f"what it reads is another now: {named}")
+        return replace(verdict, proposal="", unknown=f"upstream changed what it reads, too: {named}")
     return verdict
 
 
@@ -304,7 +307,7 @@ def _not_dropped_where_moved(part: PortedPart, commits: CommitRange) -> PortedPa
     if not steps:
         return part
     evidence = f"{verdict.evidence}; {'; '.join(steps)}"
-    unknown = "whether what does its work now needs the change, too"
+    unknown = "whether its successor needs the change, too"
     return replace(part, verdict=replace(verdict, proposal="", evidence=evidence, unknown=unknown))
 
 

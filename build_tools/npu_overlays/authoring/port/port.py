@@ -93,6 +93,17 @@ class Port:
         """Whether it is locked."""
         return not self.open and not self.problems
 
+    @property
+    def fitting(self) -> str:
+        """How many parts fit, need a look, or are open, in words."""
+        unchanged = sum(part.verdict.kind == "fits" for part in self.parts)
+        said = [f"{unchanged} of {plural(len(self.parts), 'part')} fit as they stand"]
+        if looked_at := len(self.parts) - unchanged - len(self.open):
+            said.append(f"{looked_at} may need a look")
+        if self.open:
+            said.append(f"{len(self.open)} are open" if len(self.open) > 1 else "1 is open")
+        return ", ".join(said)
+
     def states_itself(self, part: PortedPart) -> bool:
         """Return whether the new pin states a part itself, and not one of its layers."""
         return part.layer == self.new.name

@@ -11,18 +11,16 @@ from npu_overlays.authoring.port.html_document import code, document
 from npu_overlays.authoring.port.parts import PortedPart
 from npu_overlays.authoring.port.port import Port
 from npu_overlays.authoring.port.upstream_commits import UpstreamCommit
-from npu_summary.plurals import plural
 
 # Characters of a line, and lines around what differs.
 _WRAPPED, _AROUND = 72, 4
+_LINE_END = "\n"
 
 
 def port_page(port: Port) -> str:
     """Return the page of a port; upstream's text is escaped everywhere on it."""
-    fitting = sum(part.verdict.kind == "fits" for part in port.parts)
-    state = "It is finished, and locked." if port.is_finished else f"{plural(len(port.open), 'part')} open."
-    fit = f"{fitting} of {plural(len(port.parts), 'part')} fit as they stand."
-    body = f"<p>Upstream {escape(port.version)}. {fit} {state}\n"
+    state = " It is finished, and locked." if port.is_finished else ""
+    body = f"<p>Upstream {escape(port.version)}. {port.fitting}.{state}\n"
     listed = causes(port.parts)
     if listed:
         links = (f'<li><a href="#{escape(one.name)}">{code(one.said)}</a>' for one in listed)
@@ -40,7 +38,7 @@ def _joined(lines: Iterator[str]) -> str:
 
 def _section(cause: Cause, port: Port) -> Iterator[str]:
     """Yield the lines of one cause: what upstream did, what is proposed, and each part."""
-    yield f'<h2 id="{escape(cause.name)}">{code(cause.said)}</h2>'
+    yield f'<h2 id="{escape(cause.name)}">{code(cause.said).replace(_LINE_END, "<br>")}</h2>'
     for commit in cause.commits:
         yield f"<p>By {_linked(commit, port.new.pin.repository)}"
     if cause.is_open:

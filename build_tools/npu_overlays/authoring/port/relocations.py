@@ -15,7 +15,6 @@ from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.verdicts import Kind, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, breaking
-from npu_overlays.model import Symbol, classes_of, model_of
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition
@@ -114,7 +113,7 @@ class Relocations:
         self._fitter = fitter
         self._shipped = pin.place
         self._matcher = Matcher(base)
-        self.callers = Callers(base, self._matcher, pin.place, model_of(pin, base))
+        self.callers = Callers(base, self._matcher, pin)
         self._blobs_before = frozenset(base.entries.values())
         self._counts: dict[tuple[str, str], int] = {}
 
@@ -130,11 +129,27 @@ class Relocations:
         path, symbol, module = operation.path, operation.symbol, now.module(operation.path)
         if module is None or self._matcher.likeness(path, symbol, now, symbol) >= ENOUGH:
             return None
+        if not self._names_new(module, symbol):
+            return None
         match = self._matcher.successor(path, symbol, now)
         if match is None or not _names(module, symbol, leaf_of(match.symbol)):
             return None
         found = self._judged(operation, match.path, match.symbol, match.likeness, now)
         return found if self.callers.are_gone_to(operation, found.wanted, now) else None
+
+    def _names_new(self, module: Module, symbol: str) -> bool:
+        """Return whether a definition names what its module did not have, or its own name: of another module then.
+
+        Looking for its code costs far more.
+        """
+        before = self._base.module(module.path)
+        new = module.definitions.keys() - (before.definitions.keys() if before else frozenset())
+        leaves, own = frozenset(map(leaf_of, new)), leaf_of(symbol)
+        for one in chosen(module, symbol):
+            texts = layout_of(module.whole_text(one.node).decode()).texts
+            if not leaves.isdisjoint(texts) or texts.count(own) > 1:
+                return True
+        return False
 
     def of_member(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return the target of an added member in its class's new place; None if the class has none."""
@@ -202,20 +217,15 @@ class Relocations:
         return found
 
     def _in_its_class(self, operation: Operation, now: Snapshot) -> Iterator[str]:
-        """Yield what may have replaced a missing class: a new one of its name, and a subclass with the member."""
-        path, owner, module = operation.path, operation.owner, self._base.module(operation.path)
-        if not owner or module is None or now.definition(path, owner):
+        """Yield what may have replaced a missing class: a new one of its name."""
+        path, owner = operation.path, operation.owner
+        if not owner or path not in self._base or now.definition(path, owner):
             return
         defining = now.defining(owner)
         for there in defining if len(defining) <= COMMON else ():
             is_near = there.partition("/")[0] == path.partition("/")[0]
             if is_near and now.definition(there, owner) and not self._base.definition(there, owner):
                 yield f"{there}:{owner}"
-        classes = classes_of(module)
-        for name, (one, *_) in module.definitions.items():
-            line = classes.line(Symbol(path, name)) if one.kind == "class" and name != owner else ()
-            if Symbol(path, owner) in line and now.definition(path, f"{name}.{operation.leaf}"):
-                yield f"{path}:{name}.{operation.leaf}"
 
     def _is_changed(self, path: str, now: Snapshot) -> bool:
         """Return whether a shipped module is new at its path, or its content is new."""

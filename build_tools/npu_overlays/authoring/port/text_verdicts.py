@@ -16,6 +16,7 @@ from npu_overlays.merge.settings_text import ENDINGS, SettingsLine, keyed_lines,
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit
 from npu_overlays.overlay.patches import read_patch
 from npu_overlays.sources.tree import PatchedTree
+from npu_summary.plurals import plural
 
 # The most lines above a find that can make it unique.
 _LONGEST_LEAD = 12
@@ -88,7 +89,8 @@ def _verdicts(edits: list[SourcedEdit], now: bytes, before: bytes) -> Iterator[V
         elif count > edit.count:
             yield _ambiguous(edit.count, count, _lead(path, find, before, now) if edit.count == 1 else b"")
         else:
-            yield Verdict(kind="find gone", evidence=f"what it looks for occurs {count} times, expected {edit.count}")
+            times = f"occurs {plural(count, 'time')}, expected {edit.count}" if count else "occurs nowhere"
+            yield Verdict(kind="find gone", evidence=f"what it looks for {times}")
 
 
 def _repeated_keys(path: str, before: bytes, after: bytes) -> list[str]:

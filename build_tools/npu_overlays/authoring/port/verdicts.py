@@ -41,7 +41,7 @@ MEANINGS: dict[Kind, str] = {
     "fits": "nothing that it depends on changed",
     "body changed": "upstream changed the definition",
     "reads changed": "upstream changed something that its code reads",
-    "user changed": "it is added for an operation that does not fit as it stands",
+    "user changed": "an operation that uses it does not fit as it stands",
     "signature changed": "upstream changed the parameters, decorators or kind",
     "renamed": "the same definition stands in the same file under another name",
     "moved": "the same definition stands in another file, class or function",
@@ -113,7 +113,7 @@ def retired(evidence: str, successors: Sequence[str], *, is_likely: bool) -> Ver
         successors: the new definitions that may replace the target.
         is_likely: whether one of these is so likely that a person has to look.
     """
-    named = listing((f"`{one}`" for one in successors), _SHOWN) or "what does its work now, if anything,"
+    named = listing((f"`{one}`" for one in successors), _SHOWN) or "its successor, if it has one,"
     unknown = f"whether {named} needs the change, too"
     proposal: Proposal = "" if is_likely else "drop"
     return Verdict(kind="retired", proposal=proposal, evidence=evidence, change=evidence, unknown=unknown)

@@ -19,13 +19,24 @@ def splices(site: Site) -> list[Splice]:
     if operation.kind == "attribute":
         return _replaced_value(site, definition)
     if definition.kind != operation.kind:
-        raise site.error(f"{site.named} is a {definition.kind} upstream", "replace like by like")
+        raise site.error(*_other_kind(site, definition))
     _check_kind(site, definition.node)
     indentation = site.module.indentation(definition.node)
     text = reindent(renamed(operation.text, operation.leaf), old="", new=indentation)
     start = site.module.offset(definition.first_line)
     end = site.module.span(definition.node)[1]
     return [site.splice(start, end, (site.notice(indentation) + text).rstrip())]
+
+
+def _other_kind(site: Site, definition: Definition) -> tuple[str, str]:
+    """Return (what is wrong, what to do) for a replacement that is of another kind than upstream's definition."""
+    line = definition.node.lineno
+    if definition.kind == "import":
+        what = f"upstream imports {site.named} here (line {line}) and does not define it"
+        return what, "replace it in the module that defines it"
+    article = "an" if definition.kind == "attribute" else "a"
+    what = f"{site.named} is {article} {definition.kind} upstream (line {line}), and no {site.operation.kind}"
+    return what, f"write {article} {definition.kind} in its place"
 
 
 def _check_kind(site: Site, original: ast.stmt) -> None:

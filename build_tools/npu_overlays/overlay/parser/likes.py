@@ -63,7 +63,7 @@ def _bounds(parsed: ParsedFile, call: ast.Call, values: Mapping[str, object], pr
     given = {name: values.get(name, "") for name in SINCE_UNTIL}
     for name, value in given.items():
         if not isinstance(value, str):
-            problems.append(parsed.problem(call, f"`{name}` is not a text", f'{name}="0.6.0", say'))
+            problems.append(parsed.problem(call, f"`{name}` is not a text", f'for example {name}="0.6.0"'))
     bounds = Bounds(**{name: str(value) for name, value in given.items()})
     problems += (parsed.problem(call, what, fix) for _, what, fix in bounds.faults())
     return bounds

@@ -105,7 +105,7 @@ def _read_unmarked(parsed: ParsedFile, node: FunctionNode | ast.ClassDef, name: 
         return
     for decorator in node.decorator_list:
         if found := spelling_mistake(parsed, decorator):
-            yield parsed.problem(node, f"`{name}` has no marker: {found[0]}", found[1])
+            yield parsed.problem(node, f"`{name}`: {found[0]}", found[1])
             return
     if not isinstance(node, ast.ClassDef):
         yield parsed.problem(node, f"`{name}` has no marker", "decorate it with @added(why=…), @wrapped(why=…), …")
