@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from functools import cache
@@ -102,6 +103,26 @@ def test_commands_install_every_pin_and_end_with_the_checks(stack: Stack) -> Non
     assert constraints_name(stack.name) in said
 
 
+@pytest.mark.parametrize("stack", VARIANTS, ids=names)
+def test_what_a_command_asks_of_our_wheel_is_what_the_constraints_pin(stack: Stack) -> None:
+    """The wheel's extras may be those of another stack: then nothing satisfies both them and the constraints."""
+    (line,) = (one for one in install_page.commands(stack, KNOWLEDGE) if "-npu[" in one)
+    words = shlex.split(line)
+    wheel, *parts = map(Requirement, words[words.index("wheels") + 1 :])
+    assert wheel.name == f"{stack.overlays[-1].partition('@')[0]}-npu"
+    built = installs.extras_of_overlay(stack.overlays[-1], KNOWLEDGE)
+    asked = [*parts, *chain.from_iterable(map(Requirement, built.get(name, [])) for name in wheel.extras)]
+    pinned = constraints_text(stack, KNOWLEDGE, {}).splitlines()
+    pins = {one.name: one for one in map(Requirement, (line for line in pinned if not line.startswith("#")))}
+    for one in asked:
+        given = str(pins[one.name].specifier) if one.name in pins else ""
+        versions = {spec.version for spec in one.specifier if spec.operator == "=="}
+        assert all(version in SpecifierSet(given) for version in versions), f"{one} against {given}"
+        assert versions or not one.specifier or str(one.specifier) == given
+    base = {Requirement(text).name for text in installs.extras(stack, KNOWLEDGE)["npu"]}
+    assert base <= {one.name for one in asked}
+
+
 @pytest.mark.parametrize(
     "stack", [one for one in VARIANTS if "triton" in one.absent and one.component("triton_ascend")], ids=names
 )
@@ -173,10 +194,15 @@ def test_what_a_person_does_first_is_a_comment_above_its_command_in_the_pages_la
 
 def test_a_page_explains_only_the_marks_that_a_stack_has() -> None:
     sections = re.split(r"^### ", install_page.render(KNOWLEDGE, "en"), flags=re.MULTILINE)
-    extras = {part.partition("\n")[0]: re.findall(r"^The extras of .*", part, re.MULTILINE) for part in sections}
-    assert extras["transformers-5.24.0"] == [
-        "The extras of `transformers-npu` hold the pins that the index has: `[npu]`."
-    ]
+    extras = {part.partition("\n")[0]: re.findall(r"^(?:E|No e)xtras? of .*", part, re.MULTILINE) for part in sections}
+    (plain,) = extras["transformers-5.24.0"]
+    assert plain.startswith("Extras of `transformers-npu` that fit this stack: `[npu]`. An extra holds components ")
+    assert plain.endswith(" *index* or *source*, except those that are installed without dependencies.")
+    assert extras["verl-0.9.1"][0].startswith("Extras of `verl-npu` that fit this stack: `[npu]`, `[vllm]`. ")
+    assert extras["sglang-0.5.2"][0].startswith("Extras of `verl-npu` that fit this stack: `[sglang]`. ")
+    assert " other extras " in extras["sglang-0.5.2"][0]
+    assert " other extras " not in extras["verl-0.9.1"][0]
+    assert extras["vllm-0.7.3"][0].startswith("No extra of `verl-npu` fits this stack")
     assert "marked `git`" not in extras["vllm-0.7.3"][0]
     assert "marked `source`" in extras["vllm-0.7.3"][0]
     assert "marked `git`" in extras["sglang-0.5.2"][0]

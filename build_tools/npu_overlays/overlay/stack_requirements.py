@@ -71,6 +71,34 @@ def extras_of_overlay(overlay: str, catalogue: Catalogue) -> dict[str, list[str]
     return dict(sorted(merged.items()))
 
 
+def base_requirements(stack: Stack, catalogue: Catalogue, *, doctor: bool) -> list[str]:
+    """Return what an installer is given, beside the constraints of a stack, to install its wheels and its base.
+
+    Args:
+        stack: the stack; the wheel of its last overlay requires the others.
+        catalogue: all stacks. Those of one overlay share a wheel and its extras.
+        doctor: whether npu-doctor is installed too.
+
+    Returns:
+        The wheel with its extra ``npu``. If this extra holds the pins of another stack, the wheel and the names of
+        what the base consists of: the constraints pin them.
+    """
+    wheel = f"{stack.overlays[-1].partition('@')[0]}-npu"
+    base = extras(stack, catalogue).get(BASE, [])
+    names, parts = [DOCTOR] if doctor else [], []
+    if BASE in fitting_extras(stack, catalogue):
+        names = [BASE, *names]
+    else:
+        parts = [re.split("[<>=!~]", text, maxsplit=1)[0] for text in base]
+    return [f"{wheel}[{','.join(names)}]" if names else wheel, *parts]
+
+
+def fitting_extras(stack: Stack, catalogue: Catalogue) -> list[str]:
+    """Return the extras of the wheel of a stack's last overlay that hold the pins of this stack."""
+    built = extras_of_overlay(stack.overlays[-1], catalogue)
+    return [name for name, pins in extras(stack, catalogue).items() if built.get(name) == pins]
+
+
 def _torch_version(stack: Stack) -> Version:
     torch = stack.component("torch")
     return Version(torch.version if torch else "0")

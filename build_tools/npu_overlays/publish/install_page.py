@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,15 @@ from typing import Any
 from npu_doctor.knowledge import load
 from npu_doctor.stacks import CPU_INDEX, Catalogue, Component, Stack, constraints_name
 from npu_overlays.files import write_atomically
-from npu_overlays.overlay.stack_requirements import BASE, DOCTOR, distribution, extras, requirement
+from npu_overlays.overlay.stack_requirements import (
+    BASE,
+    base_requirements,
+    distribution,
+    extras,
+    extras_of_overlay,
+    fitting_extras,
+    requirement,
+)
 
 PAGES = {"en": "install.md", "zh": "install.zh-CN.md"}
 
@@ -36,7 +45,7 @@ def render(catalogue: Catalogue, language: str) -> str:
         catalogue=catalogue,
         anchor=lambda name: name.lower().replace(".", ""),
         commands=partial(commands, language=language),
-        extras=extras,
+        extras=partial(_extras, language=language),
         removals=_removals,
         source=partial(source, language=language),
     )
@@ -56,6 +65,18 @@ def _source(text: str, language: str) -> str:
     return text
 
 
+def _extras(stack: Stack, catalogue: Catalogue, language: str) -> str:
+    """Return the sentences that name the extras of a stack's wheel; one that only repeats the base is left out."""
+    texts, wheel = _TEXTS[language], f"{stack.overlays[-1].partition('@')[0]}-npu"
+    own, fitting = extras(stack, catalogue), fitting_extras(stack, catalogue)
+    names = [f"`[{name}]`" for name in fitting if name == BASE or own[name] != own[BASE]]
+    if not names:
+        return str(texts["no_extra"].format(wheel=wheel))
+    said = texts["extras"].format(wheel=wheel, names=texts["comma"].join(names))
+    others = extras_of_overlay(stack.overlays[-1], catalogue).keys() - fitting
+    return f"{said}{texts['other_extras']}" if others else str(said)
+
+
 def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False, language: str = "en") -> list[str]:
     """Return the shell commands that install a consistent stack; for x86, torch comes from PyTorch's own index."""
     given = f"-c wheels/{constraints_name(stack.name)}" + (f" --extra-index-url {CPU_INDEX}" if x86 else "")
@@ -66,7 +87,7 @@ def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False, language:
         f"python{stack.python} -m venv npu && source npu/bin/activate",
         # Engines need it, and nothing else does.
         *(["source /usr/local/Ascend/nnal/atb/set_env.sh"] if built else []),
-        f"pip install {given} --find-links wheels '{project}-npu[{BASE},{DOCTOR}]'",
+        f"pip install {given} --find-links wheels {shlex.join(base_requirements(stack, catalogue, doctor=True))}",
     ]
     for component in sorted(built, key=lambda component: _ORDER[component.install]):
         if component.prepare:

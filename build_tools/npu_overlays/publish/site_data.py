@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from packaging.version import Version
 
 from npu_doctor.stacks import Catalogue, Stack, constraints_name
 from npu_overlays.errors import OutputError, Problem, collected
-from npu_overlays.overlay.stack_requirements import BASE, DOCTOR, extras
+from npu_overlays.overlay.stack_requirements import base_requirements
 from npu_overlays.progress import step
 from npu_overlays.wheels.constraints import own_pins
 from npu_overlays.wheels.inspection import carries_summary, read_record
@@ -108,9 +109,8 @@ def site_data(
         if pins:
             for pin in pins:
                 shown[pin]["stacks"].append(stack.name)
-            names = [BASE] if extras(stack, catalogue) else []
-            names += [DOCTOR] if has_doctor else []
-            offered.append(_stack(stack, [shown[pin] for pin in pins], names, index))
+            asked = base_requirements(stack, catalogue, doctor=has_doctor)
+            offered.append(_stack(stack, [shown[pin] for pin in pins], shlex.join(asked), index))
         elif not stack.record:
             parts = list(_parts(stack))
             missing.append({"name": stack.name, "title": stack.title, "parts": parts, "overlays": stack.overlays})
@@ -142,10 +142,7 @@ def _pins(stack: Stack, folders: Sequence[Path], known: dict[str, Any]) -> list[
     return []
 
 
-def _stack(stack: Stack, wheels: list[dict[str, Any]], names: Sequence[str], index: str) -> dict[str, Any]:
-    asked = wheels[-1]["name"]
-    if names:
-        asked = f"'{asked}[{','.join(names)}]'"
+def _stack(stack: Stack, wheels: list[dict[str, Any]], asked: str, index: str) -> dict[str, Any]:
     return {
         "name": stack.name,
         "anchor": stack.name.lower().replace(".", ""),

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from npu_doctor.knowledge import load
+from npu_doctor.stacks import constraints_name
 from npu_overlays.errors import OutputError
 from npu_overlays.publish.site_data import PLACEHOLDER, commands, read_patched_wheels, site_data
+from npu_overlays.wheels.constraints import constraints_text
 from support.environment import Environment
 
 from .conftest import ROOT
@@ -52,6 +54,18 @@ def test_commands_are_those_of_the_page_of_trainers(wheels: Path, index: str) ->
     shown = commands("verl-npu", PLACEHOLDER, f"constraints-{STACK}.txt")
     assert all(command in page for command in shown.values())
     assert all(shlex.split(command)[-1] == "verl-npu" for command in shown.values())
+
+
+def test_a_stack_whose_wheel_has_the_extra_of_another_is_given_by_its_components(wheels: Path, tmp_path: Path) -> None:
+    stack = load().stack("sglang-0.5.2")
+    ours = {}
+    for overlay in stack.overlays:
+        name = overlay.partition("@")[0]
+        ours[overlay] = [f"{name}-npu=={VERSIONS[name]}"]
+    (tmp_path / constraints_name(stack.name)).write_text(constraints_text(stack, load(), ours), "utf-8")
+    (offered,) = site_data(read_patched_wheels([wheels]), [tmp_path], load(), "")["stacks"]
+    assert offered["pip"].partition(f"{PLACEHOLDER} ")[2].startswith("verl-npu torch torch-npu numpy ")
+    assert offered["uv"].endswith(offered["pip"].partition(f"{PLACEHOLDER} ")[2])
 
 
 def test_all_wheels_that_cannot_be_read_are_named(wheels: Path, tmp_path: Path) -> None:
