@@ -34,7 +34,7 @@ class Component:
     extra: str = ""  # its own extra that is wanted
     env: Mapping[str, str] = field(default_factory=dict)  # variables to set while it is built
     options: str = ""  # options of pip to build it with
-    prepare: Mapping[str, str] = field(default_factory=dict)  # what a person does before `commands`, by language
+    prepare: Mapping[str, str] = field(default_factory=dict)  # what a person does before it is installed, by language
     commands: tuple[str, ...] = ()  # how it is installed where pip alone does not do it
     wheels: tuple[str, ...] = ()  # machines the index has wheels for
     source: str = ""  # where its version comes from
