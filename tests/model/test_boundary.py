@@ -19,6 +19,7 @@ AS_WRITTEN = {
         "overlay/parser/vocabulary.py",
     },
     "bases": {
+        "authoring/port/callers.py",
         "checks/risk_lint/statement_diff.py",
         "overlay/parser/marks.py",
         "contracts/read_occurrences.py",

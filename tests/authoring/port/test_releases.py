@@ -74,7 +74,7 @@ def test_what_changed_is_shown_side_by_side_also_where_nothing_is_left_to_decide
     released.release("1.1", CORE.replace(b"return name", b"return str(name)"))
     done = released.port("demo@1.0", "--to", "1.1")
     assert done.code == 0, done.err
-    assert "body changed" in done.out
+    assert "upstream changed its body" in done.out
     assert "finished, and locked" in done.out
     assert "demo@1.1: demo@1.1:" not in done.err  # what it is about is said once
     lock = (released.environment.folder / "demo@1.1/overlay.lock").read_bytes()
