@@ -33,8 +33,8 @@ by a signal fail. The command has to fail with the whole overlay and to pass on
 upstream itself. `bisect` leaves out parts that cannot run, and applies and
 names each operation together with what it needs. Each run begins in a clean
 folder. The result runs once more; if the command then ends differently,
-`bisect` refuses it. If the command ends with another exit code or another last output than with
-the whole overlay, `bisect` prints both.
+`bisect` refuses it. If the command ends with another exit code or another last
+output than with the whole overlay, `bisect` prints both.
 
 exit codes: 0 found; 2 the command cannot be run, does not fail with the whole
 overlay, fails on upstream itself, or ends differently the second time

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from npu_overlays.authoring.port.logical_lines import words_of_lines
-from npu_overlays.authoring.port.renamed_words import UnprovenError, called_before
+from npu_overlays.authoring.port.renamed_words import UnprovenError, called_before, exchanged
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.model.tokens import Token
 from npu_overlays.overlay.operations import Edit
@@ -111,9 +111,4 @@ def _places(layout: TokenLayout, numbers: Sequence[int]) -> Iterator[tuple[str, 
 
 
 def _exchanged(layout: TokenLayout, texts: Mapping[int, str]) -> str:
-    parts, at = list[str](), 0
-    for number, text in sorted(texts.items()):
-        token = layout.tokens[number]
-        parts += [layout.source[at : token.start], text]
-        at = token.end
-    return "".join([*parts, layout.source[at:]])
+    return exchanged(layout.source, [(layout.tokens[number], text) for number, text in sorted(texts.items())])

@@ -161,7 +161,7 @@ class FollowedNames:
         """Yield what the lock says that an operation reads, with the name by which it reads that."""
         reader = reader_of(operation)
         for read in self.reads:
-            yield from ((read, entry) for entry in read.by if entry.rpartition(" ")[0] == reader)
+            yield from ((read, entry) for entry in read.read_by([reader]).by)
 
     def _changed(self, operation: Operation, names: Sequence[RenamedName]) -> str:
         """Return what an operation reads and what changed, looked up by the new names; empty if nothing did."""

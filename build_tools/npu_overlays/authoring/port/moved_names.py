@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from npu_overlays.authoring.port.parts import PortedPart
+from npu_overlays.contracts.overlay_code import reader_of
 from npu_overlays.contracts.reads import Read
 from npu_overlays.contracts.symbol_descriptions import described
 from npu_overlays.model.symbol_lookup import ResolvedSymbol, SymbolLookup
@@ -32,21 +33,19 @@ class MovedNames:
             verdict, operation = part.verdict, part.statement
             wanted = verdict.wanted if verdict.proposal == "retarget" else None
             if wanted and isinstance(operation, Operation) and wanted.path != operation.path:
-                others = [name for name in self._names(part, operation) if not self._is_same(name, operation, wanted)]
+                others = [name for name in self._names(operation) if not self._is_same(name, operation, wanted)]
                 if others:
                     unknown = f"which `{others[0]}` it means: {wanted.path} has another one, or none"
                     verdict = replace(verdict, proposal="", unknown=unknown)
             yield replace(part, verdict=verdict)
 
-    def _names(self, part: PortedPart, operation: Operation) -> list[str]:
+    def _names(self, operation: Operation) -> list[str]:
         """Return the first names of what an operation reads and does not import itself."""
         imported = {one.name for one in operation.imports}
         found: set[str] = set()
         for read in self.reads:
-            for entry in read.by:
-                reader, _, written = entry.rpartition(" ")
-                if reader == f"{part.action} {part.name}":
-                    found.add(written.partition(".")[0])
+            for entry in read.read_by([reader_of(operation)]).by:
+                found.add(entry.rpartition(" ")[2].partition(".")[0])
         return sorted(found - imported)
 
     def _is_same(self, name: str, operation: Operation, wanted: Operation) -> bool:

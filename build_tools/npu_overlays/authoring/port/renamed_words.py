@@ -71,7 +71,8 @@ def edit_with_name(edit: Edit, name: RenamedName) -> Edit:
         if of is not None and of not in known:
             what = f"the keyword `{name.old}`" if name.role == "parameter" else f"`{name.old}` of {_an_object(of)}"
             raise UnprovenError(f"it puts in {what}, which may be another one's")
-    return replace(edit, find=_exchanged(edit.find, found, name), replace=_exchanged(edit.replace, put_in, name))
+    find, put = (_with_name(text, named, name) for text, named in ((edit.find, found), (edit.replace, put_in)))
+    return replace(edit, find=find, replace=put)
 
 
 def _check_put_in(edit: Edit, name: RenamedName) -> None:
@@ -164,10 +165,15 @@ def _words_before(listed: Sequence[Token]) -> str:
     return "".join(reversed(found))
 
 
-def _exchanged(text: str, named: Iterable[tuple[Token, str | None]], name: RenamedName) -> str:
+def _with_name(text: str, named: Iterable[tuple[Token, str | None]], name: RenamedName) -> str:
+    return exchanged(text, [(token, name.new) for token, _ in named])
+
+
+def exchanged(text: str, put: Iterable[tuple[Token, str]]) -> str:
+    """Return a text with other texts instead of some of its tokens, which are in their order."""
     parts, at = list[str](), 0
-    for token, _ in named:
-        parts += [text[at : token.start], name.new]
+    for token, new in put:
+        parts += [text[at : token.start], new]
         at = token.end
     return "".join([*parts, text[at:]])
 
@@ -179,7 +185,7 @@ def _text_with_name(text: str, name: RenamedName) -> str:
     for reason, holds in _other_meanings(node, named, name):
         if holds:
             raise UnprovenError(reason)
-    return _exchanged(text, named, name)
+    return _with_name(text, named, name)
 
 
 def _other_meanings(
