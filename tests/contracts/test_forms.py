@@ -256,7 +256,7 @@ def test_bounds_stand_at_the_forms_or_at_the_marker() -> None:
         """,
         f"3: `since` or `until` stands at like(…) and at the marker; {both}",
         '5: `since` is not a text; write since="0.6.0", for example',
-        '5: `x` is not a version; for example until="0.6.0"',
+        '5: `x` is not a version; write until="0.6.0", for example',
         "7: `targets` lists like(…) beside something else; write two definitions, or only like(…)",
         target="",
     )
@@ -324,15 +324,15 @@ def test_a_model_that_upstream_lacks_is_named_with_the_nearest(tmp_path: Path) -
         (
             "13: `but` names `pkg/b.py:ANorms.forward`, which is not of the form of"
             " `pkg/a.py:ANorm.forward`; did you mean "
-            "pkg/b.py:ANorm.forward"
+            "`pkg/b.py:ANorm.forward`?"
         ),
         "15: `torch` of pkg/a.py is no function and no class; name the targets: targets=[…]",
     ]
 
 
 def test_like_names_one_model_the_files_and_exceptions_with_reasons() -> None:
-    how = 'like("path/of/file.py:Class.method", within="path/*/file_*.py")'
-    but = 'but={"path/of/file.py:Class.method": "why it is not meant"}'
+    how = 'write like("path/of/file.py:Class.method", within="path/*/file_*.py")'
+    but = 'write but={"path/of/file.py:Class.method": "why it is not meant"}'
     refused(
         "x = 1\n",
         """
@@ -385,7 +385,7 @@ def test_like_stands_in_shared_files_alone_and_is_imported() -> None:
         def f(): return upstream()
         """,
         "2: `targets` is not a literal; write it out: nothing is executed at build time",
-        '3: a shared definition names no targets; targets=["path.py:Class.method"]',
+        '3: a shared definition names no targets; write targets=["path.py:Class.method"]',
         target="",
     )
 
