@@ -76,9 +76,9 @@ def decode(kind: type[T], value: Mapping[str, Any], prefix: str, mistakes: list[
     hints, needed = _shape(kind)  # type: ignore[arg-type]  # mypy takes no type variable for hashable
     for name in value.keys() - hints.keys():
         nearest = difflib.get_close_matches(name, hints, n=1)
-        fix = f"meant is perhaps `{nearest[0]}`" if nearest else f"known are: {', '.join(hints)}"
+        fix = f"did you mean `{nearest[0]}`?" if nearest else f"write one of {', '.join(hints)}, or delete it"
         found.append(DataMistake(where=f"{prefix}{name}", what="is not known", fix=fix))
-    found += [DataMistake(where=f"{prefix}{name}", what="is missing", fix="say it") for name in needed - value.keys()]
+    found += [DataMistake(where=f"{prefix}{name}", what="is missing", fix="add it") for name in needed - value.keys()]
     given = {name: _decoded(hints[name], value[name], f"{prefix}{name}", found) for name in hints.keys() & value.keys()}
     mistakes += sorted(found, key=lambda one: one.where)
     return None if found else kind(**given)

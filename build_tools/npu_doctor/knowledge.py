@@ -126,7 +126,11 @@ def _object(file: Path) -> dict[str, Any]:
     value = read_object(file)
     if value.get("schema") != SCHEMA:
         raise DataError(
-            [DataMistake(where=str(file), what=f"not an object with `schema` {SCHEMA}", fix=f'say "schema": {SCHEMA}')]
+            [
+                DataMistake(
+                    where=str(file), what=f"not an object with `schema` {SCHEMA}", fix=f'write "schema": {SCHEMA}'
+                )
+            ]
         )
     return value
 
@@ -161,10 +165,10 @@ def misfits(table: VersionTable, prefix: str) -> Iterator[DataMistake]:
     """Yield where a table does not fit itself."""
     columns = ", ".join(table.columns)
     if table.key not in table.columns:
-        yield DataMistake(where=f"{prefix}key", what=f"`{table.key}` is no column", fix=f"one of: {columns}")
+        yield DataMistake(where=f"{prefix}key", what=f"`{table.key}` is no column", fix=f"write one of {columns}")
     if table.outside not in _OUTSIDE:
         what = f"`{table.outside}` is no level of it"
-        yield DataMistake(where=f"{prefix}outside", what=what, fix=f"one of: {', '.join(_OUTSIDE)}")
+        yield DataMistake(where=f"{prefix}outside", what=what, fix=f"write one of {', '.join(_OUTSIDE)}")
     for number, row in enumerate(table.rows):
         if len(row) != len(table.columns):
             fix = f"write one for each column: {columns}"

@@ -106,7 +106,7 @@ def unknown_installs(stack: Stack, prefix: str) -> Iterator[DataMistake]:
     for number, one in enumerate(stack.components):
         if one.install not in INSTALLS:
             where, what = f"{prefix}components[{number}].install", f"`{one.install}` is no way to install something"
-            yield DataMistake(where=where, what=what, fix=f"one of: {', '.join(INSTALLS)}")
+            yield DataMistake(where=where, what=what, fix=f"write one of {', '.join(INSTALLS)}")
 
 
 def _disagreements(folder: Path, stacks: list[Stack]) -> Iterator[DataMistake]:
@@ -115,9 +115,11 @@ def _disagreements(folder: Path, stacks: list[Stack]) -> Iterator[DataMistake]:
     defaults = [one.name for one in stacks if one.default]
     if len(defaults) > 1:
         yield DataMistake(
-            where=str(folder), what=f"several stacks are the default: {', '.join(defaults)}", fix="keep one"
+            where=str(folder),
+            what=f"several stacks are the default: {', '.join(defaults)}",
+            fix='keep "default" in one of them',
         )
     for one in stacks:
         if one.variant_of and one.variant_of not in names:
             where, what = f"{folder / one.name}.json: variant_of", f"there is no stack `{one.variant_of}`"
-            yield DataMistake(where=where, what=what, fix=f"one of: {', '.join(names)}")
+            yield DataMistake(where=where, what=what, fix=f"name one of {', '.join(names)}")

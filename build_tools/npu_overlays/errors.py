@@ -56,6 +56,11 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     return close[0] if close else ""
 
 
+def suggestion(close: str, otherwise: str) -> str:
+    """Return what to do about an unknown name: the known one that is meant, or else what helps without one."""
+    return f"did you mean `{close}`?" if close else otherwise
+
+
 class OverlayError(Exception):
     """Base of all errors a user can cause or cure; carries every problem found, not just the first."""
 

@@ -128,7 +128,9 @@ class Console:
         except OSError as error:
             _discard(sys.stdout)
             what = f"cannot be written: {error.strerror or error}"
-            raise RecipeError(Problem(where="standard output", what=what, fix="send it elsewhere")) from error
+            raise RecipeError(
+                Problem(where="standard output", what=what, fix="redirect it to a place that can be written")
+            ) from error
 
 
 def _write(text: str) -> None:

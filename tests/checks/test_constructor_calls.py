@@ -39,7 +39,10 @@ def test_a_class_that_is_made_as_it_cannot_be_made_any_more_is_refused(
     base = "class B:\n    def __init__(self): pass\n"
     other = f"from pkg import m\nfrom .m import *\nfrom .m import C\nx = 1\ndef f():\n    return {call}\n"
     (told,) = refused(tmp_path, base + upstream, other, overlay)
-    assert f" `C` of {PATH} cannot be made any more as in {OTHER}:6 ({call}); keep what they give, " in told
+    assert (
+        f" `C` of {PATH} can no longer be called as in {OTHER}:6 ({call}); accept the arguments that they give, "
+        in told
+    )
 
 
 def test_a_constructor_that_an_heir_calls_is_one_that_is_made(tmp_path: Path) -> None:

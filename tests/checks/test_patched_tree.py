@@ -98,7 +98,7 @@ def test_a_class_in_a_function_evaluates_what_annotates_its_fields(gate: Checked
 def test_the_gate_names_upstream_where_its_marker_is_not_imported(gate: CheckedOverlay) -> None:
     overlay = b"from npu_overlays.markers import replaced\n@replaced(why='w')\ndef f(): return upstream()\n"
     assert gate({"a.py": "def f(): return 1\n"}, {A: overlay}) == [
-        f"{OWN}:3: `upstream` is not defined in pkg/a.py; it is the original of a @wrapped; elsewhere there is none"
+        f"{OWN}:3: `upstream` is not defined in pkg/a.py; call it only inside a @wrapped function, whose original it is"
     ]
 
 
@@ -464,7 +464,7 @@ def test_a_name_read_while_importing_must_stand_above(gate: CheckedOverlay) -> N
     before = "def f(): return 1\nV = f()\n"
     late = "@replaced(why='w')\ndef f(): return LIMIT\nLIMIT = added(5, why='w')\n"
     what = "`LIMIT` may be needed while the module is imported, before it is defined"
-    assert gate.merge(before, late) == [f"{OWN}:4: {what}; write it in front of the first operation that needs it"]
+    assert gate.merge(before, late) == [f"{OWN}:4: {what}; move it in front of the first operation that needs it"]
     early = "LIMIT = added(5, why='w')\n@replaced(why='w')\ndef f(): return LIMIT\n"
     assert gate.merge(before, early) == []
     assert gate({}, {"tree/pkg/n.py": b"x = y\ny = 1\n"}) == [

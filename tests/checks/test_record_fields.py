@@ -96,7 +96,7 @@ def test_a_replaced_or_edited_base_moves_its_heirs_too(gate: CheckedOverlay) -> 
 
 
 TWO = "from dataclasses import dataclass\n@dataclass\nclass Base:\n    a: int\n    b: int\n    c: int = 0\n"
-SHIFTED = "in another place: who gives it by position gives another field; keep upstream's fields in their places"
+SHIFTED = "in another place: code that gives it by position sets another field; keep upstream's fields in their places"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_named_tuple_keeps_its_length(gate: CheckedOverlay) -> None:
     before = "from typing import NamedTuple\nclass Base(NamedTuple):\n    a: int\n"
     assert gate.merge(before, ADDED) == [
         (
-            f"{OWN}:3: `Base` is a NamedTuple: with `x` it has another length for who unpacks it; "
+            f"{OWN}:3: `Base` is a NamedTuple: with `x`, code that unpacks it fails; "
             "add a property, or a class of your own"
         )
     ]
@@ -137,7 +137,7 @@ def test_a_named_tuple_keeps_its_length(gate: CheckedOverlay) -> None:
 
 
 ENUM = "from enum import Enum, auto\nclass Kind(Enum):\n    A = auto()\n    B = auto()\n    C = auto()\n"
-LAST = "put new members last, and leave a number where a member goes: give the next one its value"
+LAST = "put new members last, and where a member goes, give the next one its number"
 NUMBERED = "gets another number from `auto()`"
 
 

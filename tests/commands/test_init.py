@@ -184,7 +184,10 @@ def test_what_is_no_tag_is_refused_with_what_to_do(environment: Environment, nam
     upstream, _ = tagged_upstream(environment, LIB)
     arguments = ("--commit", name, "--repository", upstream.url)
     told = refused(environment, 4, "lib", "--suffix", "acme", *arguments)
-    assert f"has no tag `{name}` that names a commit fix: one that `git ls-remote --tags {upstream.url}` lists" in told
+    assert (
+        f"has no tag `{name}` that names a commit fix: name a tag that `git ls-remote --tags {upstream.url}` lists"
+        in told
+    )
     assert told.count("error: ") == 1
 
 
@@ -292,7 +295,10 @@ def test_all_mistakes_of_a_command_line_are_told_at_once(environment: Environmen
     )
     for text in (
         "`_x` is no name of a project",
-        "`A-b` is not one word of lower-case letters and digits fix: choose another word, acme say: npu-overlays init",
+        (
+            "`A-b` is not one word of lower-case letters and digits fix: choose another word: acme, for"
+            " example: npu-overlays init"
+        ),
         "--package ../x --suffix acme --release 25.3.0",
         "`one` is not a version",
         "`0123` is not a full commit id",
@@ -322,7 +328,7 @@ def test_what_is_there_is_not_written_over(environment: Environment) -> None:
     write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
     folder = started(environment, "demo", "--suffix", "acme")
     (folder / "pyproject.toml").write_text("mine")
-    assert "demo@1.5: is there already, and not empty" in refused(environment, 2, "demo", "--suffix", "acme")
+    assert "demo@1.5: exists already, and is not empty" in refused(environment, 2, "demo", "--suffix", "acme")
     assert (folder / "pyproject.toml").read_text() == "mine"
     (environment.folder / "here" / "empty").mkdir()
     assert (started(environment, "demo", "empty", "--suffix", "acme") / "pyproject.toml").is_file()
@@ -331,7 +337,7 @@ def test_what_is_there_is_not_written_over(environment: Environment) -> None:
 def test_a_folder_that_is_called_after_another_pin_is_refused(environment: Environment) -> None:
     write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
     told = refused(environment, 2, "demo", "--suffix", "acme", "box/demo@1")
-    assert "box/demo@1: is called after a pin, and what is pinned is demo@1.5" in told
+    assert "box/demo@1: is named like a pin, and the pin is demo@1.5" in told
     command = told.partition("npu-overlays ")[2].split()
     assert command[-1].endswith("box/demo@1.5")
     started(environment, *command[1:])
@@ -382,7 +388,7 @@ def test_which_folders_are_shipped_can_be_said(environment: Environment) -> None
     upstream, commit = make_upstream(environment.folder / "upstream", environment, files)
     arguments = ("lib", "--suffix", "acme", "--commit", commit, "--repository", upstream.url)
     told = refused(environment, 2, *arguments)
-    assert "which of its folders are shipped does not show; it has more, other, packaging, python" in told
+    assert "its build settings do not tell which folders are shipped; it has more, other, packaging, python" in told
     folder = started(environment, *arguments, "--package", "python/lib=lib")
     assert 'packages = [{ path = "python/lib", import = "lib" }]' in (folder / "pyproject.toml").read_text()
 
@@ -581,7 +587,7 @@ def test_what_is_below_is_checked_with_all_else(environment: Environment, ours: 
         assert text in told
     (ours / "demo@1.5" / "tree").mkdir()
     told = refused(environment, 2, "demo", "--layer", str(ours / "demo@1.5"), "--label", "acme")
-    assert "says something itself (tree), which only a layer can hand on" in told
+    assert "has content of its own (tree), which a new overlay cannot take over" in told
 
 
 def documented(name: str) -> str:

@@ -145,7 +145,7 @@ def test_without_a_readable_lock_beside_it_is_said_how_to_get_one(tmp_path: Path
     layer(root, {f"tree/{PATH}": OVERLAY})
     write(root, {})
     content, lock, upstream = locked(root, write(root, {}, name="new"), {PATH: BASE})
-    for said in ("missing", "its layout is version 1, this is npu-overlays for version 4"):
+    for said in ("missing", "has lock-version 1, and this npu-overlays reads 4"):
         (notice,) = drift_notices(content, lock, upstream)
         assert notice == (
             f"pkg@2222222: what pkg@1111111 was written for is not known (overlay.lock: {said}), so nothing was "

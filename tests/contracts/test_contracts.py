@@ -65,9 +65,9 @@ def test_changed_definitions_break_replacements_and_deletions_and_are_told_of_wr
     fix = "adapt the operation, then run `npu-overlays lock o`"
     changed = BEFORE.replace("return 1", "return 2").replace("g(x)", "g(x, y=1)")
     assert _compare(_contracts(BEFORE), _contracts(changed)) == [
-        f"3: upstream's body of `f` in pkg/module.py is not what this was written for; {fix}",
-        f"5: upstream's signature of `g` in pkg/module.py is not what this was written for; {fix}",
-        f"8: upstream's body of `i` in pkg/module.py is not what this was written for; {fix}",
+        f"3: upstream's body of `f` in pkg/module.py is no longer what this was written for; {fix}",
+        f"5: upstream's signature of `g` in pkg/module.py is no longer what this was written for; {fix}",
+        f"8: upstream's body of `i` in pkg/module.py is no longer what this was written for; {fix}",
     ]
 
 

@@ -48,10 +48,10 @@ def test_what_is_a_condition(text: str, expected: Condition | None) -> None:
     ],
 )
 def test_what_begins_as_one_and_is_none_is_refused(text: str) -> None:
-    what = f"`{text}` begins as a condition and is none"
+    what = f"`{text}` begins like a condition, and cannot be read as one"
     fix = (
         "write `version 0.7.0`, `commit` and an id, `symbol path.py:Class.method`, `symbol path.py:function(parameter)`"
-        " or `no symbol path.py:NAME`; begin what is for people with another word"
+        " or `no symbol path.py:NAME`; begin a sentence for people with another word"
     )
     refused(
         UPSTREAM, f"@wrapped(why='x', drop_when={text!r})\ndef run(value, *, fast=False): ...\n", f"2: {what}; {fix}"
@@ -85,7 +85,7 @@ def test_what_has_come_true(tmp_path: Path, text: str, met: bool) -> None:
     found = list(
         met_drop_conditions(content, "1.0", source_tree({"pkg/a.py": UPSTREAM}), lambda commit: commit == "aaaaaaa")
     )
-    assert [one.what for one in found] == ([f"can go: `{text}` is so in upstream 1.0"] if met else [])
+    assert [one.what for one in found] == ([f"can be dropped: `{text}` holds in upstream 1.0"] if met else [])
     assert all(one.where.endswith("tree/pkg/a.py:3") for one in found)
 
 

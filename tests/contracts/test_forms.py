@@ -255,8 +255,8 @@ def test_bounds_stand_at_the_forms_or_at_the_marker() -> None:
         def f(): ...
         """,
         f"3: `since` or `until` stands at like(…) and at the marker; {both}",
-        '5: `since` is not a text; for example since="0.6.0"',
-        '5: `x` is not a version; for example until="0.6.0"',
+        '5: `since` is not a text; write since="0.6.0", for example',
+        '5: `x` is not a version; write until="0.6.0", for example',
         "7: `targets` lists like(…) beside something else; write two definitions, or only like(…)",
         target="",
     )
@@ -318,20 +318,21 @@ def test_a_model_that_upstream_lacks_is_named_with_the_nearest(tmp_path: Path) -
         def forward(self, x): return upstream(self, x)
         """
     assert wrong(tmp_path, upstream(NORM), overlay) == [
-        "4: upstream has no pkg/aa.py; nearest: pkg/a.py",
-        "6: pkg/a.py has no `ANorms.forward`; nearest: `ANorm.forward`",
-        "8: no shipped module is called as `within` says: pk/*.py; nearest: pkg/b.py",
+        "4: upstream has no pkg/aa.py; did you mean `pkg/a.py`?",
+        "6: pkg/a.py has no `ANorms.forward`; did you mean `ANorm.forward`?",
+        "8: no shipped module is called as `within` says: pk/*.py; did you mean `pkg/b.py`?",
         (
-            "13: `but` names `pkg/b.py:ANorms.forward`, which is not of the form of `pkg/a.py:ANorm.forward`; nearest: "
-            "pkg/b.py:ANorm.forward"
+            "13: `but` names `pkg/b.py:ANorms.forward`, which is not of the form of"
+            " `pkg/a.py:ANorm.forward`; did you mean "
+            "`pkg/b.py:ANorm.forward`?"
         ),
         "15: `torch` of pkg/a.py is no function and no class; name the targets: targets=[…]",
     ]
 
 
 def test_like_names_one_model_the_files_and_exceptions_with_reasons() -> None:
-    how = 'like("path/of/file.py:Class.method", within="path/*/file_*.py")'
-    but = 'but={"path/of/file.py:Class.method": "why it is not meant"}'
+    how = 'write like("path/of/file.py:Class.method", within="path/*/file_*.py")'
+    but = 'write but={"path/of/file.py:Class.method": "why it is not meant"}'
     refused(
         "x = 1\n",
         """
@@ -356,12 +357,13 @@ def test_like_names_one_model_the_files_and_exceptions_with_reasons() -> None:
         f"5: `'a.py'` of like(…) is no model; {how}",
         f"5: like(…) does not say in which files; {how}",
         "7: like(…) has no argument `among`; use within, but, since or until",
-        "7: `within` is not a literal; nothing is executed at build time: write it out",
+        "7: `within` is not a literal; write it out: nothing is executed at build time",
         f"9: `but` is no table of targets; {but}",
         f"11: `but` holds 'a.py:g' without a target or a reason; {but}",
         f"11: `but` holds 'h' without a target or a reason; {but}",
         "13: `where` does not go with like(…); name the targets: targets=[…]",
-        "15: upstream has nothing like what is added; name each class or module that gets it: targets=[…]",
+        "15: like(…) finds what upstream has, and this is added; name each class or module that it is"
+        " added to: targets=[…]",
         target="",
     )
 
@@ -374,7 +376,7 @@ def test_like_stands_in_shared_files_alone_and_is_imported() -> None:
         @wrapped(targets=like("pkg/module.py:f", within="*"), why="w")
         def f(): return upstream()
         """,
-        "4: targets= belongs to files of shared/; take targets= out, or move the definition",
+        "4: targets= belongs to files of shared/; take targets= out, or move the definition to shared/",
     )
     refused(
         "def f(): pass\n",
@@ -382,8 +384,8 @@ def test_like_stands_in_shared_files_alone_and_is_imported() -> None:
         @wrapped(targets=like("pkg/module.py:f", within="*"), why="w")
         def f(): return upstream()
         """,
-        "2: `targets` is not a literal; nothing is executed at build time: write it out",
-        '3: a shared definition names no targets; targets=["path.py:Class.method"]',
+        "2: `targets` is not a literal; write it out: nothing is executed at build time",
+        '3: a shared definition names no targets; write targets=["path.py:Class.method"]',
         target="",
     )
 

@@ -337,7 +337,7 @@ def test_what_an_author_says_and_upstream_has_not_is_refused(tmp_path: Path) -> 
     assert [str(problem).replace("\n    fix: ", "; ") for problem in unmet_depends(made.content, made.upstream)] == [
         (
             "pkg/tree/pkg/tools.py:3: `depends` names `pkg/model.py:Mlp.forwards`, which upstream does not have; "
-            "nearest: `pkg/model.py:Mlp.forward`"
+            "did you mean `pkg/model.py:Mlp.forward`?"
         )
     ]
 

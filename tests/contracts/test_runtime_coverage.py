@@ -67,18 +67,18 @@ def test_each_that_no_test_saw_call_one_it_names_is_told(tmp_path: Path) -> None
 
 def test_what_was_seen_on_another_pin_shows_nothing(tmp_path: Path) -> None:
     (mistake,) = _told(_content(tmp_path), "wrap", pin="2" * 40)
-    assert mistake == f"{FIRED_FILE}: was written for {'2' * 40}, which is not pinned"
+    assert mistake == f"{FIRED_FILE}: was written for {'2' * 40}, which is not the pin"
 
 
 def test_what_names_no_operator_has_no_place_in_the_file(tmp_path: Path) -> None:
-    assert f"{FIRED_FILE}: speaks of `{PATH}:plain`, which names no operator" in _told(_content(tmp_path), "plain")
+    assert f"{FIRED_FILE}: lists `{PATH}:plain`, which names no operator" in _told(_content(tmp_path), "plain")
 
 
 def test_who_says_why_no_test_can_show_it_is_believed_until_one_does(tmp_path: Path) -> None:
     said = OVERLAY.replace('why="w"', 'why="w", unproven="u"').replace('why="r"', 'why="r", unproven="u"')
     content = _content(tmp_path, said)
-    assert _told(content, "ed") == ["model.py:13: `unproven` stands where no operator is named"]
-    assert "model.py:5: `unproven` stands where a test saw what it calls" in _told(content, "ed", "wrap")
+    assert _told(content, "ed") == ["model.py:13: `unproven` is not needed: it names no operator"]
+    assert "model.py:5: `unproven` is not needed: a test saw what it calls" in _told(content, "ed", "wrap")
 
 
 def test_the_file_is_read_as_it_was_written(tmp_path: Path) -> None:

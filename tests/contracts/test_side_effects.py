@@ -147,7 +147,7 @@ def test_what_upstream_assigns_to_a_module_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["__slots__", "__dict__", "__class__"])
 def test_what_python_makes_classes_by_is_not_added(name: str) -> None:
-    what = f"`{name}` says how Python makes the class `C`, for all of upstream's code"
+    what = f"`{name}` changes how Python makes the class `C`, for all of upstream's code"
     refused(
         "class C: pass\n",
         f"class C:\n    {name} = added((), why='w')\n",

@@ -80,7 +80,7 @@ def test_a_user_can_add_a_row_without_touching_code(machine: Machine, tmp_path: 
         ("[]", "not an object"),
         ('{"schema": 2}', "`schema` 1"),
         ('{"schema": 1, "tables": [{}]}', "tables[0].columns: is missing"),
-        ('{"schema": 1, "tabels": []}', "tabels: is not known; meant is perhaps `tables`"),
+        ('{"schema": 1, "tabels": []}', "tabels: is not known; did you mean `tables`?"),
         ('{"schema": true}', "schema: must be a number"),
         ('{"schema": 1, "tables": 1, "ranges": [1]}', "ranges[0]: must be an object"),
         ('{"schema": 1, "tables": 1, "ranges": [1]}', "tables: must be a list"),

@@ -43,9 +43,9 @@ def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> Non
         "tool.overlay.edit[1].find: is empty",
         "tool.overlay.edit[1].count: counts from 1, not 0",
         "tool.overlay.edit[1].why: is empty",
-        'build-system: missing, or incomplete fix: write exactly: [build-system] requires = ["npu-overlays"]'
+        'build-system: is missing or incomplete fix: write exactly: [build-system] requires = ["npu-overlays"]'
         ' build-backend = "npu_overlays.backend"',
-        "project: follows from tool.overlay and what is pinned fix: delete the table [project]",
+        "project: is written by npu-overlays, from tool.overlay and the pin fix: delete the table [project]",
         "tool.hatch: follows from tool.overlay",
     )
 
@@ -54,7 +54,11 @@ def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> Non
     ("old", "new", "text"),
     [
         ("[tool.overlay]", "[tool.overlay", "not valid TOML"),
-        ("[tool.overlay]", "x = lib\n[tool.overlay]", "not valid TOML: Invalid value fix: mend the syntax; a text"),
+        (
+            "[tool.overlay]",
+            "x = lib\n[tool.overlay]",
+            "not valid TOML: Invalid value fix: write a value, and texts in quotes",
+        ),
         ("[tool.overlay]", "[tool.other]", "tool.overlay.packages: missing"),
         ('project = "lib"', "", "tool.overlay.project: missing"),
         ('suffix = "npu"', "", "tool.overlay.suffix: missing"),
@@ -62,9 +66,9 @@ def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> Non
         ("revision = 1", 'label = "my corp"', "`my corp` is not one word"),
         ("revision = 1", 'label = "gabcdef0"', "reads as a commit or a digest"),
         ("revision = 1", 'label = "mine"', "names lib@"),
-        ('packages = ["src/lib"]', 'packages = ["src/lib", 3]', "3 is no folder"),
+        ('packages = ["src/lib"]', 'packages = ["src/lib", 3]', "3 is no path of a folder"),
         ('packages = ["src/lib"]', 'packages = [{ path = "src/lib", import = "a-b" }]', "`a-b` cannot be imported"),
-        ('packages = ["src/lib"]', 'packages = [{ path = "src/lib" }]', "is no folder"),
+        ('packages = ["src/lib"]', 'packages = [{ path = "src/lib" }]', "is no path of a folder"),
         ('packages = ["src/lib"]', "packages = []", "tool.overlay.packages: is empty"),
         ('project = "lib"', "project = 1", "tool.overlay.project: must be a text, not 1"),
         ('project = "lib"', 'project = "Lib"', "is not a normalised distribution name"),
@@ -127,7 +131,7 @@ def test_mistakes_of_several_overlays_are_told_together(sample: Sample) -> None:
         done = sample.environment.cli(command, "--overlays", sample.overlays)
         assert done.code == 5
         assert "Engin" in done.err
-        assert "nearest: `run`" in done.err
+        assert "did you mean `run`?" in done.err
     edit(config(sample), "revision = 1", "revision = -1")
     edit(sample.app_overlay / "pyproject.toml", "revision = 1", "revision = -2")
     for commands in (("build",), ("list",), ("matrix",), ("check", "--all")):
@@ -143,7 +147,9 @@ def test_a_file_that_says_nothing_shows_all_that_it_has_to_hold(sample: Sample) 
     refused(sample, done, 3, "has no [tool.overlay], so it is no overlay", 'build-backend = "npu_overlays.backend"')
     assert done.err.count("fix:") == 1
     config(sample).write_text('[tool.overlay]\nproject = "lib"\nsuffix = "npu"\npackages = ["src/lib"]\n')
-    refused(sample, build(sample), 3, "add the table [tool.overlay.upstream]", "build-system: missing, or incomplete")
+    refused(
+        sample, build(sample), 3, "write the table [tool.overlay.upstream]", "build-system: is missing or incomplete"
+    )
 
 
 def test_a_release_alone_has_one_archive(sample: Sample) -> None:
@@ -153,7 +159,13 @@ def test_a_release_alone_has_one_archive(sample: Sample) -> None:
         "[[tool.overlay.edit]]", _SECOND + "[[tool.overlay.edit]]"
     )
     config(sample).write_text(text)
-    refused(sample, build(sample), 3, "without a commit, the one archive is what is pinned", "keep one of them")
+    refused(
+        sample,
+        build(sample),
+        3,
+        "several archives are named, and no commit: only one archive can be the pin",
+        "keep one of them",
+    )
 
 
 _SECOND = f"""\

@@ -17,7 +17,7 @@ from .sample import Sample
     ("old", "new", "text"),
     [
         ("", "", "missing"),
-        ("lock-version = 4", "lock-version = 99", "its layout is version 99"),
+        ("lock-version = 4", "lock-version = 99", "has lock-version 99"),
         ("lock-version = 4", "<<<<<<< HEAD", "not valid TOML"),
         ("[metadata]", "[metadatum]", "damaged"),
         ('version = "1.2.3"', "version = 3", "damaged"),
@@ -67,7 +67,7 @@ def test_changed_contracts_are_told_by_symbol_all_at_once(sample: Sample) -> Non
         sample,
         build(sample),
         5,
-        "upstream's signature, body of `Engine.stop` in src/lib/core.py is not what this was written for",
+        "upstream's signature, body of `Engine.stop` in src/lib/core.py is no longer what this was written for",
         "upstream's signature, body of `Engine.obsolete`",
         "upstream's body of `LIMIT`",
         "upstream's signature of `Engine.start`",

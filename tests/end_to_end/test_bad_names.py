@@ -17,7 +17,7 @@ from .sample import Sample
 def test_an_unknown_overlay_names_the_nearest(sample: Sample) -> None:
     wrong = sample.lib_name[:-1] + "0"
     done = build(sample, wrong, "nothing@like", sample.app_name)
-    refused(sample, done, 3, f"{wrong}: no such overlay", f"nearest: {sample.lib_name}", "nothing@like: no such")
+    refused(sample, done, 3, f"{wrong}: no such overlay", f"did you mean `{sample.lib_name}`?", "nothing@like: no such")
 
 
 def test_an_unknown_stack_names_those_there_are(sample: Sample) -> None:
@@ -88,7 +88,7 @@ def test_a_clone_for_a_project_that_is_not_built_is_a_mistake(sample: Sample) ->
         ('{"overlays": [1]}', "a.json: overlays[0]: must be a text"),
         ('{"overlays": ["app@0000000", "{lib}"]}', "a.json: overlays: no overlay `app@0000000`"),
         ('{"overlays": ["{lib}", "{lib}"]}', "a.json: overlays: names two overlays of lib"),
-        ('{"overlays": ["{lib}"], "defualt": true}', "defualt: is not known fix: meant is perhaps `default`"),
+        ('{"overlays": ["{lib}"], "defualt": true}', "defualt: is not known fix: did you mean `default`?"),
         ('{"overlays": ["{lib}"], "default": 1}', "default: must be true or false"),
         ('{"overlays": ["{lib}"], "default": true}', "several stacks are the default: a, pair"),
         ('{"overlays": ["{lib}"], "variant_of": "b"}', "variant_of: there is no stack `b` fix: one of: a, pair"),

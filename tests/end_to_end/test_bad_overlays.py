@@ -103,8 +103,8 @@ def as_layer(sample: Sample) -> None:
         ('"lib", "../lib"', "are both called lib fix: tell them apart: name ="),
         ('{ distribution = "no-such-layers" }', "no distribution `no-such-layers` is installed"),
         ('{ distribution = "filelock" }', "`filelock` lists no layer.toml"),
-        ('{ folder = "lib" }', "names no layer"),
-        ("3", "3 names no layer"),
+        ('{ folder = "lib" }', "does not name a layer"),
+        ("3", "3 does not name a layer"),
         ('"app"', "is a layer of app, not of lib"),
     ],
 )
@@ -150,7 +150,7 @@ def test_what_a_layer_says_too_tells_how_to_leave_it_out(own_upstream: Sample) -
     }
     newer = another_commit(sample, again)
     done = sample.environment.cli("lock", newer.name, "--overlays", sample.overlays)
-    refused(sample, done, 5, "tree/src/lib/npu.py: the same file as lib/tree", 'name = "src/lib/npu.py" and why')
+    refused(sample, done, 5, "tree/src/lib/npu.py: adds the same file as lib/tree", 'name = "src/lib/npu.py" and why')
     drop = '[[tool.overlay.drop]]\nname = "src/lib/npu.py"\nwhy = "Said again."\n'
     edit(newer / "pyproject.toml", "[tool.overlay.upstream]", f"{drop}[tool.overlay.upstream]")
     done = sample.environment.cli("lock", newer.name, "--overlays", sample.overlays)

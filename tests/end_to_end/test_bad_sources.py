@@ -55,9 +55,9 @@ def test_overlays_without_an_archive_are_named_and_so_is_what_can_be_built(sampl
         sample,
         done,
         4,
-        "no release archive is pinned",
+        "pins no release archive",
         "leave out --source archive",
-        "1 of 2 overlays cannot be",
+        "1 of 2 overlays cannot be built",
         others,
     )
 

@@ -158,7 +158,7 @@ def test_check_holds_the_overlays_of_a_stack_against_each_other(sample: Sample) 
     said = (
         f"{sample.app_name}/tree/app/__init__.py:6: `from lib.npu import MAKER`: `lib.npu` of {sample.lib_name} has no"
     )
-    assert f"error: {said} `MAKER`\n    fix: correct it, or have it there" in failed.err
+    assert f"error: {said} `MAKER`\n    fix: correct it, or add the name in the other overlay" in failed.err
     assert failed.out.count("as declared") == 2
     assert sample.environment.cli("check", "--all").code == 5
     edit(run, "import MAKER", "import NAME as MAKER")

@@ -138,8 +138,8 @@ def test_names_that_mean_nothing_or_too_much_are_refused_together(sample: Sample
     )
     assert done.code == 2
     assert "Engine.stat: the overlay has no such operation, file or patch" in done.err
-    assert "nearest: Engine.start" in done.err
-    assert "scale: 2 operations are called so: src/lib/core.py:scale, src/lib/extra.py:scale" in " ".join(
+    assert "did you mean `Engine.start`?" in done.err
+    assert "scale: is the name of 2 operations: src/lib/core.py:scale, src/lib/extra.py:scale" in " ".join(
         done.err.split()
     )
     assert not out.exists()
@@ -150,4 +150,4 @@ def test_what_is_there_stays(locked: Sample, tmp_path: Path) -> None:
     (tmp_path / "mails" / "mine").touch()
     done = locked.environment.cli("export", locked.lib_name, "--out", tmp_path / "mails", "--overlays", locked.overlays)
     assert done.code == 2
-    assert "is there already, and not empty" in done.err
+    assert "exists already, and is not empty" in done.err

@@ -53,7 +53,7 @@ def test_one_that_cannot_be_built_leaves_the_others_as_they_are(sample: Sample, 
 
 def test_else_none_is_written_and_how_to_build_the_others_is_said(sample: Sample) -> None:
     said = broken(sample)
-    refused(sample, build(sample, "--all"), 5, said, "1 of 2 overlays cannot be", "--keep-going")
+    refused(sample, build(sample, "--all"), 5, said, "1 of 2 overlays cannot be built", "--keep-going")
 
 
 def test_an_overlay_that_cannot_be_read_leaves_the_others_as_they_are(sample: Sample, wheels: Path) -> None:
@@ -80,7 +80,7 @@ def test_several_at_once_give_the_same_bytes(sample: Sample, wheels: Path) -> No
 @pytest.mark.thorough
 def test_what_is_wrong_with_each_of_several_at_once_is_said(sample: Sample) -> None:
     said = broken(sample)
-    refused(sample, build(sample, "--all", "--jobs", "2"), 5, said, "1 of 2 overlays cannot be")
+    refused(sample, build(sample, "--all", "--jobs", "2"), 5, said, "1 of 2 overlays cannot be built")
     done = build(sample, "--all", "--jobs", "2", "--keep-going")
     assert (done.code, done.out.splitlines()[3]) == (5, "1 failed, 1 built")
     assert record_problems_below(out(sample)) == []

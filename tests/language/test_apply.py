@@ -63,18 +63,24 @@ def test_everything_that_does_not_fit_is_reported_at_once(tmp_path: Path) -> Non
     with pytest.raises(MergeError) as caught:
         apply_files(tmp_path, UPSTREAM, files, config=config)
     outside = "changes what lies in none of tool.overlay.packages and is not shipped"
-    ship = "leave it out, or ship its folder"
+    ship = "take it out, or name its folder in tool.overlay.packages"
     edit = "pkg@1111111/pyproject.toml"
     assert mistakes(caught.value) == [
         "pkg@1111111/patches/0.patch: holds no `diff --git`; export it with git diff, or delete it",
-        f"{edit}:13: tool.overlay.edit (pkg/conf/b.yaml): `x: 1` occurs 2 times, expected 1; mend find, or set count",
-        f"{edit}:19: tool.overlay.edit (pkg/b.yaml): upstream has no such file; nearest: pkg/conf/b.yaml",
+        (
+            f"{edit}:13: tool.overlay.edit (pkg/conf/b.yaml): `x: 1` occurs 2 times, expected 1; lengthen"
+            f" find until it occurs 1 time, or set count = 2"
+        ),
+        f"{edit}:19: tool.overlay.edit (pkg/b.yaml): upstream has no such file; did you mean `pkg/conf/b.yaml`?",
         f"{edit}:25: tool.overlay.edit (README): {outside}: README; {ship}",
         f"pkg@1111111/tree/elsewhere/d.py: {outside}: elsewhere/d.py; {ship}",
         "pkg@1111111/tree/pkg/conf/b.yaml: upstream already has pkg/conf/b.yaml; use [[tool.overlay.edit]] or a patch",
         f"pkg@1111111/tree/other/c.py:3: {outside}: other/c.py; {ship}",
-        "pkg@1111111/tree/pkg/a.py:3: pkg/a.py has no `g`",
-        "pkg@1111111/tree/pkg/conf/a.py:3: upstream has no pkg/conf/a.py; nearest: pkg/a.py",
+        (
+            "pkg@1111111/tree/pkg/a.py:3: pkg/a.py has no `g`; correct the name, or move this to the file of"
+            " the module that has it"
+        ),
+        "pkg@1111111/tree/pkg/conf/a.py:3: upstream has no pkg/conf/a.py; did you mean `pkg/a.py`?",
     ]
 
 
@@ -125,7 +131,7 @@ def test_a_file_the_commit_has_cannot_be_added_even_where_the_archive_lacks_it(t
 def test_a_find_of_several_lines_has_upstreams_line_ends(tmp_path: Path) -> None:
     upstream = {"pkg/b.yaml": b"a: 1\r\nb: 2\r\n"}
     edit = '[[tool.overlay.edit]]\npaths = ["pkg/b.yaml"]\nfind = "a: 1\\nb"\nreplace = "a: 2\\nb"\nwhy = "w"\n'
-    with pytest.raises(MergeError, match=r"upstream's lines end with \\r\\n"):
+    with pytest.raises(MergeError, match=r"write \\r\\n in find and replace"):
         apply_files(tmp_path, upstream, {}, config=edit)
     whole = edit.replace("\\nb", "\\r\\nb")
     assert apply_files(tmp_path / "whole", upstream, {}, config=whole).tree.after("pkg/b.yaml") == b"a: 2\r\nb: 2\r\n"

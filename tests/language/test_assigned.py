@@ -65,15 +65,15 @@ since = "no"
     assert [one.removeprefix(f"{file}:") for one in mistakes(caught.value)] == [
         f"{first + line}: tool.overlay.assigned{mistake}"
         for line, mistake in (
-            (1, '[1].when: is empty; for example when = "an engine is started"'),
-            (0, "[1].why: missing; the reason that it is left so, one sentence for a user of the wheel"),
+            (1, '[1].when: is empty; write when = "an engine is started", for example'),
+            (0, '[1].why: missing; write why = "…": why it is left so, in one sentence for a user of the wheel'),
             (2, f"[1].what: `torch` is no module with a symbol of it; {fix}"),
             (2, f"[1].what: `torch:a b` is no module with a symbol of it; {fix}"),
             (2, f"[1].what: `torch:` is no module with a symbol of it; {fix}"),
             (2, f"[1].what: `a:b:c` is no module with a symbol of it; {fix}"),
             (2, "[1].what: names `a:f` twice; name it once"),
-            (5, '[2].what: is empty; what = ["…"], with at least one'),
-            (8, '[2].since: `no` is not a version; for example since = "0.6.0"'),
+            (5, '[2].what: is empty; write what = ["…"], with at least one text'),
+            (8, '[2].since: `no` is not a version; write since = "0.6.0", for example'),
             (7, "[2].who: unknown key; known here: since, until, what, when, why"),
         )
     ]

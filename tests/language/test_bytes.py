@@ -98,7 +98,7 @@ def test_the_notice_of_a_deletion_names_what_is_gone() -> None:
 
 
 THIS = ".".join(map(str, sys.version_info[:2]))
-NEWER = f"; this is Python {THIS}: build with a newer one where that reads it, or use a patch"
+NEWER = f"; use a patch; or build with a newer Python, if that can read it (this is {THIS})"
 
 
 PATCH = "change this file by a patch under patches/"
@@ -142,14 +142,17 @@ def test_names_are_looked_at_where_they_stand_in_another_encoding() -> None:
         (
             b"def f(b): return 1\n",
             "from m import b\n@edited(('1', 'b'), why='w')\ndef f(): ...\n",
-            ("4: `b` is not what is meant: upstream binds it itself around or in `f`; give what is meant another name"),
+            (
+                "4: `b` would be another object: upstream binds that name around or in `f`; use another"
+                " name for what you mean"
+            ),
         ),
         (
             b"def f():\n    x = 1\n    return max(x)\n",
             "@edited(('x = 1', 'x = max = 3'), why='w')\ndef f(): ...\n",
             (
-                "3: `max` is bound by the edit, and upstream's own text of `f` reads another's;"
-                " give what is bound another name"
+                "3: the edit binds `max`, which upstream's own text of `f` reads as another object;"
+                " bind another name in the edit"
             ),
         ),
     ):
@@ -204,7 +207,7 @@ def test_a_comment_of_the_overlays_names_no_encoding() -> None:
     refused(
         b"X = 1\n",
         "X = edited(('X', '# encoding: latin-1\\nX'), ('1', '2'), why='w')\n",
-        "2: a comment of the overlay would stand in the first two lines and name an encoding;"
+        "2: a comment of the overlay would be read as the encoding of the file, in its first two lines;"
         " write it without `coding:` or `coding=`",
     )
 

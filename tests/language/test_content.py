@@ -122,7 +122,7 @@ def test_a_target_of_a_form_for_other_versions_may_be_dropped(tmp_path: Path) ->
     layer(tmp_path, {"shared/s.py": text})
     dropped = drops("pkg/b.py:f")
     assert load(tmp_path, write(tmp_path, {}, config=dropped)).operations == ()
-    with pytest.raises(MergeError, match="drops nothing of the layers below"):
+    with pytest.raises(MergeError, match="names nothing in the layers below"):
         load(tmp_path, write(tmp_path, {}, config=dropped.replace("pkg/b.py", "other/b.py")))
 
 
@@ -133,7 +133,7 @@ def test_layers_lie_on_each_other_in_the_order_they_are_named(tmp_path: Path) ->
     content = load(tmp_path, write(tmp_path, {}, config='layers = ["pkg", "middle", "top"]\n'))
     assert content.layers == ("pkg", "middle", "top")
     assert [(file.path, file.layer) for file in content.files] == [("pkg/new.py", "top")]
-    with pytest.raises(MergeError, match="drops nothing of the layers below"):
+    with pytest.raises(MergeError, match="names nothing in the layers below"):
         load(tmp_path, write(tmp_path, {}, config='layers = ["middle", "top", "pkg"]\n'))
 
 
@@ -147,11 +147,11 @@ def test_a_drop_that_drops_nothing_is_refused(tmp_path: Path) -> None:
     name = _on(tmp_path, {}, drops("pkg/a.py:h", "pkg/none/", "pkg", "pkg/new.py"))
     with pytest.raises(MergeError) as caught:
         load(tmp_path, name)
-    where, fix = f"{tmp_path}/pkg@2222222/pyproject.toml", "delete the entry, or mend its name"
+    where, fix = f"{tmp_path}/pkg@2222222/pyproject.toml", "delete the entry, or correct its name"
     assert mistakes(caught.value) == [
-        f"{where}:13: tool.overlay.drop[1]: `pkg/a.py:h` drops nothing of the layers below; {fix}",
-        f"{where}:16: tool.overlay.drop[2]: `pkg/none/` drops nothing of the layers below; {fix}",
-        f"{where}:19: tool.overlay.drop[3]: `pkg` drops nothing of the layers below; {fix}",
+        f"{where}:13: tool.overlay.drop[1]: `pkg/a.py:h` names nothing in the layers below; {fix}",
+        f"{where}:16: tool.overlay.drop[2]: `pkg/none/` names nothing in the layers below; {fix}",
+        f"{where}:19: tool.overlay.drop[3]: `pkg` names nothing in the layers below; {fix}",
     ]
 
 
@@ -165,7 +165,7 @@ def test_what_two_layers_both_say_is_refused_with_both_named(tmp_path: Path) -> 
         load(tmp_path, name)
     assert mistakes(caught.value) == [
         (
-            "pkg@2222222/tree/pkg/new.py: the same file as pkg/tree/pkg/new.py;"
+            "pkg@2222222/tree/pkg/new.py: adds the same file as pkg/tree/pkg/new.py;"
             ' leave out that of pkg: a table [[drop]] of pkg@2222222 with name = "pkg/new.py" and why'
         ),
     ]
@@ -211,14 +211,14 @@ def test_the_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(MergeError) as caught:
         load(tmp_path, name)
     assert mistakes(caught.value) == [
-        f"{name}/tree/folder: is not a regular file; put the file itself there",
-        f"{name}/tree/link.py: is not a regular file; put the file itself there",
-        f"{name}/tree/pipe: is not a regular file; put the file itself there",
+        f"{name}/tree/folder: is not a regular file; replace it by the file itself",
+        f"{name}/tree/link.py: is not a regular file; replace it by the file itself",
+        f"{name}/tree/pipe: is not a regular file; replace it by the file itself",
         f"{name}/shared/d.txt: shared/ holds Python definitions; move it to tree/",
         f"{name}/patches/e.diff: patches/ holds *.patch files; rename or delete it",
         f"{name}/tree/pkg/a.py:2: `f` has no marker; decorate it with @added(why=…), @wrapped(why=…), …",
-        f"{name}/tree/pkg/b.py:2: not valid Python: invalid syntax",
-        f'{name}/shared/c.py:3: a shared definition names no targets; targets=["path.py:Class.method"]',
+        f"{name}/tree/pkg/b.py:2: not valid Python: invalid syntax; correct the syntax there",
+        f'{name}/shared/c.py:3: a shared definition names no targets; write targets=["path.py:Class.method"]',
     ]
 
 
@@ -236,7 +236,7 @@ def test_a_substitution_that_a_layer_makes_already_says_so(tmp_path: Path) -> No
     assert mistakes(caught.value) == [
         (
             "pkg@2222222/pyproject.toml:13: tool.overlay.edit (pkg/b.yaml): `y: 1` occurs 0 times, expected 1;"
-            " pkg, which lies below, substitutes it already: delete it here"
+            " delete it here: pkg, which lies below, substitutes it already"
         )
     ]
 
@@ -267,7 +267,7 @@ def test_what_an_editor_or_a_merge_left_behind_is_refused_by_name(tmp_path: Path
         load(tmp_path, name)
     assert mistakes(caught.value) == [
         (
-            f"{name}/{path}: is by its name what an editor or a merge left behind;"
+            f"{name}/{path}: has a name as an editor or a merge leaves files behind;"
             " delete it; if it is meant, give it another name"
         )
     ]

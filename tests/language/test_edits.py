@@ -6,7 +6,7 @@ import pytest
 
 from .pairs import check, merged, refused
 
-WHOLE = ": write that string out, whole"
+WHOLE = ": find and replace that string as a whole"
 AGAIN = 'lengthen the find, or give ("find", "replace", count)'
 
 
@@ -38,11 +38,11 @@ def test_white_space_comments_and_line_breaks_make_no_difference(find: str, writ
     ("find", "body", "nearest"),
     [
         ("x", "return xy, x1, 'x', f'{x}', yx  # x", f"it stands at line 2, in 'x'; line 2, in f'{{x}}'{WHOLE}"),
-        ("'a'", "return \"a\", 'a ', f'a'", "see line 1 of pkg/module.py"),
-        ("1", "return 11, 1.0, 0x1, 1j", "see line 1 of pkg/module.py"),
-        ("=", "x == y; x += 1", "see line 1 of pkg/module.py"),
-        ("return 'a  b'", "return 'a b'", "nearest: `return 'a b'`"),
-        ("'''a\\n b'''", "return '''a\\n  b'''", "nearest: `return '''a\\n  b'''`"),
+        ("'a'", "return \"a\", 'a ', f'a'", "copy the text from upstream: `f` begins at line 1 of pkg/module.py"),
+        ("1", "return 11, 1.0, 0x1, 1j", "copy the text from upstream: `f` begins at line 1 of pkg/module.py"),
+        ("=", "x == y; x += 1", "copy the text from upstream: `f` begins at line 1 of pkg/module.py"),
+        ("return 'a  b'", "return 'a b'", "did you mean `return 'a b'`?"),
+        ("'''a\\n b'''", "return '''a\\n  b'''", "did you mean `return '''a\\n  b'''`?"),
     ],
 )
 def test_parts_of_tokens_and_the_insides_of_strings_do_not_match(find: str, body: str, nearest: str) -> None:
@@ -60,9 +60,9 @@ def test_an_edit_must_occur_as_often_as_it_says() -> None:
         before,
         "@edited(('x', 'z'), ('y', 'z', 2), ('w', 'z'), ('x', 'w', 3), why='w')\ndef f(): ...\n",
         f"3: `x` occurs 2 times in `f` (lines 2, 2), expected 1; {AGAIN}",
-        "3: `y` occurs 1 times in `f` (line 2), expected 2; mend the find, or lower its count",
-        "3: `w` occurs nowhere in `f`; see line 1 of pkg/module.py",
-        "3: `x` occurs 2 times in `f` (lines 2, 2), expected 3; mend the find, or lower its count",
+        "3: `y` occurs 1 times in `f` (line 2), expected 2; correct the find, or lower its count",
+        "3: `w` occurs nowhere in `f`; copy the text from upstream: `f` begins at line 1 of pkg/module.py",
+        "3: `x` occurs 2 times in `f` (lines 2, 2), expected 3; correct the find, or lower its count",
     )
     edit(before, "('x', 'z', 2)", "def f():\n    return z, z, y\n")
 

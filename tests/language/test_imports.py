@@ -113,11 +113,14 @@ def test_imports_that_cannot_be_merged_are_refused() -> None:
         def f(): pass
         """,
         "2: a __future__ import would change all of the upstream module;"
-        " take it out: what upstream's module has of it holds for the overlay's text too",
-        "3: cannot merge `from a import *`: what it brings is not known; import each name that an operation uses",
-        "4: `import npu_overlays.markers` does not import the markers; from npu_overlays.markers import NAME, …",
-        "5: `from npu_overlays import markers` does not import the markers; from npu_overlays.markers import NAME, …",
-        "6: `from npu_overlays.markers import *` does not import the markers; from npu_overlays.markers import NAME, …",
+        " take it out: the __future__ imports of upstream's module apply to the overlay's text too",
+        "3: `from a import *` does not say which names it imports; import each name that an operation uses",
+        "4: `import npu_overlays.markers` does not import the markers; write `from npu_overlays.markers"
+        " import NAME, …`",
+        "5: `from npu_overlays import markers` does not import the markers; write `from"
+        " npu_overlays.markers import NAME, …`",
+        "6: `from npu_overlays.markers import *` does not import the markers; write `from"
+        " npu_overlays.markers import NAME, …`",
     )
     refused(
         "def f(): pass\n",

@@ -16,7 +16,7 @@ NOTHING = "x = 1\n"
 
 def test_a_file_with_a_syntax_error_names_its_line() -> None:
     assert uses_markers(b"from npu_overlays.markers import added\ndef f(:\n")
-    refused(NOTHING, "def f(:\n", "2: not valid Python: invalid syntax")
+    refused(NOTHING, "def f(:\n", "2: not valid Python: invalid syntax; correct the syntax there")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_merge_module_is_to_be_saved_as_utf_8(content: bytes, message: str) ->
 def test_what_looks_like_the_markers_is_called_that_and_nothing_else_is_said(line: str, marker: str, fix: str) -> None:
     overlay = f"{line}\n@{marker}(why='w')\ndef f(): pass\n"
     assert uses_markers(overlay.encode())
-    message = f"`{line}` does not import the markers; from npu_overlays.markers import {fix}"
+    message = f"`{line}` does not import the markers; write `from npu_overlays.markers import {fix}`"
     with pytest.raises(MergeError) as caught:
         read_operations("o.py", overlay.encode(), layer="o", target="a.py")
     assert [worded(one) for one in caught.value.problems] == [f"1: {message}"]
@@ -64,7 +64,7 @@ def test_a_module_name_with_a_hyphen_is_no_module_name() -> None:
     assert uses_markers(overlay)
     with pytest.raises(MergeError) as caught:
         read_operations("o.py", overlay, layer="o", target="a.py")
-    fix = "from npu_overlays.markers import wrapped, added"
+    fix = "write `from npu_overlays.markers import wrapped, added`"
     assert [worded(one) for one in caught.value.problems] == [f"1: not valid Python: invalid syntax; {fix}"]
 
 
@@ -134,28 +134,28 @@ def test_an_overlay_file_in_crlf_reads_like_one_in_lf() -> None:
 @pytest.mark.parametrize(
     ("overlay", "message"),
     [
-        ('@wraped(why="w")\ndef f(): pass\n', "3: `f`: `wraped` is no marker; nearest: `wrapped`"),
+        ('@wraped(why="w")\ndef f(): pass\n', "3: `f`: `wraped` is no marker; did you mean `wrapped`?"),
         (
             '@Replaced(why="w")\nclass A(B): pass\n',
-            "3: `A`: `Replaced` is no marker; nearest: `replaced`",
+            "3: `A`: `Replaced` is no marker; did you mean `replaced`?",
         ),
-        ("@m.edit(why='w')\ndef f(): ...\n", "3: `f`: `edit` is no marker; nearest: `edited`"),
+        ("@m.edit(why='w')\ndef f(): ...\n", "3: `f`: `edit` is no marker; did you mean `edited`?"),
         (
             "@wrapped\ndef f(): pass\n",
             "3: `f`: the marker `wrapped` gives no reason; write wrapped(…, why=…)",
         ),
-        ("A = aded(1, why='w')\n", "2: `aded` is no marker; nearest: `added`"),
-        ("delete('a', why='w')\n", "2: `delete` is no marker; nearest: `deleted`"),
-        ("class A:\n    B: int = replace(1, why='w')\n", "3: `replace` is no marker; nearest: `replaced`"),
+        ("A = aded(1, why='w')\n", "2: `aded` is no marker; did you mean `added`?"),
+        ("delete('a', why='w')\n", "2: `delete` is no marker; did you mean `deleted`?"),
+        ("class A:\n    B: int = replace(1, why='w')\n", "3: `replace` is no marker; did you mean `replaced`?"),
         (
             "from npu_overlays.markers import wraped\n@wraped(why='w')\ndef f(): pass\n",
-            "2: npu_overlays.markers has no `wraped`; nearest: `wrapped`",
+            "2: npu_overlays.markers has no `wraped`; did you mean `wrapped`?",
         ),
         (
             "from npu_overlays.markers import nothing\n@added(why='w')\ndef f(): pass\n",
             (
                 "2: npu_overlays.markers has no `nothing`;"
-                " it has added, replaced, wrapped, edited, deleted, upstream, like"
+                " use one of added, replaced, wrapped, edited, deleted, upstream, like"
             ),
         ),
     ],
@@ -166,7 +166,7 @@ def test_a_misspelt_marker_is_named_with_the_nearest(overlay: str, message: str)
 
 def test_a_marker_that_is_not_imported_is_named() -> None:
     content = b"from npu_overlays.markers import added\n@wrapped(why='w')\ndef f(): pass\n"
-    with pytest.raises(MergeError, match=r"`f`: the marker `wrapped` is not imported\n    fix: from npu_ov"):
+    with pytest.raises(MergeError, match=r"`f`: the marker `wrapped` is not imported\n    fix: write `from npu_ov"):
         read_operations("o.py", content, layer="o", target="a.py")
 
 

@@ -27,7 +27,7 @@ def _twice(line: int, name: str, places: str) -> str:
     first = places.partition("`")[2].partition("`")[0]
     number = "" if first == "#1" else ", or by its number in the text, where='#1'"
     what = f"pkg/module.py defines `{name}` 2 times: {places}"
-    return f"{line}: {what}; say which one is meant, as by where='{first}'{number}"
+    return f"{line}: {what}; select one of them, such as with where='{first}'{number}"
 
 
 def run(before: str, overlay: str, **given: object) -> Any:
@@ -235,7 +235,9 @@ def test_a_builtin_one_file_uses_is_not_taken_by_another(tmp_path: Path, how: st
     }
     with pytest.raises(MergeError) as caught:
         apply_files(tmp_path, {"pkg/a.py": b"def f(): return 1\n"}, files)
-    what = "`max` is Python's own here, but pkg@1111111/tree/pkg/a.py:3 binds it in pkg/a.py; give that another name"
+    what = (
+        "`max` is Python's built-in here, but pkg@1111111/tree/pkg/a.py:3 binds that name in pkg/a.py; rename that one"
+    )
     assert mistakes(caught.value) == [f"pkg@1111111/shared/b.py:3: {what}"]
 
 
@@ -255,11 +257,11 @@ def test_a_builtin_one_file_uses_is_not_taken_by_another(tmp_path: Path, how: st
     ],
 )
 def test_an_edit_that_lands_where_its_name_is_upstreams_own_is_refused(before: str, edit: str, names: str) -> None:
-    what = f"`device` is not what is meant: upstream binds it itself around or in `{names}`"
+    what = f"`device` would be another object: upstream binds that name around or in `{names}`"
     for meant in ("from a import device", "@added(why='w')\ndef device(): return 'npu'"):
         line = 4 + meant.count("\n")
         overlay = f"{meant}\n@edited({edit}, why='w')\ndef f(): ...\n"
-        refused(f"{before}\n", overlay, f"{line}: {what}; give what is meant another name")
+        refused(f"{before}\n", overlay, f"{line}: {what}; use another name for what you mean")
 
 
 def test_what_upstreams_own_text_of_a_method_reads_in_a_class_its_replacement_may_read() -> None:
@@ -280,7 +282,7 @@ def test_what_upstreams_own_text_of_a_method_reads_in_a_class_its_replacement_ma
             @replaced(why="w")
             def g(self): return __X
         """,
-        "4: `__X` is called otherwise inside a class, as in `A.g`; read it in an added function, outside of the class",
+        "4: `__X` is renamed by Python inside a class, as in `A.g`; read it in an added function, outside of the class",
     )
 
 
@@ -308,8 +310,8 @@ def test_what_an_edit_binds_is_not_what_upstream_reads(before: str, edit: str) -
     refused(
         f"def name(x): return x\n{before}\n",
         f"@edited({edit}, why='w')\n{kind}\n",
-        f"3: `{name}` is bound by the edit, and upstream's own text of `f` reads another's; "
-        "give what is bound another name",
+        f"3: the edit binds `{name}`, which upstream's own text of `f` reads as another object; "
+        "bind another name in the edit",
     )
 
 
@@ -336,7 +338,7 @@ def test_what_is_taken_away_uncovers_nothing_of_its_name(before: str, overlay: s
     refused(
         f"{before}\n",
         f"{overlay}\n",
-        f"{where}: `open` is taken away, and upstream's own text would get another one by that name (line {line}); "
+        f"{where}: `open` is taken away, and upstream's own text would read another object of that name (line {line}); "
         "keep it, or change that text too",
     )
 
@@ -353,8 +355,9 @@ def test_an_edit_keeps_bound_outside_what_upstream_binds_there(before: str, edit
     refused(
         f"{before}\n",
         f"@edited({edit}, why='w')\ndef f(): ...\n",
-        f"3: upstream's own text would bind `n` (line {line}) in its function alone, for what the edit takes out; "
-        "keep `n` declared, or change that text too",
+        f"3: upstream's own text would bind `n` (line {line}) in its function alone: the edit takes its"
+        f" declaration out; "
+        "keep the global or nonlocal of `n`, or change that text too",
     )
 
 
@@ -365,7 +368,7 @@ def test_what_is_taken_away_may_uncover_the_same_import(inner: str, fits: bool) 
     if fits:
         assert run(before, overlay).f() == "1"
     else:
-        told = "`json` is taken away, and upstream's own text would get another one by that name (line 4)"
+        told = "`json` is taken away, and upstream's own text would read another object of that name (line 4)"
         refused(before, overlay, f"3: {told}; keep it, or change that text too")
 
 
@@ -432,8 +435,8 @@ def test_a_class_attribute_that_hides_what_is_meant_is_refused(member: str) -> N
     refused(
         "class A:\n    device = 1\n    D = 2\n    def f(self): pass\n",
         f"from a import device\nclass A:\n    {member}\n",
-        f"{line}: `device` is not what is meant: upstream binds it itself around or in `{symbol}`; "
-        "give what is meant another name",
+        f"{line}: `device` would be another object: upstream binds that name around or in `{symbol}`; "
+        "use another name for what you mean",
     )
 
 
@@ -554,7 +557,7 @@ def test_an_addition_that_is_needed_before_it_is_defined_is_refused() -> None:
     refused(
         before,
         f"{overlay}\n\nN = added(1, why='2')\n",
-        f"{late}; write it in front of the first operation that needs it",
+        f"{late}; move it in front of the first operation that needs it",
     )
     assert run(before, f"N = added(1, why='2')\n{overlay}").X == 2
     method = "class A:\n    @added(why='1')\n    def m(self): return N\nN = added(1, why='2')\n"
@@ -570,7 +573,7 @@ _HELPER = "@added(why='2')\ndef helper(): return 4\n"
 def test_what_a_wrapper_reads_while_its_class_body_runs_is_there_by_then() -> None:
     wrapper = _WRAPPER.format("f(x)", "x", "helper()")
     late = "6: `helper` may be needed while the module is imported, before it is defined"
-    refused(_CALLING, wrapper + _HELPER, f"{late}; write it in front of the first operation that needs it")
+    refused(_CALLING, wrapper + _HELPER, f"{late}; move it in front of the first operation that needs it")
     assert run(_CALLING, _HELPER + wrapper).A.T == (3, 4)
     assert run(_OWN.format("F = staticmethod(f)"), wrapper + _HELPER).A.F(3) == (3, 4)
 
@@ -587,7 +590,7 @@ def test_a_class_in_a_class_runs_where_the_body_around_calls_it(value: str, earl
     overlay = f"class A:\n{wrapper}"
     late = "7: `helper` may be needed while the module is imported, before it is defined"
     if early:
-        refused(before, overlay + _HELPER, f"{late}; write it in front of the first operation that needs it")
+        refused(before, overlay + _HELPER, f"{late}; move it in front of the first operation that needs it")
         assert run(before, _HELPER + overlay).A.T == (3, 4)
     else:
         assert run(before, overlay + _HELPER).A.T().f(3) == (3, 4)
@@ -597,13 +600,13 @@ def test_what_a_class_body_calls_needs_its_helpers_wherever_they_are_read() -> N
     before = f"def h(): return 1\n{_CALLING.replace('return x', 'return h()')}"
     overlay = "@replaced(why='1')\ndef h(): return helper()\n"
     late = "5: `helper` may be needed while the module is imported, before it is defined"
-    refused(before, overlay + _HELPER, f"{late}; write it in front of the first operation that needs it")
+    refused(before, overlay + _HELPER, f"{late}; move it in front of the first operation that needs it")
     assert run(before, _HELPER + overlay).A.T == 4
 
 
 def test_what_a_class_body_calls_reads_nothing_of_the_module_that_comes_later() -> None:
     what = "`LATE` is read while the module is imported, before it is bound"
-    fix = "take it out of `globals()`, where it may be missing"
+    fix = "look it up in `globals()`, where it may be missing"
     refused(_CALLING, _WRAPPER.format("f(x)", "x", "LATE"), f"4: {what}; {fix}")
     refused(_CALLING, _WRAPPER.format("f(x)", "x", "(lambda: LATE)()"), f"4: {what}; {fix}")
     replaced = "class A:\n    @replaced(why='w')\n    def f(x): return x and LATE\n"
@@ -628,7 +631,7 @@ def test_what_a_class_body_calls_reads_nothing_of_the_module_that_comes_later() 
 def test_what_the_module_calls_while_it_is_imported_reads_nothing_that_comes_later(calling: str) -> None:
     before = f"def f(x): return lambda y: y\n{calling}\nLATE = 1\n"
     what = "`LATE` is read while the module is imported, before it is bound"
-    refusal = f"3: {what}; take it out of `globals()`, where it may be missing"
+    refusal = f"3: {what}; look it up in `globals()`, where it may be missing"
     refused(before, "@wrapped(why='w')\ndef f(x): return upstream(LATE)\n", refusal)
     refused(before, "@replaced(why='w')\ndef f(x): return [LATE for _ in x]\n", refusal)
     run(before, "@wrapped(why='w')\ndef f(x): return upstream(globals().get('LATE'))\n")
@@ -664,13 +667,13 @@ def test_what_a_decorator_makes_may_read_what_comes_later() -> None:
 def test_what_its_decorator_calls_at_once_reads_nothing_that_comes_later() -> None:
     before = "def call(f): return f()\n@call\ndef g(): return 3\nLATE = 1\n"
     what = "`LATE` is read while the module is imported, before it is bound"
-    fix = "take it out of `globals()`, where it may be missing"
+    fix = "look it up in `globals()`, where it may be missing"
     refused(before, "@edited(('3', 'LATE'), why='w')\ndef g(): ...\n", f"3: {what}; {fix}")
 
 
 def test_a_value_that_reads_what_comes_later_is_refused() -> None:
     before = "def f(x=0): return 1\nLIMIT = 1\ndef g(): return LIMIT\n"
-    what = "is read while the module is imported, before it is bound; write it in front of an operation further down"
+    what = "is read while the module is imported, before it is bound; move it in front of an operation further down"
     overlay = "N = added([LIMIT for _ in 'a'], why='1')\n@replaced(why='2')\ndef {}: return N, LIMIT\n"
     refused(before, overlay.format("f(x=0)"), f"2: `LIMIT` {what}")
     assert run(before, overlay.format("g()")).g() == ([1], 1)
@@ -681,14 +684,14 @@ def test_a_value_that_reads_what_comes_later_is_refused() -> None:
 @pytest.mark.parametrize("setting", ["self.f = 1", "setattr(self, 'f', 1)", "self.x = self.f = self.g"])
 def test_a_method_that_every_object_has_otherwise_is_never_reached(setting: str) -> None:
     before = f"class A:\n    def __init__(self, x):\n        {setting}\n    def f(self): pass\n"
-    what = "`A.__init__` gives every object another `f` (line 3), so `A.f` never runs"
+    what = "`A.f` never runs: `A.__init__` sets another `f` on every object (line 3)"
     marks = (
         "@replaced(why='w')\n    def f(self): return 1",
         "@wrapped(why='w')\n    def f(self): return upstream(self)",
         "@edited(('pass', 'return 1'), why='w')\n    def f(self): ...",
     )
     for mark in marks:
-        refused(before, f"class A:\n    {mark}\n", f"4: {what}; operate on `A.__init__`, or on what that sets")
+        refused(before, f"class A:\n    {mark}\n", f"4: {what}; change `A.__init__`, or what that sets")
 
 
 @pytest.mark.parametrize(

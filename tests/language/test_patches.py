@@ -29,7 +29,7 @@ UPSTREAM = {
     "pkg/crlf.yaml": b"a: 1\r\nb: 1\r\n",
     "pkg/gone.yaml": b"x: 1\n",
 }
-_OTHER_MODE = "changes whether a file of upstream's is executable, which no overlay can say"
+_OTHER_MODE = "changes whether a file of upstream's is executable, which no overlay can do"
 
 
 def _patch(diff: bytes, header: str = HEADER) -> OverlayFile:
@@ -97,8 +97,8 @@ def test_moved_lines_are_found_but_changed_ones_are_not(environment: Environment
     assert _refused(diff, other) == [
         (
             ":6: does not apply: error: patch failed: pkg/b.yaml:8\nerror: pkg/b.yaml: patch does not apply;"
-            " the hunk at line 8 of pkg/b.yaml fits only with fuzz 2, at line 8, which has `line  8` for `line 8`: see"
-            " where that belongs, and refresh it on the pinned commit (npu-overlays show names it)"
+            " make it again on the pinned commit (npu-overlays show names it);"
+            " the hunk at line 8 of pkg/b.yaml fits only with fuzz 2, at line 8, which has `line  8` for `line 8`"
         )
     ]
 
@@ -116,13 +116,13 @@ def test_the_users_git_configuration_makes_no_difference(
 def test_a_patch_that_is_upstream_already_is_refused(environment: Environment) -> None:
     after = {"pkg/a.py": b"x = 1\n"}
     diff = git_diff(environment, UPSTREAM, after)
-    assert _refused(diff, after) == [":6: is already upstream; delete it"]
+    assert _refused(diff, after) == [":6: is already upstream; delete the patch"]
 
 
 def test_a_patch_that_another_one_made_needless_is_refused(environment: Environment) -> None:
     after = {"pkg/a.py": b"x = 1\n"}
     patch = read_patch(_patch(git_diff(environment, UPSTREAM, after)))
-    with pytest.raises(MergeError, match=r"is done already, by what comes before it\n    fix: delete it"):
+    with pytest.raises(MergeError, match=r"is done already, by operations before it\n    fix: delete the patch"):
         apply_patch(patch, patched(UPSTREAM, after), absent=frozenset())
 
 
@@ -257,7 +257,7 @@ def test_a_patch_in_crlf_is_refused_and_one_of_a_crlf_file_is_not(environment: E
     after = {"pkg/crlf.yaml": b"a: 1\r\nb: 2\r\n"}
     diff = git_diff(environment, UPSTREAM, after)
     assert _apply(diff) == after
-    with pytest.raises(MergeError, match="has CRLF line ends, with which no hunk can fit"):
+    with pytest.raises(MergeError, match="has CRLF line ends, so that no hunk can fit"):
         _apply(diff.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
 
 
@@ -471,7 +471,7 @@ def test_an_operation_on_what_a_patch_adds_is_refused_with_what_to_do(
     }
     with pytest.raises(MergeError) as caught:
         apply_files(tmp_path, UPSTREAM, files)
-    assert "write it with one of the two" in str(caught.value)
+    assert "keep one of the two, and write the whole change there" in str(caught.value)
     assert "`new`" in str(caught.value)
 
 
@@ -495,10 +495,14 @@ class A:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("def open(path): return path\n", "", "`open` is taken away, and upstream's own text would get another one"),
-        ("def star(): ...\n", "", "`star` is taken away, and upstream's own text would get another one"),
-        ("    load = 2\n", "", "`load` is taken away, and upstream's own text would get another one"),
-        ("self, max, x)", "self, x)", "`max` is taken away, and upstream's own text would get another one"),
+        (
+            "def open(path): return path\n",
+            "",
+            "`open` is taken away, and upstream's own text would read another object",
+        ),
+        ("def star(): ...\n", "", "`star` is taken away, and upstream's own text would read another object"),
+        ("    load = 2\n", "", "`load` is taken away, and upstream's own text would read another object"),
+        ("self, max, x)", "self, x)", "`max` is taken away, and upstream's own text would read another object"),
         ("self, max, x):\n        return max(x)", "self, x):\n        return max(*x)", ""),
         ("def open(path): return path\n", "open = print\n", ""),
         ("def open(path): return path\n", "from io import open\n", ""),
@@ -517,7 +521,7 @@ def test_a_patch_that_uncovers_another_name_is_refused(
     except MergeError as error:
         (message,) = mistakes(error)
         assert told
-        assert message.startswith(f"pkg@1111111/patches/1.patch:11: {told} by that name (pkg/a.py:")
+        assert message.startswith(f"pkg@1111111/patches/1.patch:11: {told} of that name (pkg/a.py:")
     else:
         assert not told
 
@@ -556,7 +560,7 @@ def test_a_hunk_that_fits_in_several_places_is_refused(environment: Environment)
     assert _refused(git_diff(environment, TWO, CHANGED, "-U2"), TWO) == [
         (
             ":6: the hunk at line 9 fits in 2 places of pkg/a.py (lines 2, 9); "
-            "make the patch with more lines of context, so that it can fit in one only: git diff -U20"
+            "make the patch with more lines of context, so that it fits in one place only: git diff -U20"
         )
     ]
     assert _apply(git_diff(environment, TWO, CHANGED, "-U20"), TWO) == CHANGED

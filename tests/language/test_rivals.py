@@ -114,7 +114,7 @@ def test_a_patch_whose_change_an_operation_undoes_is_refused(
         f"what the patch (pkg@1111111/patches/1.patch) changes in `{symbol}` of pkg/a.py is lost: the {action}"
         in message
     )
-    assert message.endswith("says otherwise; write it with one of the two")
+    assert message.endswith("changes it too; keep one of the two, and write the whole change there")
 
 
 def test_a_patch_of_a_member_that_goes_with_its_class_is_refused(tmp_path: Path, environment: Environment) -> None:
@@ -131,7 +131,7 @@ def test_an_edit_that_overwrites_a_patch_is_refused(tmp_path: Path, environment:
     said = patch(environment, yaml.replace(b"a: 1", b"a: 7"), "p", yaml, "pkg/b.yaml")
     config = CONFIG.replace('"a: 1"', '"a: 7"')
     with pytest.raises(
-        MergeError, match=r"what the patch \(.*1.patch\) changes in pkg/b.yaml is lost: the edit \(.*\) says"
+        MergeError, match=r"what the patch \(.*1.patch\) changes in pkg/b.yaml is lost: the edit \(.*\) changes it"
     ):
         reasons(tmp_path, {"patches/1.patch": said}, config=config)
 

@@ -195,7 +195,7 @@ def test_accessors_of_each_variant_of_a_property_keep_their_own_originals() -> N
 def test_a_deletion_that_leaves_further_definitions_is_refused_unless_it_says_which_one_goes(
     before: str, lines: str
 ) -> None:
-    fix = "delete those too, each with its where=, or say with where= that only this one goes"
+    fix = "delete those too, each with its where=, or select with where= the only one to delete"
     refused(
         before, 'deleted("f", why="w")\n', f"2: `f` has further definitions, which would stay (line {lines}); {fix}"
     )
@@ -252,8 +252,8 @@ def test_a_definition_that_another_takes_the_place_of_unread_is_refused(before: 
     marked = f"@wrapped(why='w', where='{where}')\ndef f(): return upstream()\n"
     overlay = f"class A:\n    {marked}".replace("\ndef", "\n    def") if before.startswith("class") else marked
     name = "A" if "class A: pass" in before else "A.f" if "class" in before else "f"
-    what = f"line {line} of pkg/module.py binds `{name}` anew before anything reads what this would change"
-    refused(before, overlay, f"{4 if 'A' in overlay else 3}: {what}; operate on what stands there")
+    what = f"line {line} of pkg/module.py binds `{name}` again before anything reads this one"
+    refused(before, overlay, f"{4 if 'A' in overlay else 3}: {what}; change the definition at that line")
 
 
 @pytest.mark.parametrize(

@@ -74,4 +74,7 @@ def test_a_substitution_that_gives_a_key_twice_is_refused(tmp_path: Path) -> Non
     with pytest.raises(MergeError) as caught:
         apply_files(tmp_path, {"pkg/a.yaml": b"a:\n  b: 1\n  c: 1\n"}, {}, config=config)
     (mistake,) = mistakes(caught.value)
-    assert mistake.endswith("pkg/a.yaml would have `a.c` twice; upstream has it now, or another substitution adds it")
+    assert mistake.endswith(
+        "pkg/a.yaml would have `a.c` twice; delete what adds it here: upstream has it now, or another"
+        " substitution adds it"
+    )

@@ -42,7 +42,7 @@ def test_targets_lie_in_several_files() -> None:
     ],
 )
 def test_a_reference_that_cannot_follow_is_refused(definition: str, name: str, called: str) -> None:
-    fix = "give it that name here" if "`" in called else "hand it over, or import what is meant under another name"
+    fix = "call it `k` here" if "`" in called else "pass it as an argument, or import it under another name"
     refused(
         "class A:\n    def f(self): pass\n",
         f"""
@@ -78,7 +78,7 @@ def test_a_reference_that_would_become_a_name_of_the_definitions_own_is_refused(
 @added(why="w", targets=["pkg/module.py:k"])
 def h(x): return x
 """
-    refused("def f(x): pass\n", overlay, f"3: {what}; give its own another name", target="")
+    refused("def f(x): pass\n", overlay, f"3: {what}; rename its own `k`", target="")
 
 
 @pytest.mark.parametrize("written", ["self._A__g", "getattr(self, '_A__g')"])
@@ -89,7 +89,7 @@ class A:
     def f(self, A=1): return {written}
 """
     what = "names `_A__g`, of a class that in pkg/module.py is not called `A`"
-    refused("class B: ...\n", overlay, f"3: {what}; give that one leading underscore", target="")
+    refused("class B: ...\n", overlay, f"3: {what}; rename it, with one leading underscore", target="")
     prose = overlay.replace(f"return {written}", "return '_A__g is private'")
     assert b"is private" in merged("class B: pass\n", prose, target="")[0]
 

@@ -147,13 +147,13 @@ def test_versions_badly_written_are_refused_where_they_stand(tmp_path: Path) -> 
     with pytest.raises(MergeError) as caught:
         load(tmp_path, write(tmp_path, {}))
     assert mistakes(caught.value) == [
-        'pkg/patches/0.patch:2: `newest` is not a version; for example since="0.6.0"',
-        'pkg/tree/pkg/a.py:2: `two` is not a version; for example since="0.6.0"',
+        'pkg/patches/0.patch:2: `newest` is not a version; write since="0.6.0", for example',
+        'pkg/tree/pkg/a.py:2: `two` is not a version; write since="0.6.0", for example',
         (
             "pkg/tree/pkg/a.py:4: no version is at least 2.0 and before 2;"
-            " until names the first version it does not apply to any more"
+            " write the first version it no longer applies to as until"
         ),
-        'pkg/tree/pkg/a.py:6: `until` is not a text; until="…"',
+        'pkg/tree/pkg/a.py:6: `until` is not a text; write until="…"',
     ]
 
 
@@ -162,9 +162,9 @@ def test_a_file_with_versions_must_be_an_added_one(tmp_path: Path) -> None:
     layer(tmp_path, {"tree/pkg/a.py": VARIANTS}, config=config)
     with pytest.raises(MergeError) as caught:
         load(tmp_path, write(tmp_path, {}))
-    fix = "name one of pkg/tree that upstream does not have; operations say it themselves"
+    fix = "name a file of pkg/tree that upstream lacks; for an operation, say it at its marker"
     assert mistakes(caught.value) == [
-        f"{tmp_path}/pkg/layer.toml:{line}: file[{number}]: `{path}` is no added file of it; {fix}"
+        f"{tmp_path}/pkg/layer.toml:{line}: file[{number}]: `{path}` is no file that this layer adds; {fix}"
         for number, line, path in ((1, 2, "pkg/a.py"), (2, 5, "pkg/none.txt"))
     ]
 
@@ -198,7 +198,7 @@ def test_what_applies_at_no_pin_is_named(tmp_path: Path) -> None:
     layer(tmp_path, {"tree/pkg/a.py": VARIANTS.replace("def f", "def g"), "tree/pkg/n.txt": b"n"}, config=config)
     first, second = write(tmp_path, {"tree/pkg/a.py": own}), write(tmp_path, {}, name="new")
     _lock(tmp_path, first, "1.0")
-    said = "mend the version, delete it, or add the pin it is for"
+    said = "correct the version, delete what it bounds, or add the pin it is for"
     (mistake,) = (str(one) for one in unused_bounds(find_overlay(tmp_path, first)))
     assert mistake.startswith(f"{first}/tree/pkg/a.py:3: is since 2, and no pin on {first} has such a version (1.0)")
     _lock(tmp_path, second, "2.0")

@@ -104,7 +104,7 @@ def test_methods_of_a_named_tuple_are_wrapped() -> None:
 def test_what_a_named_tuple_or_a_wrapper_of_its_cannot_do_is_refused(name: str, wrapper: str, message: str) -> None:
     before = f"from typing import NamedTuple\nclass {name}(NamedTuple):\n    x: int = 1\n    def f(self): return 1\n"
     overlay = f"class {name}:\n    @wrapped(why='w')\n    def {wrapper}\n"
-    tail = " the original; give the wrapper's own another name" if "binds" in message else ""
+    tail = " the original; rename the wrapper's own" if "binds" in message else ""
     refused(before, overlay, f"4: {message.format('use @replaced or ')}{tail}")
 
 

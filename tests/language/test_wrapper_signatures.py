@@ -62,7 +62,7 @@ def test_uses_of_upstream_that_cannot_mean_the_original_are_refused(body: str, m
 )
 def test_a_wrapper_that_binds_the_name_of_the_original_is_refused(body: str) -> None:
     overlay = f"@wrapped(why='w')\ndef f(x):\n    {body}\n"
-    what = "binds `_upstream_f`, the name of the original; give the wrapper's own another name"
+    what = "binds `_upstream_f`, the name of the original; rename the wrapper's own"
     refused("def f(x): return x\n", overlay, f"3: the wrapper of `f` {what}")
 
 
@@ -106,7 +106,7 @@ def test_upstreams_type_parameters_are_taken_over() -> None:
         ),
         (
             "def f(x, y): return upstream(T(x), y)",
-            "reads `T`, which is a type parameter of upstream's; give what is meant another name",
+            "reads `T`, which is a type parameter of upstream's; use another name for what you mean",
         ),
     ],
 )

@@ -323,7 +323,7 @@ def test_python_without_pip_is_said(tmp_path: Path, cache: Path, monkeypatch: py
 
 
 def test_mode_archive_without_archives_says_so(upstream: Upstream, cache: Path) -> None:
-    with pytest.raises(SourceError, match="no release archive is pinned"):
+    with pytest.raises(SourceError, match="pins no release archive"):
         acquire(pin(upstream, upstream.commit(FILES)), mode="archive", cache=cache)
 
 

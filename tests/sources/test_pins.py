@@ -148,7 +148,7 @@ def test_every_mistake_of_a_pin_is_told_at_once_with_its_key(tmp_path: Path) -> 
         ("upstream.archive[1].distribution", "'-r x' is not a name of a distribution"),
         ("upstream.archive[1].version", "'new' is not a version"),
         ("layers", "`../elsewhere/evil` is no layer: there is no such folder"),
-        ("layers", "3 names no layer"),
+        ("layers", "3 does not name a layer"),
     ):
         assert f"tool.overlay.{key}: {what}" in said
     assert "secret" not in said

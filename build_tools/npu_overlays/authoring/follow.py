@@ -177,7 +177,7 @@ def _whole(folder: Path) -> Iterator[None]:
     """Remove a folder where the block fails or is interrupted; raises `OutputError` where another thing lies there."""
     if folder.exists() and not (folder / _OVERLAYS).is_dir():
         fix = "move it away, or name another folder with --out"
-        raise OutputError(Problem(where=str(folder), what="is there, and no port of this command's", fix=fix))
+        raise OutputError(Problem(where=str(folder), what="exists, and `follow` did not make it", fix=fix))
     try:
         yield
     except BaseException:

@@ -19,7 +19,7 @@ def presence(folder: Path, fix: str, options: tuple[tuple[str, str], ...] = ()) 
     """Yield a problem where something is there already: a folder that is not empty, or no folder."""
     if folder.is_dir() and not folder.is_symlink():
         if any(folder.iterdir()):
-            yield Problem(where=str(folder), what="is there already, and not empty", fix=fix, options=options)
+            yield Problem(where=str(folder), what="exists already, and is not empty", fix=fix, options=options)
     elif folder.exists() or folder.is_symlink():
         yield Problem(where=str(folder), what="is there already", fix=fix, options=options)
 

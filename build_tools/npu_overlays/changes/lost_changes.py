@@ -36,8 +36,12 @@ def lost_changes(applied: Applied, left: Sequence[Remaining]) -> Iterator[Proble
             name = f"`{change.symbol}` of {patched.path}"
             if change.symbol == patched.path.rpartition("/")[2]:
                 name = patched.path
-            what = f"what {_label(one.declared)} changes in {name} is lost: {_label(rival)} says otherwise"
-            yield Problem(where=rival.where or patched.where, what=what, fix="write it with one of the two")
+            what = f"what {_label(one.declared)} changes in {name} is lost: {_label(rival)} changes it too"
+            yield Problem(
+                where=rival.where or patched.where,
+                what=what,
+                fix="keep one of the two, and write the whole change there",
+            )
 
 
 def _overwriting(declared: Iterable[Declared], place: SymbolPlace) -> Declared | None:

@@ -106,7 +106,7 @@ class _Ledger:
             yield Problem(
                 where=self._where(path, change.symbol) or f"{overlay}: {path}",
                 what=f"`{change.symbol}` was {change.action} but no operation says so",
-                fix="add an operation for it, or mend the one beside it that changes more than it names",
+                fix="add an operation for it, or correct the one beside it, which changes more than it names",
                 targets=(path,),
             )
 
@@ -171,7 +171,7 @@ class _Ledger:
             rivals = {other.operation for other in self._by_place[entry.path, entry.symbol]} - {entry.operation}
             if "patch" in rivals:
                 what = f"{entry.operation}, but a patch changes `{entry.symbol}`"
-                fix = "write it with one of the two"
+                fix = "keep one of the two, and write the whole change there"
             where = entry.where or f"{entry.layer or overlay}: {entry.path}"
             yield Problem(where=where, what=what, fix=fix, targets=(entry.path,))
 
@@ -223,7 +223,7 @@ def _lost_originals(tree: PatchedTree, declared: tuple[Declared, ...], overlay: 
         kept = new.definitions.get(entry.private, [])
         if [_body(one.node) for one in kept] != [_body(one.node) for one in chosen(old, entry.symbol)]:
             what = f"the original of `{entry.symbol}` was not kept as upstream has it"
-            fix = "a patch changes it too: use one of the two"
+            fix = "keep the wrapper or the patch that changes it too, not both"
             where = entry.where or f"{overlay}: {entry.path}"
             yield Problem(where=where, what=what, fix=fix, targets=(entry.path,))
 

@@ -24,7 +24,7 @@ from npu_overlays.model.signatures import Parameter, call_mismatch, parameters, 
 from npu_overlays.model.syntax import is_name
 
 _INIT = "__init__"
-_KEEP = "keep what they give, or change those places too"
+_KEEP = "accept the arguments that they give, or change those places too"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ def report_refused_calls(context: CheckContext, report: ProblemReport) -> None:
         if before.node(symbol) is None or _stated(before, symbol) == _stated(after, symbol):
             continue
         if places := list(_refused(after, _constructor_changes(before, after, symbol))):
-            what = f"`{symbol.name}` of {symbol.path} cannot be made any more as in {listing(places)}"
+            what = f"`{symbol.name}` of {symbol.path} can no longer be called as in {listing(places)}"
             report.add(context.attribution.changer(symbol, [_INIT]), what, _KEEP)
 
 

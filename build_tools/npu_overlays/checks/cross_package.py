@@ -199,4 +199,4 @@ class _Pair:
         known = modules.surface(need.module).bound if need.names else modules.paths
         wanted = need.names[-1] if need.names else need.module
         hint = "" if need.keyword else nearest_name(wanted, known)
-        return hint or "correct it, or have it there"
+        return hint or "correct it, or add the name in the other overlay"

@@ -24,7 +24,7 @@ def report_enum_numbers(context: CheckContext, report: ProblemReport) -> None:
         if moved:
             other, cause = _cause(before, after, symbol, moved[0])
             what = f"`{symbol.name}.{moved[0]}` gets another number from `auto()`: {cause}"
-            fix = "put new members last, and leave a number where a member goes: give the next one its value"
+            fix = "put new members last, and where a member goes, give the next one its number"
             report.add(context.attribution.taker(symbol.path, f"{symbol.name}.{other}"), what, fix)
 
 

@@ -78,9 +78,9 @@ def _complaint(modules: ShippedModules, reference: Reference) -> tuple[str, str]
     """Return what is missing, and what to do."""
     module, name = reference.module, reference.name
     if reference.text == "__all__":
-        return f"`__all__` lists `{name}`, which {module} does not have", "take it out, or define it"
+        return f"`__all__` lists `{name}`, which {module} does not have", "take it out of `__all__`, or define it"
     if not module:
-        return f"`{reference.text}` leads out of the package", "count its dots"
+        return f"`{reference.text}` leads out of the package", "take dots away from its beginning"
     if not modules.exists(module):
         what = f"`{reference.text}`: no module {module} is shipped"
         return what, nearest_name(module, modules.paths) or "correct the import, or add the module under tree/"

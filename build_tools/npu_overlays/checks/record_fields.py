@@ -18,11 +18,11 @@ def report_record_fields(context: CheckContext, report: ProblemReport) -> None:
     for symbol in context.changed_classes():
         gained = _gained(before, after, symbol)
         if gained and after.is_named_tuple(symbol):
-            what = f"`{symbol.name}` is a NamedTuple: with `{gained[0]}` it has another length for who unpacks it"
+            what = f"`{symbol.name}` is a NamedTuple: with `{gained[0]}`, code that unpacks it fails"
             report.add(context.attribution.changer(symbol, gained), what, "add a property, or a class of your own")
         elif gained and (shifted := _shifted(before, after, symbol)):
             what = f"`{symbol.name}` takes `{shifted[0]}` in another place:"
-            what = f"{what} who gives it by position gives another field"
+            what = f"{what} code that gives it by position sets another field"
             fix = "keep upstream's fields in their places, and put new ones behind them"
             report.add(context.attribution.changer(symbol, [*gained, *shifted]), what, fix)
         elif gained and (moved := _moved(graph, before, after, symbol)):

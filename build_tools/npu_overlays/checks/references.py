@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from npu_overlays.errors import nearest
+from npu_overlays.errors import nearest, suggestion
 from npu_overlays.model.exports import typing_block, unevaluated
 from npu_overlays.model.parsed_text import ParsedText
 from npu_overlays.model.shipped_modules import ShippedModules
@@ -98,8 +98,7 @@ def _of_modules(nodes: Iterable[ast.AST], names: Container[str]) -> list[ast.Att
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
     """Return the name that is most similar to a missing one, as a fix, or an empty text."""
-    close = nearest(name, known)
-    return f"nearest: `{close}`" if close else ""
+    return suggestion(nearest(name, known), "")
 
 
 def any_word(words: Iterable[str]) -> re.Pattern[bytes]:

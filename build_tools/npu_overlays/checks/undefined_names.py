@@ -67,7 +67,10 @@ def _complaint(one: UndefinedName, culprit: Culprit, stars: list[str]) -> tuple[
     """Return the problem of an undefined name in the overlay's text, and what to do."""
     place = "" if culprit.kind == "file" else f" in {one.module.path}"
     if one.kind == "syntax":
-        return f"line {one.line} of the patched {one.module.path}: {one.name}", f"write what Python {_LOWEST} reads"
+        return (
+            f"line {one.line} of the patched {one.module.path}: {one.name}",
+            f"write it in the syntax of Python {_LOWEST}",
+        )
     if one.kind == "typing":
         fix = "import it under another name, or where it is used; an annotation can be quoted"
         return f"`{one.name}` is bound{place} under `if TYPE_CHECKING:` only, and read at run time", fix
@@ -78,7 +81,7 @@ def _complaint(one: UndefinedName, culprit: Culprit, stars: list[str]) -> tuple[
     fixes = {"file": "import or define it there", "patch": "import or define it in the patch"}
     fix = fixes.get(culprit.kind, "import it in the merge module, or add it")
     if one.name == "upstream":
-        fix = "it is the original of a @wrapped; elsewhere there is none"
+        fix = "call it only inside a @wrapped function, whose original it is"
     return f"`{one.name}` is not defined{place}", fix
 
 

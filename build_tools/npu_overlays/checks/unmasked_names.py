@@ -29,7 +29,7 @@ def report_unmasked_names(context: CheckContext, report: ProblemReport) -> None:
                 found.setdefault(load.name, set()).add(line)
         for name, lines in found.items():
             shown = f"{one.path}:{listing(map(str, sorted(lines)))}"
-            what = f"`{name}` is taken away, and upstream's own text would get another one by that name ({shown})"
+            what = f"`{name}` is taken away, and upstream's own text would read another object of that name ({shown})"
             report.add(context.attribution.taker(one.path, name), what, "keep it, or change that text too")
 
 

@@ -253,7 +253,9 @@ class Console:
         except OSError as error:
             _discard(sys.stdout)
             what = f"cannot be written: {error.strerror or error}"
-            raise OutputError(Problem(where="standard output", what=what, fix="send it elsewhere")) from error
+            raise OutputError(
+                Problem(where="standard output", what=what, fix="redirect it to a place that can be written")
+            ) from error
 
 
 def readable(text: str, *, keep: str = "") -> str:

@@ -73,7 +73,14 @@ def _range(options: Options) -> tuple[str, str]:
         raise UsageError(Problem(where="--range", what=what, fix="write A..B, or ..B to begin at the pin"))
     if options.step < 1:
         what, steps = f"counts from 1, not {options.step}", (("--step", "10"),)
-        raise UsageError(Problem(where="--step", what=what, fix="to try each tenth", options=steps))
+        raise UsageError(
+            Problem(
+                where="--step",
+                what=what,
+                fix="write how many commits to a step; every tenth, for example",
+                options=steps,
+            )
+        )
     return first, last
 
 
@@ -96,7 +103,7 @@ def _walked(loaded: Loaded, ends: tuple[str, str], options: Options) -> tuple[Dr
     pin = loaded.overlay.pin
     if not pin.commit:
         what = "pins a release alone, and no commit whose history could be walked"
-        raise UsageError(Problem(where=loaded.name, what=what, fix="pin the commit: tool.overlay.upstream.commit"))
+        raise UsageError(Problem(where=loaded.name, what=what, fix="name its commit in tool.overlay.upstream.commit"))
     first, last = ends[0] or pin.commit, ends[1]
     repository, ids = history(pin, [pin.commit, first, last], clone=loaded.clone, cache=cache_root(), progress=step)
     past = UpstreamHistory(repository=repository)

@@ -85,8 +85,8 @@ def _series(found: AppliedInput, chosen: tuple[Unit, ...], options: Options) -> 
     except MergeError as error:
         if not options.names:
             raise
-        fix = "name what it needs too, or its whole file by the path"
-        alone = Problem(where=", ".join(options.names), what="cannot be applied without the rest", fix=fix)
+        fix = "name those that it needs too, or the path of its whole file"
+        alone = Problem(where=", ".join(options.names), what="cannot be applied without other operations", fix=fix)
         raise MergeError((*error.problems, alone)) from error
 
 

@@ -104,6 +104,6 @@ def _refuse_unknown(projects: list[str], known: set[str]) -> None:
     problems = []
     for project in projects:
         if project not in known:
-            fix = f"one of: {', '.join(sorted(known))}"
+            fix = f"name one of {', '.join(sorted(known))}"
             problems.append(Problem(where=project, what="no overlay is for a project of that name", fix=fix))
     ConfigError.raise_for(problems)

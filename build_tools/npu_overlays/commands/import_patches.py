@@ -156,7 +156,7 @@ def _report_one(console: Console, one: ImportedPatchSet, options: Options) -> No
     if problems := _unsound(one, options.kind):
         for problem in problems:
             console.notices(str(problem).splitlines())
-        console.line(f"  {plural(len(problems), 'problem')} to mend there, or a build refuses it", style="yellow")
+        console.line(f"  {plural(len(problems), 'problem')} to correct there before it can be built", style="yellow")
     if not options.dry_run:
         console.line(f"  next: npu-overlays lock {one.overlay.argument}")
 

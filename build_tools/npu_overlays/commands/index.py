@@ -81,7 +81,7 @@ def _contradictions(options: Options) -> Iterator[Problem]:
         yield Problem(where="npu-overlays index", what="there is nothing to do", fix=fix)
     if bool(options.yank) != bool(options.reason):
         what = "--yank without --reason" if options.yank else "--reason without --yank"
-        yield Problem(where="npu-overlays index", what=what, fix="say both: installers show the reason")
+        yield Problem(where="npu-overlays index", what=what, fix="give both: installers show the reason")
 
 
 def _pinned(name: str, text: str, problems: list[Problem]) -> tuple[str, Version] | None:

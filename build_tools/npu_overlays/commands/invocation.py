@@ -88,7 +88,12 @@ def corrected(problems: Sequence[Problem], typed: Sequence[str]) -> list[Problem
     if words == list(typed):
         return list(problems)
     command = without_credentials(f"npu-overlays {shlex.join(words)}")
-    return [replace(one, fix=f"{one.fix}:\n        {command}") if one.options else one for one in problems]
+    return [replace(one, fix=f"{_before(one.fix)}\n        {command}") if one.options else one for one in problems]
+
+
+def _before(fix: str) -> str:
+    """Return a fix as it stands before the command that carries it out."""
+    return fix if fix.endswith("?") else f"{fix}:"
 
 
 def _with(words: Sequence[str], name: str, value: str) -> list[str]:

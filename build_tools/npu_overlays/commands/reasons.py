@@ -32,7 +32,7 @@ def reasons(new: Sequence[tuple[str, str]], why: str, *, ask: bool) -> Mapping[t
     answers = _reasons_from_editor(names) if ask and sys.stdin is not None and sys.stdin.isatty() else {}
     if missing := [name for name in names if not answers.get(name)]:
         what, options = "is new and has no reason", (("--why", "one sentence for a user of the wheel"),)
-        raise UsageError([Problem(where=name, what=what, fix="say why", options=options) for name in missing])
+        raise UsageError([Problem(where=name, what=what, fix="give the reason", options=options) for name in missing])
     return {one: answers[name] for one, name in zip(new, names, strict=True)}
 
 

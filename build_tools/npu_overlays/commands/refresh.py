@@ -106,7 +106,7 @@ def _refuse_contradictions(options: Options) -> None:
         problems.append(Problem(where="--dry-run", what=what, fix=fix))
     if options.revise and not options.why:
         what = "needs the reason of the revision"
-        problems.append(Problem(where="--revise", what=what, fix='say what is new: --why "…"'))
+        problems.append(Problem(where="--revise", what=what, fix='give it with --why "…"'))
     if options.out and not options.build:
         what = "says where wheels go, and none are built"
         problems.append(Problem(where="--out", what=what, fix="build them too", options=(("--build", ""),)))

@@ -75,7 +75,7 @@ def _named(name: str, steps: Steps) -> Iterator[None]:
         order = list(_STEPS)
         later = [f"--{one}" for one in order[order.index(name) :] if one in steps.typed]
         what = f"the step `{name}` failed, so nothing was written: {UNDONE}"
-        fix = f"mend the errors above and run it again; without {' '.join(later)} it writes the overlay, to mend there"
+        fix = f"correct the errors above and run it again; without {' '.join(later)} the overlay is written, to edit"
         raise type(error)([*error.problems, Problem(where="npu-overlays refresh", what=what, fix=fix)]) from error
 
 

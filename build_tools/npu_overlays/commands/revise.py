@@ -61,12 +61,12 @@ def _check(options: Options) -> None:
     """Refuse a call that names no overlay and not all, or both, or gives no reason; raises `UsageError`."""
     problems = []
     if bool(options.overlay) == options.all:
-        fix, more = "name overlays or layers, or say --all", () if options.all else (("--all", ""),)
+        fix, more = "name overlays or layers, or give --all", () if options.all else (("--all", ""),)
         problems.append(
             Problem(where="npu-overlays revise", what="which overlays are meant is not clear", fix=fix, options=more)
         )
     if not options.why:
-        problems.append(Problem(where="--why", what="is empty", fix="say what is new, in a sentence for users"))
+        problems.append(Problem(where="--why", what="is empty", fix="write what is new, in a sentence for users"))
     UsageError.raise_for(problems)
 
 

@@ -51,7 +51,7 @@ def _with_clones(overlays: list[Overlay], selection: Selection) -> list[Overlay]
     known = {overlay.pin.project for overlay in overlays}
     for name, _ in selection.upstream:
         if name not in known:
-            what, fix = "none of the chosen overlays is for that project", f"one of: {', '.join(sorted(known))}"
+            what, fix = "none of the chosen overlays is for that project", f"name one of {', '.join(sorted(known))}"
             raise ConfigError(Problem(where=f"--upstream {name}", what=what, fix=fix))
     return overlays
 

@@ -48,7 +48,7 @@ def check_contracts(
             what = f"the {entry.operation}{symbol} of {entry.path} is not in {LOCK_FILE}"
             problems.append(Problem(where=at, what=what, fix=f"review it, then {again}"))
         elif hard := _differing_parts(known, entry, hard=True):
-            what = f"upstream's {hard} of `{entry.symbol}` in {entry.path} is not what this was written for"
+            what = f"upstream's {hard} of `{entry.symbol}` in {entry.path} is no longer what this was written for"
             problems.append(Problem(where=at, what=what, fix=f"adapt the operation, then {again}"))
         else:
             notices += [f"{at}: {notice}" for notice in _harmless(known, entry, again)]

@@ -29,7 +29,7 @@ from npu_overlays.overlay.project import Overlay
 
 _LISTED = 5
 _LINE = re.compile(r"(?<=\.py):[0-9]+")
-_ANEW = "write it anew for this pin; operations name their symbols and cannot land elsewhere"
+_ANEW = "make it again for this pin, or write it as operations, which name their symbols"
 Key = tuple[str, ...]
 
 
@@ -147,7 +147,7 @@ def _moved(patch: OverlayFile, here: list[Contract], pins: list[Baseline], absen
             continue
         now, before = _symbols_as_text(here), _symbols_as_text(there)
         if now != before:
-            meant = f"{_ANEW}, or, where this is meant, delete {LOCK_FILE}"
+            meant = f"{_ANEW}; where this is meant, delete {LOCK_FILE}"
             fix = meant if pins[0].version is None else f"leave it out by [[tool.overlay.drop]] and {_ANEW}"
             yield Problem(where=patch.file, what=f"changes {now} here, but {before} in {pin.name}", fix=fix)
         return

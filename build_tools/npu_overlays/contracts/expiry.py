@@ -22,7 +22,7 @@ from npu_overlays.overlay.patches import read_patch
 from npu_overlays.overlay.project import Layer, Overlay
 from npu_overlays.sources.tree import SourceTree
 
-_FIX = "delete it, give it until=, or say another drop_when if it is still needed"
+_FIX = "delete it or give it until=; if it is still needed, write another drop_when"
 
 
 def unused_bounds(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lock) -> Iterator[Problem]:
@@ -40,7 +40,7 @@ def unused_bounds(overlay: Overlay, lock_of: Callable[[Overlay], Lock] = load_lo
         for _, where, bounds in bounded:
             if versions and not any(bounds.hold(Version(version)) for version in versions):
                 what = f"is {bounds}, and no pin on {layer.name} has such a version ({', '.join(versions)})"
-                fix = "mend the version, delete it, or add the pin it is for"
+                fix = "correct the version, delete what it bounds, or add the pin it is for"
                 yield Problem(where=where, what=what, fix=fix)
 
 
@@ -76,7 +76,9 @@ def met_drop_conditions(
         if wanted not in asked:
             asked[wanted] = _holds(wanted, version, tree, has_commit)
         if asked[wanted]:
-            yield Problem(where=where, what=f"can go: `{reason.drop_when}` is so in upstream {version}", fix=_FIX)
+            yield Problem(
+                where=where, what=f"can be dropped: `{reason.drop_when}` holds in upstream {version}", fix=_FIX
+            )
 
 
 def _reasons(content: Content) -> Iterator[tuple[str, Reason]]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from npu_overlays.errors import MergeError, Problem, listing, nearest
+from npu_overlays.errors import MergeError, Problem, listing, nearest, suggestion
 from npu_overlays.merge.steps import nearest_file
 from npu_overlays.merge.targets import find
 from npu_overlays.model import Model, Symbol, model_of
@@ -103,7 +103,7 @@ def _model_problems(operation: Operation, like: Like, tree: SourceTree, model: M
         yield Problem(where=operation.where, what=f"upstream has no {path}", fix=nearest_file(tree.entries, path))
         return
     if not model.modules.name(path):
-        yield Problem(where=operation.where, what=f"{path} is not shipped", fix="name a model that is")
+        yield Problem(where=operation.where, what=f"{path} is not shipped", fix="name a model in a file that is")
         return
     try:
         definition = find(Module(path, tree.read(path)), replace(operation, path=path, symbol=name, shared=""))
@@ -126,7 +126,7 @@ def _but_problems(operation: Operation, like: Like, found: tuple[str, ...]) -> I
         if name not in found:
             close = nearest(name, found, 0.4)
             what = f"`but` names `{name}`, which is not of the form of `{like.model}`"
-            yield Problem(where=operation.where, what=what, fix=f"nearest: {close}" if close else "take it out")
+            yield Problem(where=operation.where, what=what, fix=suggestion(close, "take it out of `but`"))
 
 
 def form_notices(before: FormTargets, now: FormTargets, model: Model) -> Iterator[str]:

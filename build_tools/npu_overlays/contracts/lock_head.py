@@ -36,7 +36,7 @@ def metadata_in(overlay: Overlay, content: bytes) -> UpstreamMetadata:
 def check_pin(overlay: Overlay, made_for: str) -> None:
     """Raise `ConfigError` if a lock was made for another pin than the overlay's."""
     if made_for != overlay.pin.identity:
-        what = f"made for {made_for}, the pin is {overlay.pin.identity}"
+        what = f"was made for {made_for}, and the pin is {overlay.pin.identity}"
         raise ConfigError(Problem(where=str(overlay.folder / LOCK_FILE), what=what, fix=_again(overlay)))
 
 
@@ -52,7 +52,7 @@ def read_lock(overlay: Overlay) -> bytes:
         if (overlay.folder / PORT_FILE).is_file():
             fix = f"run `npu-overlays port {overlay.argument} --continue`, which locks it"
             raise ConfigError(Problem(where=str(overlay.folder), what="its port is not finished", fix=fix))
-        raise ConfigError(Problem(where=str(file), what="missing", fix=_again(overlay)))
+        raise ConfigError(Problem(where=str(file), what="is missing", fix=_again(overlay)))
     try:
         return read_bytes(file)
     except ConfigError as error:
@@ -71,12 +71,12 @@ def loaded(overlay: Overlay, content: bytes, made: Callable[[Mapping[str, Any]],
     except ConfigError as error:
         raise ConfigError(Problem(where=str(file), what=error.problems[0].what, fix=again)) from error
     if values.get("lock-version") != LOCK_VERSION:
-        what = f"its layout is version {values.get('lock-version')}, this is npu-overlays for version {LOCK_VERSION}"
-        raise ConfigError(Problem(where=str(file), what=what, fix=f"use the npu-overlays that made it, or {again}"))
+        what = f"has lock-version {values.get('lock-version', 'none')}, and this npu-overlays reads {LOCK_VERSION}"
+        raise ConfigError(Problem(where=str(file), what=what, fix=f"{again}, or use the npu-overlays that made it"))
     try:
         return made(values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ConfigError(Problem(where=str(file), what=f"damaged ({error!r})", fix=again)) from error
+        raise ConfigError(Problem(where=str(file), what=f"is damaged: {error!r}", fix=again)) from error
 
 
 def metadata_of(values: Mapping[str, Any]) -> UpstreamMetadata:

@@ -15,7 +15,7 @@ from functools import cached_property
 from npu_overlays.contracts.overlay_code import CodePiece, OverlayCode
 from npu_overlays.contracts.reads import ReadOccurrence
 from npu_overlays.contracts.symbol_descriptions import described
-from npu_overlays.errors import Problem
+from npu_overlays.errors import Problem, suggestion
 from npu_overlays.merge.results import Applied
 from npu_overlays.model.attribute_chains import SUPER, Chain, chains, root_of
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode, methods, stored_names
@@ -92,7 +92,7 @@ def unmet_depends(content: Content, upstream: SymbolLookup) -> Iterator[Problem]
                 module = upstream.module(path)
                 near = module.nearest(symbol) if module else ""
                 what = f"`depends` names `{name}`, which upstream does not have"
-                fix = f"nearest: `{path}:{near}`" if near else "correct the path and the name, or take it out"
+                fix = suggestion(f"{path}:{near}" if near else "", "correct the path and the name, or take it out")
                 yield Problem(where=operation.where, what=what, fix=fix)
 
 

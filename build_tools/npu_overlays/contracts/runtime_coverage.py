@@ -39,7 +39,7 @@ def load_coverage(folder: Path) -> RuntimeCoverage:
     values = load_toml(file)
     pin, called = values.get("pin"), values.get("called")
     if not isinstance(pin, str) or not isinstance(called, dict) or not all(map(_is_listed, called.values())):
-        raise ConfigError(Problem(where=str(file), what="damaged", fix="let the tests write it anew"))
+        raise ConfigError(Problem(where=str(file), what="is damaged", fix="delete it, and run the tests that write it"))
     return RuntimeCoverage(pin=pin, called=called)
 
 
@@ -61,16 +61,16 @@ def uncovered_operations(content: Content, fired: RuntimeCoverage) -> Iterator[P
         fired: what the tests of this pin recorded.
     """
     where = f"{content.overlay.folder / FIRED_FILE}"
-    again = "run the tests that show it, which write the file"
+    again = "run the tests that call it: they write the file"
     if fired.pin not in ("", content.overlay.pin.identity):
-        yield Problem(where=where, what=f"was written for {fired.pin}, which is not pinned", fix=again)
+        yield Problem(where=where, what=f"was written for {fired.pin}, which is not the pin", fix=again)
         return
     naming = called_operators(content)
     seen = _seen(content, fired)
     for operation in content.operations:
         yield from _of(operation, naming.get(operation, frozenset()), seen.get(shown_by(operation), ()), again)
     for name in sorted(fired.called.keys() - {_name(operation) for operation in naming}):
-        yield Problem(where=where, what=f"speaks of `{name}`, which names no operator", fix=again)
+        yield Problem(where=where, what=f"lists `{name}`, which names no operator", fix=again)
 
 
 def _seen(content: Content, fired: RuntimeCoverage) -> dict[str, list[str]]:
@@ -89,11 +89,11 @@ def shown_by(operation: Operation) -> str:
 def _of(operation: Operation, named: frozenset[str], seen: Sequence[str], again: str) -> Iterator[Problem]:
     excused = operation.unproven
     if excused and (seen or not named):
-        what = f"`unproven` stands where {'a test saw what it calls' if seen else 'no operator is named'}"
-        yield Problem(where=operation.where, what=what, fix="take it out", targets=(_name(operation),))
+        what = f"`unproven` is not needed: {'a test saw what it calls' if seen else 'it names no operator'}"
+        yield Problem(where=operation.where, what=what, fix="take `unproven` out", targets=(_name(operation),))
     elif named and not named & set(seen) and not excused:
         what = f"no test saw it call {' or '.join(sorted(named))} on this pin ({FIRED_FILE})"
-        fix = f'{again}; mend its guard where it no longer fires; or say unproven="why no test can show it"'
+        fix = f'{again}; correct its guard if it no longer fires; or write unproven="why no test can show it"'
         yield Problem(where=operation.where, what=what, fix=fix, targets=(_name(operation),))
 
 

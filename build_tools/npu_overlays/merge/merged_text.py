@@ -105,7 +105,7 @@ class MergedText:
         for name, operation in added.items():
             if self._is_late(name, wary=False):
                 what = f"`{name}` may be needed while the module is imported, before it is defined"
-                fix = "write it in front of the first operation that needs it"
+                fix = "move it in front of the first operation that needs it"
                 yield problem(operation, what, fix)
 
     def _bound_builtins(self, added: Mapping[str, Operation]) -> dict[str, Operation]:
@@ -126,8 +126,8 @@ class MergedText:
     def _captured(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem for each read that upstream's function or class around captures."""
         if is_private(load.name) and scope.is_in_class:
-            what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
-            yield Problem(where=operation.where, what=what, fix="give it at most one leading underscore")
+            what = f"`{load.name}` is renamed by Python inside a class, as in `{operation.symbol}`"
+            yield Problem(where=operation.where, what=what, fix="rename it, with at most one leading underscore")
         owner = scope.owner(load.name)
         if owner.parent is None:
             return
@@ -135,15 +135,17 @@ class MergedText:
             # In a class body a name is the module's until the class has bound it.
             earlier = owner.kind != "class" or binding.line < load.at.lineno
             if earlier and self._owner(self.module.span(binding.node)[0]) is not operation:
-                what = f"`{load.name}` is not what is meant: upstream binds it itself around or in `{operation.symbol}`"
-                yield problem(operation, what, "give what is meant another name")
+                what = (
+                    f"`{load.name}` would be another object: upstream binds that name around or in `{operation.symbol}`"
+                )
+                yield problem(operation, what, "use another name for what you mean")
                 return
 
     def _mangled(self, scope: Scope, load: Load, operation: Operation) -> Iterator[Problem]:
         """Yield a problem for each read of a module's name that Python mangles, because it is in a class."""
         outer = is_private(load.name) and scope.is_in_class and scope.owner(load.name).parent is None
         if outer and self.scopes.bound(load.name) and not self._reads_upstream(load.name, operation):
-            what = f"`{load.name}` is called otherwise inside a class, as in `{operation.symbol}`"
+            what = f"`{load.name}` is renamed by Python inside a class, as in `{operation.symbol}`"
             yield Problem(where=operation.where, what=what, fix="read it in an added function, outside of the class")
 
     def _reads_upstream(self, name: str, operation: Operation) -> bool:
@@ -164,15 +166,15 @@ class MergedText:
             return
         if load.eager or operation.action == "wrapped" or not self._reads_upstream(load.name, operation):
             what = f"`{load.name}` is read while the module is imported, before it is bound"
-            later = "take it out of `globals()`, where it may be missing"
-            fix = "write it in front of an operation further down" if load.eager else later
+            later = "look it up in `globals()`, where it may be missing"
+            fix = "move it in front of an operation further down" if load.eager else later
             yield Problem(where=operation.where, what=what, fix=fix)
 
     def _another_files(self, load: Load, operation: Operation, other: Operation) -> Iterator[Problem]:
         """Yield a problem for each builtin of one overlay file that another one binds."""
         if operation.file != other.file and load.name not in {one.name for one in operation.imports}:
-            what = f"`{load.name}` is Python's own here, but {other.where} binds it in {operation.path}"
-            yield Problem(where=operation.where, what=what, fix="give that another name")
+            what = f"`{load.name}` is Python's built-in here, but {other.where} binds that name in {operation.path}"
+            yield Problem(where=operation.where, what=what, fix="rename that one")
 
     def _rebound(self, operation: Operation, imported: ImportedName) -> Iterator[Problem]:
         """Yield a problem for each import whose name something else binds, or may bind, after it."""

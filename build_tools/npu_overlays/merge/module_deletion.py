@@ -41,7 +41,7 @@ def each_deletion(operation: Operation, module: Module) -> Iterator[Operation]:
         for inner in _inner(statement):
             names += [_meaning(module, name, inner) for name in sorted(module.names(inner))]
             if not module.names(inner):
-                what = f"line {inner.lineno} of {operation.path} does something else than to bind a name when it runs"
+                what = f"line {inner.lineno} of {operation.path} does more than bind names when it runs"
                 raise MergeError(Problem(where=operation.where, what=what, fix="use a patch"))
         yield from (dataclasses.replace(operation, symbol=name, emptying=tuple(names)) for name in names)
 

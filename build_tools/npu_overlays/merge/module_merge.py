@@ -102,7 +102,7 @@ def _read(path: str, content: bytes, where: str) -> Module:
         return Module(path, content)
     except MergeError as error:
         this = ".".join(map(str, sys.version_info[:2]))
-        fix = f"this is Python {this}: build with a newer one where that reads it, or use a patch"
+        fix = f"use a patch; or build with a newer Python, if that can read it (this is {this})"
         found = [
             Problem(where=where, what=f"upstream's {one.where} is {one.what}", fix=one.fix or fix)
             for one in error.problems
@@ -119,7 +119,7 @@ def _merge(module: Module, imports: list[ImportedName], changes: list[AppliedOpe
     """Return the merged module; raises `MergeError` if its text does not mean what the overlay says."""
     merged = _with_imports(module, imports, changes)
     if not _keeps_encoding(module, merged.content):
-        what = "a comment of the overlay would stand in the first two lines and name an encoding"
+        what = "a comment of the overlay would be read as the encoding of the file, in its first two lines"
         fix = "write it without `coding:` or `coding=`"
         raise MergeError(Problem(where=changes[0].operation.where, what=what, fix=fix))
     if merged.is_python and (late := merged.late_imports()):

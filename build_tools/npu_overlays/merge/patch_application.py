@@ -69,7 +69,7 @@ def apply_as_git_does(patch: PatchFile, tree: PatchedTree, *, absent: frozenset[
                 modes[path] = executable
     MergeError.raise_for(_upstreams_modes(patch, tree, modes))
     if not (changed or modes) and len(absent & set(patch.paths)) < len(patch.paths):
-        raise MergeError(Problem(where=patch.source.file, what="changes nothing", fix="delete it"))
+        raise MergeError(Problem(where=patch.source.file, what="changes nothing", fix="delete the patch"))
     return AppliedPatch(changed=changed, modes=modes)
 
 
@@ -85,7 +85,7 @@ def _upstreams_modes(patch: PatchFile, tree: PatchedTree, modes: Mapping[str, bo
         if any(path in modes and path in tree.upstream for path in paths):
             stated = next(filter(_NEW_MODE.match, section.lines), section.lines[0])
             where = patch.source.at(line + section.lines.index(stated))
-            what = "changes whether a file of upstream's is executable, which no overlay can say"
+            what = "changes whether a file of upstream's is executable, which no overlay can do"
             is_change = stated.startswith(b"new mode")
             fix = "take the lines with its modes out" if is_change else "make the file with upstream's mode"
             yield Problem(where=where, what=what, fix=fix)
@@ -100,7 +100,7 @@ def ambiguities(patch: PatchFile, tree: PatchedTree) -> Iterator[Problem]:
             listed = [place + 1 for place in places]
             what = f"the hunk at line {hunk.line} fits in {len(places)} places of {hunk.path}"
             what = f"{what} (lines {', '.join(map(str, listed))})"
-            fix = "make the patch with more lines of context, so that it can fit in one only: git diff -U20"
+            fix = "make the patch with more lines of context, so that it fits in one place only: git diff -U20"
             yield Problem(where=_at(patch, hunk.path, hunk.line), what=what, fix=fix)
 
 
@@ -115,7 +115,7 @@ def placed_otherwise(patch: PatchFile, tree: PatchedTree, made: AppliedPatch) ->
     for path, hunks in by_path.items():
         if made.changed.get(path) and made.changed[path] != _as_gnu_patch_does(hunks, _lines(tree, path)):
             what = f"has hunks that fit in several places of {path}, and GNU patch takes other places than git"
-            fix = "make it with more lines of context, so that each can fit in one only: git diff -U20"
+            fix = "make it with more lines of context, so that each fits in one place only: git diff -U20"
             yield Problem(where=_at(patch, path, hunks[0].line), what=what, fix=fix)
 
 
@@ -151,15 +151,18 @@ def _git_apply(patch: PatchFile, root: Path, excluded: list[str], tree: PatchedT
     try:
         git.apply(content, root, *options)
     except ProcessError as error:
-        what, fix = f"does not apply: {error.output}", "refresh it on the pinned commit (npu-overlays show names it)"
+        what, fix = f"does not apply: {error.output}", "make it again on the pinned commit (npu-overlays show names it)"
         unfit = list(filter(None, (_unfit(hunk, _lines(tree, hunk.path)) for hunk in patch.hunks)))
         if other := _other_line_ends(patch, tree):
             fix = f"{other} has other line ends (CRLF, LF) than the patch: export it again, and let nothing convert it"
         elif _is_done(content, root, options):
             ours = tree.changed.keys() & set(patch.paths)
-            what, fix = "is done already, by what comes before it" if ours else "is already upstream", "delete it"
+            what, fix = (
+                "is done already, by operations before it" if ours else "is already upstream",
+                "delete the patch",
+            )
         elif unfit:
-            fix = f"{'; '.join(unfit)}: see where that belongs, and {fix}"
+            fix = f"{fix}; {'; '.join(unfit)}"
         if patch.source.mail and patch.source.content.startswith(b"commit "):
             fix += "; if `git log -p` listed the newest commit first, make it with `git log -p --reverse`"
         failed = _FAILED.search(error.output)

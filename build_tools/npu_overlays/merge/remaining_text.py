@@ -148,10 +148,12 @@ def read_otherwise(
         elif load.name in taken and (_reach(scope, load).bound or starred or hasattr(builtins, load.name)):
             uncovered.setdefault(load.name, set()).add(line)
     for name, edit in hidden.items():
-        what = f"`{name}` is bound by the edit, and upstream's own text of `{edit.symbol}` reads another's"
-        yield Problem(where=edit.where, what=what, fix="give what is bound another name")
+        what = f"the edit binds `{name}`, which upstream's own text of `{edit.symbol}` reads as another object"
+        yield Problem(where=edit.where, what=what, fix="bind another name in the edit")
     for name, lines in uncovered.items():
-        what = f"`{name}` is taken away, and upstream's own text would get another one by that name ({_listed(lines)})"
+        what = (
+            f"`{name}` is taken away, and upstream's own text would read another object of that name ({_listed(lines)})"
+        )
         yield Problem(where=taken[name].where, what=what, fix="keep it, or change that text too")
 
 
@@ -177,8 +179,10 @@ def bound_otherwise(
         takers = [one.operation for one in edits if _cuts_out(one, before, word)]
         taker = takers[0] if takers else edits[0].operation
         place = f"`{name}` (line {line_at(before.content, origin)})"
-        what = f"upstream's own text would bind {place} in its function alone, for what the edit takes out"
-        yield Problem(where=taker.where, what=what, fix=f"keep `{name}` declared, or change that text too")
+        what = f"upstream's own text would bind {place} in its function alone: the edit takes its declaration out"
+        yield Problem(
+            where=taker.where, what=what, fix=f"keep the global or nonlocal of `{name}`, or change that text too"
+        )
 
 
 def _cuts_out(change: AppliedOperation, before: Module, word: re.Pattern[bytes]) -> bool:

@@ -81,9 +81,9 @@ class Site:
             if one.always:
                 leaf = self.operation.leaf
                 what = (
-                    f"`{one.method}` gives every object another `{leaf}` (line {one.line}), so {self.named} never runs"
+                    f"{self.named} never runs: `{one.method}` sets another `{leaf}` on every object (line {one.line})"
                 )
-                raise self.error(what, f"operate on `{one.method}`, or on what that sets")
+                raise self.error(what, f"change `{one.method}`, or what that sets")
         return definition
 
     def closed_kind(self, owner: str) -> str:

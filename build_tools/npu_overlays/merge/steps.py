@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from npu_overlays.errors import MergeError, Problem, listing, nearest
+from npu_overlays.errors import MergeError, Problem, listing, nearest, suggestion
 from npu_overlays.merge.authorship import Authorship, by_lines, written
 from npu_overlays.merge.module_merge import merged_module
 from npu_overlays.merge.patch_application import apply_patch
@@ -16,7 +16,9 @@ from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, file_reason
 from npu_overlays.overlay.operations import Operation, Reason
 from npu_overlays.overlay.patches import line_of, read_patch
+from npu_overlays.overlay.project import TextEdit
 from npu_overlays.sources.tree import PatchedTree
+from npu_summary.plurals import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +55,9 @@ class MergeContext:
         if outside:
             what = f"changes what lies in none of tool.overlay.packages and is not shipped: {', '.join(outside)}"
             where = patch.at(line_of(patch.content, outside[0])) if patch else where
-            raise MergeError(Problem(where=where, what=what, fix="leave it out, or ship its folder"))
+            raise MergeError(
+                Problem(where=where, what=what, fix="take it out, or name its folder in tool.overlay.packages")
+            )
 
     def read(self, path: str, where: str, what: str) -> bytes:
         """Return a file of the tree; raises `MergeError` with `what` if it is absent."""
@@ -64,11 +68,11 @@ class MergeContext:
 
 
 def nearest_file(paths: Iterable[str], path: str) -> str:
-    """Return the tree's path that is most similar to a missing one, as a fix, or an empty text."""
+    """Return the tree's path that is most similar to a missing one, as a fix."""
     known, leaf = list(paths), path.rpartition("/")[2]
     same = [other for other in known if other.rpartition("/")[2] == leaf]
     close = nearest(path, same or known, 0.4)
-    return f"nearest: {close}" if close else ""
+    return suggestion(close, "correct the path")
 
 
 def patch_step(ground: MergeContext, file: OverlayFile) -> Step:
@@ -118,10 +122,10 @@ def edit_step(ground: MergeContext, sourced: SourcedEdit) -> Step:
     if count != edit.count:
         what = f"`{edit.find}` occurs {count} times, expected {edit.count}"
         below = _layer_below(ground.content.edits, sourced)
-        fix = f"{below}, which lies below, substitutes it already: delete it here" if below else ""
+        fix = f"delete it here: {below}, which lies below, substitutes it already" if below else ""
         if before.count(find.replace(b"\n", b"\r\n")) == edit.count and not count:
-            fix = r"upstream's lines end with \r\n: write that in find and replace"
-        raise MergeError(Problem(where=where, what=what, fix=fix or "mend find, or set count"))
+            fix = r"write \r\n in find and replace, as upstream's lines end"
+        raise MergeError(Problem(where=where, what=what, fix=fix or _times(edit, count)))
     after = before.replace(find, edit.replace.encode())
     _check_keys(path, before, after, where)
     reason = Reason(why=edit.why)
@@ -138,13 +142,26 @@ def edit_step(ground: MergeContext, sourced: SourcedEdit) -> Step:
     return Step(changed={path: after}, patched=(patched,))
 
 
+def _times(edit: TextEdit, count: int) -> str:
+    """Return what to do about a substitution whose text occurs another number of times than it says."""
+    if not count:
+        return "copy the text from upstream's file into find"
+    return f"lengthen find until it occurs {plural(edit.count, 'time')}, or set count = {count}"
+
+
 def _check_keys(path: str, before: bytes, after: bytes, where: str) -> None:
     """Refuse a key that YAML then has twice: parsers take the last one, or fail."""
     if not path.endswith(ENDINGS):
         return
     if repeated := repeated_keys(before.decode(errors="replace"), after.decode(errors="replace")):
         what = f"{path} would have {listing(f'`{key}`' for key in repeated)} twice"
-        raise MergeError(Problem(where=where, what=what, fix="upstream has it now, or another substitution adds it"))
+        raise MergeError(
+            Problem(
+                where=where,
+                what=what,
+                fix="delete what adds it here: upstream has it now, or another substitution adds it",
+            )
+        )
 
 
 def _layer_below(edits: Iterable[SourcedEdit], sourced: SourcedEdit) -> str:
@@ -161,7 +178,11 @@ def file_step(ground: MergeContext, file: OverlayFile) -> Step:
         raise MergeError(Problem(where=file.file, what=f"upstream already has {file.path}", fix=fix))
     ground.check_shipped([file.path], file.file)
     if ground.tree.after(file.path) is not None:
-        raise MergeError(Problem(where=file.file, what="a patch makes this file too", fix="keep one of them"))
+        raise MergeError(
+            Problem(
+                where=file.file, what="a patch makes this file too", fix="delete this file, or take it out of the patch"
+            )
+        )
     reason = Reason(why=file_reason(file))
     declared = Declared(path=file.path, symbol="", operation="file", reason=reason, layer=file.layer, where=file.file)
     return Step(

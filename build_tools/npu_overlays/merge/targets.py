@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from npu_overlays.errors import MergeError, Problem
+from npu_overlays.errors import MergeError, Problem, suggestion
 from npu_overlays.model.definitions import Definition
 from npu_overlays.model.module import Module
 from npu_overlays.model.scopes import Binding
@@ -49,14 +49,16 @@ def _misnamed(module: Module, symbol: str, found: Sequence[Definition]) -> tuple
     if texts and known:
         number = f"{len(found)} definitions" if found else "no definition"
         what = f"{module.path} has {number} of `{name}` with {' and '.join(f'`{text}`' for text in texts)}"
-        return f"{what}: {_listed(module, found or known)}", "name what leads to one of them alone, or its number"
+        return f"{what}: {_listed(module, found or known)}", "name in where= what only one of them has, or its number"
     if known:
         return _several(module, name)
     if lines := sorted(binding.line for binding in module.other_bindings(name)):
         listed = ", ".join(map(str, lines))
         return f"{module.path} binds `{name}`, but by no definition of its own (line {listed})", "use a patch"
     nearest = module.nearest(name)
-    return f"{module.path} has no `{name}`", f"nearest: `{nearest}`" if nearest else ""
+    return f"{module.path} has no `{name}`", suggestion(
+        nearest, "correct the name, or move this to the file of the module that has it"
+    )
 
 
 def _doubtful(module: Module, definition: Definition) -> tuple[str, str] | None:
@@ -72,7 +74,7 @@ def _several(module: Module, name: str) -> tuple[str, str]:
     places = [_listed(module, known), *(f"line {one.line} (`{_by(one)}`)" for one in others)]
     what = f"{module.path} defines `{name}` {often}: {', '.join(places)}"
     texts = leading(module, known[0])
-    fix = f"say which one is meant, as by {_where(texts)}"
+    fix = f"select one of them, such as with {_where(texts)}"
     return what, fix if texts[0].startswith("#") else f"{fix}, or by its number in the text, where='#1'"
 
 
@@ -88,8 +90,8 @@ def _by(binding: Binding) -> str:
 def _overwritten(module: Module, definition: Definition) -> tuple[str, str] | None:
     """Return that nothing uses a selected definition, and what to do; None if something may."""
     line = overwritten(module, definition)
-    what = f"line {line} of {module.path} binds `{definition.name}` anew before anything reads what this would change"
-    return (what, "operate on what stands there") if line else None
+    what = f"line {line} of {module.path} binds `{definition.name}` again before anything reads this one"
+    return (what, "change the definition at that line") if line else None
 
 
 def overwritten(module: Module, definition: Definition) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from npu_overlays.errors import nearest
+from npu_overlays.errors import nearest, suggestion
 
 # What a change can touch or bring in that fails nowhere when it is wrong.
 KINDS = ("advantage", "checkpoint", "debugger", "exception", "loss", "print", "random", "reward", "seed")
@@ -44,7 +44,7 @@ def faults(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
         if fault := _fault(text):
             yield fault
         elif kind in seen:
-            yield f"`accept` names {kind} twice", "say it once, with all its reasons"
+            yield f"`accept` names {kind} twice", "name it once, with all its reasons"
         seen.add(kind)
 
 
@@ -53,8 +53,8 @@ def _fault(text: str) -> tuple[str, str] | None:
     if not text.isprintable():
         return "`accept` holds characters that cannot be shown", "write one line of plain text"
     if kind.strip() not in KINDS:
-        fix = nearest(kind.strip(), KINDS) or f"one of {', '.join(KINDS)}"
+        fix = suggestion(nearest(kind.strip(), KINDS), f"write one of {', '.join(KINDS)}")
         return f"`accept` names `{kind.strip()}`, which is no danger", fix
     if colon and not reason.strip():
-        return f"`accept` gives no reason behind `{kind.strip()}:`", f'"{kind.strip()}: why that is right"'
+        return f"`accept` gives no reason behind `{kind.strip()}:`", f'write "{kind.strip()}: why that is right"'
     return None

@@ -54,11 +54,11 @@ class Bounds:
         found = {name: version_of(value) for name, value in (("since", self.since), ("until", self.until)) if value}
         for name, version in found.items():
             if version is None:
-                yield name, f"`{getattr(self, name)}` is not a version", f'for example {name}="0.6.0"'
+                yield name, f"`{getattr(self, name)}` is not a version", f'write {name}="0.6.0", for example'
         since, until = found.get("since"), found.get("until")
         if since and until and since >= until:
             what = f"no version is at least {self.since} and before {self.until}"
-            yield "until", what, "until names the first version it does not apply to any more"
+            yield "until", what, "write the first version it no longer applies to as until"
 
 
 ALWAYS = Bounds()

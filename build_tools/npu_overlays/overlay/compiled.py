@@ -58,7 +58,7 @@ def wheel_tag(tree: SourceTree) -> tuple[str, bool]:
     if all(map(_is_for_any, parse_wheel_filename(tree.source.archive)[3])):
         if all(map(_is_for_any, tags)):
             return PURE, True
-        what = f"is for {', '.join(sorted(map(str, tags)))} by its WHEEL file, its name says otherwise"
+        what = f"is for {', '.join(sorted(map(str, tags)))} by its WHEEL file, and for any by its name"
         raise MergeError(Problem(where=tree.source.archive, what=what, fix="pin another file of the release"))
     tag = "-".join(tree.source.archive.removesuffix(".whl").split("-")[-3:])
     return tag, str(header["Root-Is-Purelib"]).lower() == "true"

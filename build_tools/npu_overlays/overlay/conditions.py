@@ -17,7 +17,7 @@ _BEGINS = re.compile(r"(version|commit|symbol|no symbol)\s+(\S.*)", re.DOTALL)
 _SYMBOL = re.compile(r"(?P<path>[^\s:]+\.py):(?P<symbol>[A-Za-z_][\w.]*)(?:\((?P<parameter>[A-Za-z_]\w*)\))?")
 _WRITTEN = (
     "write `version 0.7.0`, `commit` and an id, `symbol path.py:Class.method`, `symbol path.py:function(parameter)` or"
-    " `no symbol path.py:NAME`; begin what is for people with another word"
+    " `no symbol path.py:NAME`; begin a sentence for people with another word"
 )
 
 
@@ -55,5 +55,5 @@ def condition(text: str) -> Condition | None:
 def fault(text: str) -> tuple[str, str] | None:
     """Return what is wrong with a text that begins as a condition and is invalid, and what to do; else None."""
     if _BEGINS.fullmatch(text.strip()) and condition(text) is None:
-        return f"`{text}` begins as a condition and is none", _WRITTEN
+        return f"`{text}` begins like a condition, and cannot be read as one", _WRITTEN
     return None

@@ -52,7 +52,7 @@ def load_overlay(folder: Path) -> Overlay:
     values = toml_of(content, file)
     if not isinstance(values.get("tool", {}), dict) or "overlay" not in values.get("tool", {}):
         what = "has no [tool.overlay], so it is no overlay"
-        raise ConfigError(Problem(where=str(file), what=what, fix=f"an overlay's file has at least:\n\n{MINIMAL}"))
+        raise ConfigError(Problem(where=str(file), what=what, fix=f"write at least:\n\n{MINIMAL}"))
     document = Table(values, where=str(file), key="", problems=problems)
     own = document.table("tool").table("overlay")
     found = find_layers(folder, own)
@@ -69,7 +69,7 @@ def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
     pin = _read_pin(table)
     overlay = Overlay(
         folder=folder,
-        suffix=table.get("suffix", str, hint='for example suffix = "acme": the wheel is called <project>-acme'),
+        suffix=table.get("suffix", str, hint='write suffix = "acme", for example: the wheel is called <project>-acme'),
         purpose=table.get("purpose", str, ""),
         label=table.get("label", str, ""),
         revision=table.positive("revision", 0),
@@ -87,11 +87,11 @@ def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
     check_words(table, {"suffix": overlay.suffix, "label": overlay.label, "purpose": overlay.purpose})
     _check_folder(overlay, table)
     if overlay.drops and not overlay.layers and not named:
-        table.problem("drop", "there is nothing to drop without layers", "name layers, or delete it")
+        table.problem("drop", "there is nothing to drop without layers", "name layers, or delete the table")
     check_paths(table, "license-files", overlay.license_files)
     homes = [home for _, home in pin.homes]
     for home in sorted({home for home in homes if homes.count(home) > 1}):
-        table.problem("packages", f"two of them would be installed as `{home}`", "ship one of them")
+        table.problem("packages", f"two of them would be installed as `{home}`", "name one of them only")
     table.refuse_others()
     return overlay
 
@@ -113,12 +113,14 @@ def _read_pin(table: Table) -> Pin:
     archives = tuple(_read_archive(archive) for archive in upstream.tables("archive"))
     # Of a release, the archive may be all there is; a commit that nobody has seen must not be needed.
     optional = "" if archives else None
-    commit = upstream.get("commit", str, optional, hint="the full commit id, 40 hex digits, or a release archive")
+    commit = upstream.get(
+        "commit", str, optional, hint='write commit = "…", all 40 hex digits; or pin a release archive'
+    )
     if commit and not _COMMIT.fullmatch(commit):
-        upstream.problem("commit", f"`{commit}` is not a full commit id", "write all 40 hex digits, lower case")
+        upstream.problem("commit", f"`{commit}` is not a full commit id", "write all 40 hex digits, in lower case")
     if not commit and len(archives) > 1:
-        what = "without a commit, the one archive is what is pinned"
-        upstream.problem("archive", what, "keep one of them, or add the commit all of them were made from")
+        what = "several archives are named, and no commit: only one archive can be the pin"
+        upstream.problem("archive", what, "keep one of them, or write the commit they were made from")
     repository, mirrors = read_repository(upstream, required=bool(commit) or not archives)
     project = table.get("project", str)
     if project and canonicalize_name(project) != project:
@@ -163,9 +165,13 @@ def _check_build_settings(document: Table, values: dict[str, Any]) -> None:
         if isinstance(requires, list):
             names = [str(one).replace("_", "-") for one in requires]
     if backend != BACKEND or not any(re.match(r"npu-overlays\b", name) for name in names):
-        what = f"must name npu-overlays, not {backend}" if backend and backend != BACKEND else "missing, or incomplete"
+        what = (
+            f"must name npu-overlays, not {backend}" if backend and backend != BACKEND else "is missing or incomplete"
+        )
         document.problem("build-system", what, f"write exactly:\n\n{BUILD_SYSTEM}")
     tool = values.get("tool")
     for key, is_there in (("project", "project" in values), ("tool.hatch", isinstance(tool, dict) and "hatch" in tool)):
         if is_there:
-            document.problem(key, "follows from tool.overlay and what is pinned", f"delete the table [{key}]")
+            document.problem(
+                key, "is written by npu-overlays, from tool.overlay and the pin", f"delete the table [{key}]"
+            )

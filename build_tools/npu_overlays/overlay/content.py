@@ -174,9 +174,9 @@ class _Selection:
         for layer, drop in self._drops:
             is_used = (layer.name, drop.name) in self._used
             if not is_used and not any(one.may_have(drop.name) for one in unlisted):
-                what = f"`{drop.name}` drops nothing of the layers below"
+                what = f"`{drop.name}` names nothing in the layers below"
                 where = layer.where(f"drop[{layer.drops.index(drop) + 1}]")
-                yield Problem(where=where, what=what, fix="delete the entry, or mend its name")
+                yield Problem(where=where, what=what, fix="delete the entry, or correct its name")
 
 
 def needs_version(overlay: Overlay) -> bool:
@@ -192,4 +192,4 @@ def _clashes(content: Content) -> Iterator[Problem]:
         if known is not file:
             where = f"leave out that of {known.layer}: a table [[drop]] of {file.layer}"
             fix = f'{where} with name = "{file.path}" and why'
-            yield Problem(where=file.file, what=f"the same file as {known.file}", fix=fix)
+            yield Problem(where=file.file, what=f"adds the same file as {known.file}", fix=fix)

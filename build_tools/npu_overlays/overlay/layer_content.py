@@ -163,8 +163,10 @@ def _with_settings(layers: Iterable[Layer], files: list[OverlayFile], problems: 
     for layer in layers:
         for number, one in enumerate(layer.files, 1):
             if (layer.name, one.path) in settings:
-                what = f"`{one.path}` is no added file of it"
-                fix = f"name one of {layer.label('tree')} that upstream does not have; operations say it themselves"
+                what = f"`{one.path}` is no file that this layer adds"
+                fix = (
+                    f"name a file of {layer.label('tree')} that upstream lacks; for an operation, say it at its marker"
+                )
                 problems.append(Problem(where=layer.where(f"file[{number}]"), what=what, fix=fix))
 
 
@@ -195,7 +197,7 @@ def _files(layers: Iterable[Layer], kind: str, problems: list[Problem]) -> list[
 def file_fault(path: Path, root: Path) -> tuple[str, str] | None:
     """Return why a path below `root` cannot be a shipped file, and what to do; None if it can."""
     if path.is_symlink() or not path.is_file():
-        return "is not a regular file", "put the file itself there"
+        return "is not a regular file", "replace it by the file itself"
     if unsafe(path.relative_to(root).as_posix()):
         # A wheel lists its files in lines, and a terminal obeys what it cannot show.
         return "has a name with a backslash, or with characters that cannot be shown", "rename it"
@@ -207,7 +209,7 @@ def _content_fault(path: Path, root: Path, kind: str) -> tuple[str, str] | None:
     if fault := file_fault(path, root):
         return fault
     if is_left_over(path, root):
-        what = "is by its name what an editor or a merge left behind"
+        what = "has a name as an editor or a merge leaves files behind"
         return what, "delete it; if it is meant, give it another name"
     if kind == "shared" and path.suffix != ".py":
         return "shared/ holds Python definitions", "move it to tree/"

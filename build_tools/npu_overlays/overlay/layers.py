@@ -104,7 +104,7 @@ def _folder(folder: Path, entry: object, table: Table) -> Iterator[Path]:
     if isinstance(named, str):
         yield from _installed(named, table)
     elif not isinstance(entry, str) or not entry or not entry.isprintable():
-        table.problem("layers", f"{entry!r} names no layer", _NAMES)
+        table.problem("layers", f"{entry!r} does not name a layer", _NAMES)
     else:
         beside = folder.parent / entry if is_folder_name(entry) else folder / at_home(entry)
         if (beside / LAYER_FILE).is_file():
@@ -160,7 +160,7 @@ def _layer_of(folder: Path, content: bytes) -> Found:
     name = table.get("name", str, folder.name)
     if not is_folder_name(name) or "@" in name:
         table.problem("name", f"{name!r} is no name of a layer", "write one word, as a folder is called")
-    project = table.filled("project", hint="upstream's distribution name")
+    project = table.filled("project", hint='write project = "…", the name of upstream\'s distribution')
     _check_settings(table)
     layer = Layer(
         name=name,

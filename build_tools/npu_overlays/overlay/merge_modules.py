@@ -134,20 +134,20 @@ def _for_targets(
     """Yield an operation; in ``shared/``, one for each of its targets."""
     if parsed.target:
         if targets is not None:
-            fix = "take targets= out, or move the definition"
+            fix = "take targets= out, or move the definition to shared/"
             yield parsed.problem(mark.node, "targets= belongs to files of shared/", fix)
         yield operation
         return
     if operation.owner:
-        what = "a shared definition stands at module level"
-        yield parsed.problem(mark.node, what, f"move it out of `{operation.owner}`, which `targets` can name")
+        what = "a shared definition cannot stand inside a class"
+        yield parsed.problem(mark.node, what, f"move it out of `{operation.owner}`, and name that in `targets`")
         return
     if not targets:
         what = "a shared definition names no targets"
-        yield parsed.problem(mark.node, what, 'targets=["path.py:Class.method"]')
+        yield parsed.problem(mark.node, what, 'write targets=["path.py:Class.method"]')
         return
     if not isinstance(targets, (list, tuple)):
-        yield parsed.problem(mark.node, "`targets` is no list", f'targets=["{targets}"]')
+        yield parsed.problem(mark.node, "`targets` is no list", f'write targets=["{targets}"]')
         return
     for target in targets:
         path, _, symbol = str(target).partition(":")
@@ -194,4 +194,6 @@ def _idle(parsed: ParsedFile, operations: list[Operation]) -> Iterator[Problem]:
         what, fix = f"imported but used by no operation: {', '.join(unused)}", "delete the import, or move it under"
         yield parsed.problem(parsed.module.tree.body[0], what, f"{fix} `if TYPE_CHECKING:`")
     elif not operations:
-        yield parsed.problem(parsed.module.tree, "holds no operation", "mark what changes, or delete the file")
+        yield parsed.problem(
+            parsed.module.tree, "holds no operation", "mark what changes with npu_overlays.markers, or delete the file"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from npu_overlays.errors import ConfigError, OverlayError, Problem, nearest
+from npu_overlays.errors import ConfigError, OverlayError, Problem, nearest, suggestion
 from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.project import CONFIG_FILE, Layer, Overlay
 
@@ -54,12 +54,14 @@ def find_overlay(root: Path, name: str) -> Overlay:
         return fits[0]
     near = ""
     if fits:
-        what, fix = f"stands for {len(fits)} overlays", f"one of: {', '.join(overlay.name for overlay in fits)}"
+        what = f"stands for {len(fits)} overlays"
+        fix = f"name one of {', '.join(overlay.name for overlay in fits)}"
     else:
         known = [folder.name for folder in overlay_folders(root)]
         near = nearest(name, known, 0.3)
-        what = f"no such overlay in {root}" + (f"; nearest: {near}" if near else "")
-        fix = f"one of: {', '.join(known)}" if known else "name the folder of overlays with --overlays"
+        what = f"no such overlay in {root}"
+        fix = f"name one of {', '.join(known)}" if known else "name the folder of overlays with --overlays"
+        fix = f"{fix}; {suggestion(near, '')}" if near else fix
     raise ConfigError(Problem(where=name, what=what, fix=fix, options=((name, near),) if near else ()))
 
 

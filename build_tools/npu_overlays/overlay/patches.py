@@ -189,7 +189,7 @@ def _content_mistakes(content: bytes) -> Iterator[Mistake]:
     start = len(letter(content))
     if line := _first(content, _CRLF, start=start):
         what, fix = (
-            "has CRLF line ends, with which no hunk can fit",
+            "has CRLF line ends, so that no hunk can fit",
             "convert it to LF (git config core.autocrlf false)",
         )
         yield Mistake(line, what, fix)
@@ -197,11 +197,11 @@ def _content_mistakes(content: bytes) -> Iterator[Mistake]:
         if line := _first(content, pattern, start=start):
             yield Mistake(line, f"makes or changes a {what}, which a wheel cannot hold", "leave that file out")
     if line := _first(content, _BINARY, start=start):
-        yield Mistake(line, "says that a binary file differs, and not how", "make it with git diff --binary")
+        yield Mistake(line, "says that a binary file differs, but not how", "make it with git diff --binary")
     if line := _first(content, _CONTEXT_DIFF):
         yield Mistake(line, "holds a context diff, which git does not apply", "make it with git diff")
     if content[-1:] != b"\n":
-        fix = "see that nothing is lost, and end it with a line end"
+        fix = "export it again if something is missing, and end it with a line end"
         yield Mistake(content.count(b"\n") + 1, "ends in the middle of a line", fix)
 
 

@@ -64,7 +64,7 @@ def archive_faults(archive: Archive) -> Iterator[tuple[str, str, str]]:
     if archive.version and version is None:
         yield "version", f"{archive.version!r} is not a version", "write it as the index does"
     if archive.sha256 and not re.fullmatch(r"[0-9a-f]{64}", archive.sha256):
-        yield "sha256", f"`{archive.sha256}` is not a sha256", "64 hex digits, lower case"
+        yield "sha256", f"`{archive.sha256}` is not a sha256", "write its 64 hex digits, in lower case"
     if archive.file:
         yield from _file_faults(archive, name, version)
 
@@ -83,7 +83,11 @@ def _file_faults(archive: Archive, name: str | None, version: Version | None) ->
         yield "file", str(error), "write it as the index does"
         return
     if name is not None and version is not None and of != (name, version):
-        yield "file", f"`{file}` is {of[0]} {of[1]}, not {name} {version}", "correct one of them"
+        yield (
+            "file",
+            f"`{file}` is {of[0]} {of[1]}, not {name} {version}",
+            "correct `file`, or `distribution` and `version`",
+        )
 
 
 def is_folder_name(text: str) -> bool:

@@ -45,8 +45,8 @@ def read_revisions(folder: Path) -> tuple[Revision, ...]:
     document.refuse_others()
     numbers = [one.number for one in revisions]
     if not problems and numbers != sorted(set(numbers)):
-        what = f"numbers are {', '.join(map(str, numbers))}: each is to be higher than the one before"
-        document.problem("revision", what, "take the file as it was released last, and run `npu-overlays revise` again")
+        what = f"the numbers are {', '.join(map(str, numbers))}: each must be higher than the one before"
+        document.problem("revision", what, "restore the file of the last release, and run `npu-overlays revise` again")
     ConfigError.raise_for(problems)
     return tuple(revisions)
 

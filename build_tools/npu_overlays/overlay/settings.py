@@ -31,9 +31,9 @@ def check_words(table: Table, values: dict[str, str], fix: str = "") -> None:
     for key in ("suffix", "label"):
         if values.get(key) and not is_word(values[key]):
             what = f"`{values[key]}` is not one word of lower-case letters and digits"
-            table.problem(key, what, fix or f'for example {key} = "acme"')
+            table.problem(key, what, fix or f'write {key} = "acme", for example')
     if _SOURCE.fullmatch(values.get("label", "")):
-        what = f"`{values['label']}` reads as a commit or a digest in the version"
+        what = f"`{values['label']}` would read as a commit or a digest in the version"
         table.problem("label", what, "choose another word")
     if not values.get("purpose", "").isprintable():
         table.problem("purpose", "holds characters that cannot be printed", "write one line of text")
@@ -51,7 +51,7 @@ def read_repository(upstream: Table, *, required: bool = False) -> tuple[str, tu
     """Return the repository's URL and its mirrors."""
     repository = upstream.get("repository", str, None if required else "")
     mirrors = upstream.texts("mirrors")
-    fix = f"a URL of {', '.join(TRANSPORTS)}, or host:path; git's credential helper keeps passwords"
+    fix = f"write a URL of {', '.join(TRANSPORTS)}, or host:path; git's credential helper keeps passwords"
     for key, url in (("repository", repository), *(("mirrors", mirror) for mirror in mirrors)):
         fault = url_fault(url) if url else ""
         if fault:
@@ -63,19 +63,21 @@ def read_packages(table: Table) -> Packages:
     """Return the shipped folders, and the places of those whose path does not say how they are imported."""
     imports: list[tuple[str, str]] = []
     packages: list[str] = []
-    for entry in table.get("packages", list, hint='packages = ["NAME"]: folders of the repository that are shipped'):
+    for entry in table.get(
+        "packages", list, hint='write packages = ["NAME"]: the folders of the repository that are shipped'
+    ):
         name = entry.get("import") if isinstance(entry, dict) else ""
         path = entry.get("path") if isinstance(entry, dict) else entry
         if not isinstance(path, str) or not isinstance(name, str) or (isinstance(entry, dict) and len(entry) != 2):  # noqa: PLR2004  # path and import
             fix = 'write "src/lib", or { path = "python/lib", import = "lib" }'
-            table.problem("packages", f"{entry!r} is no folder", fix)
+            table.problem("packages", f"{entry!r} is no path of a folder", fix)
             continue
         if name and not all(part.isidentifier() for part in name.split(".")):
             table.problem("packages", f"`{name}` cannot be imported", 'write import = "lib", or "space.lib"')
         packages.append(path)
         imports += [(path, home_of(path, name))] if name else []
     if not packages and "packages" in table.keys():  # noqa: SIM118  # a method of Table
-        table.problem("packages", "is empty", 'packages = ["NAME"]')
+        table.problem("packages", "is empty", 'write packages = ["NAME"]')
     check_paths(table, "packages", packages)
     return tuple(packages), tuple(imports)
 
@@ -117,12 +119,12 @@ def read_edits(table: Table) -> tuple[TextEdit, ...]:
             find=one.filled("find"),
             replace=one.get("replace", str),
             count=one.positive("count", 1),
-            why=one.filled("why", hint="the reason, one sentence for a user of the wheel"),
+            why=one.filled("why", hint='write why = "…": the reason, in one sentence for a user of the wheel'),
             bounds=read_bounds(one),
             accept=read_accept(one),
         )
         if edit.find and edit.find == edit.replace:
-            one.problem("replace", "is the same as find", "say what takes its place, or delete the edit")
+            one.problem("replace", "is the same as find", "write what takes its place, or delete the edit")
         check_paths(one, "paths", edit.paths)
         for path in edit.paths:
             if path.endswith(".py"):
@@ -136,8 +138,10 @@ def read_drops(table: Table) -> tuple[Drop, ...]:
     """Return what is dropped of the layers below."""
     found: list[Drop] = []
     for one in table.tables("drop"):
-        name = one.filled("name", hint='name = "path/of/file.py:Class.method", or a path, folder/ or patch')
-        why = one.filled("why", hint="the reason, one sentence")
+        name = one.filled(
+            "name", hint='write name = "path/of/file.py:Class.method", or the path of a file, folder/ or patch'
+        )
+        why = one.filled("why", hint='write why = "…": the reason, in one sentence')
         found.append(Drop(name=name, why=why, bounds=read_bounds(one)))
         one.refuse_others()
     return tuple(found)
@@ -149,8 +153,8 @@ def read_files(table: Table) -> tuple[FileSettings, ...]:
     for one in table.tables("file"):
         file = FileSettings(path=one.filled("path"), bounds=read_bounds(one), accept=read_accept(one))
         if not file.bounds and "accept" not in one.keys():  # noqa: SIM118  # a method of Table
-            what = "missing, and until and accept too: the table sets nothing"
-            one.problem("since", what, "say one, or delete this")
+            what = "missing, and so are until and accept: the table sets nothing"
+            one.problem("since", what, "write one of the three, or delete the table")
         check_paths(one, "path", [file.path])
         one.refuse_others()
         found.append(file)
@@ -162,9 +166,9 @@ def read_assigned(table: Table) -> tuple[Assigned, ...]:
     found: list[Assigned] = []
     for one in table.tables("assigned"):
         assigned = Assigned(
-            when=one.filled("when", hint='for example when = "an engine is started"'),
+            when=one.filled("when", hint='write when = "an engine is started", for example'),
             what=one.texts("what", required=True),
-            why=one.filled("why", hint="the reason that it is left so, one sentence for a user of the wheel"),
+            why=one.filled("why", hint='write why = "…": why it is left so, in one sentence for a user of the wheel'),
             bounds=read_bounds(one),
         )
         for name in assigned.what:

@@ -56,7 +56,7 @@ def choice_from(variables: Mapping[str, str]) -> Choice:
     mode = next((one for one in known if one == text), None)
     if mode is None:
         what = f"`{text}` is not a source"
-        raise UsageError(Problem(where=SOURCE_VARIABLE, what=what, fix=f"one of: {', '.join(known)}"))
+        raise UsageError(Problem(where=SOURCE_VARIABLE, what=what, fix=f"set it to one of {', '.join(known)}"))
     return Choice(mode=mode, clones=clones)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from npu_doctor.jsonfiles import DataError
 from npu_doctor.knowledge import settings
 from npu_doctor.stacks import Catalogue, Stack, read_stacks
-from npu_overlays.errors import ConfigError, Problem, nearest
+from npu_overlays.errors import ConfigError, Problem, nearest, suggestion
 from npu_overlays.overlay.pin_faults import is_folder_name
 from npu_overlays.overlay.project import BUNDLED, CONFIG_FILE, STACKS_FOLDER
 
@@ -35,11 +35,12 @@ class Stacks(Catalogue):
                 return stack.overlays
         names = [one.name for one in self.stacks]
         if not name:
-            what, fix = "there is no default stack", "name an overlay, or make all"
+            what, fix = "there is no default stack", "name an overlay or a stack, or build all"
             raise ConfigError(Problem(where=str(self.folder), what=what, fix=fix, options=(("--all", ""),)))
         near = nearest(name, names)
-        what = f"no such stack in {self.folder}" + (f"; nearest: {near}" if near else "")
-        fix = f"one of: {', '.join(names)}" if names else "name an overlay, or say --all"
+        what = f"no such stack in {self.folder}"
+        fix = f"name one of {', '.join(names)}" if names else "name an overlay, or give --all"
+        fix = f"{fix}; {suggestion(near, '')}" if near else fix
         raise ConfigError(Problem(where=name, what=what, fix=fix, options=((name, near),) if near else ()))
 
     def of(self, overlay: str) -> list[Stack]:
@@ -93,9 +94,10 @@ def _problems(stack: Stack, folder: Path, root: Path) -> Iterator[Problem]:
         # An sdist holds only the overlays that building it needs, and another folder of overlays perhaps none of these.
         if not is_folder_name(name):
             what = f"{name!r} is not the name of an overlay"
-            yield Problem(where=where, what=what, fix="write its folder's, without a path")
+            yield Problem(where=where, what=what, fix="write the name of its folder, without a path")
         elif root.name != BUNDLED and there and name not in there:
-            yield Problem(where=where, what=f"no overlay `{name}` in {root}", fix="correct the name")
+            fix = "write the name of an overlay that `npu-overlays list` shows"
+            yield Problem(where=where, what=f"no overlay `{name}` in {root}", fix=fix)
     projects = [name.partition("@")[0] for name in stack.overlays]
     for project in sorted({project for project in projects if projects.count(project) > 1}):
         yield Problem(

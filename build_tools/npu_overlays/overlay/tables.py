@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from npu_overlays.errors import ConfigError, Problem, nearest
+from npu_overlays.errors import ConfigError, Problem, nearest, suggestion
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,6 +32,7 @@ _TOKEN = re.compile(
 # "at line 3, column 4" of the parser's messages.
 _AT = re.compile(r"at line (\d+)")
 _PLACE = re.compile(r" \(at (line \d+, column \d+|end of document)\)$")
+_EXAMPLES = {str: '"…"', int: "1", bool: "true", list: "[…]", dict: "{ … }"}
 _NAMES = {str: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
 
 
@@ -60,7 +61,7 @@ def toml_of(content: bytes, path: Path) -> dict[str, Any]:
         at = _AT.search(str(error))
         line = int(at.group(1)) if at else content.count(b"\n", 0, getattr(error, "start", None)) + 1
         what = f"not valid TOML: {_PLACE.sub('', str(error))}"
-        fix = "mend the syntax" + ("; a text stands in quotes" if "Invalid value" in what else "")
+        fix = "write a value, and texts in quotes" if "Invalid value" in what else "correct the syntax there"
         raise ConfigError(Problem(where=f"{path}:{line}", what=what, fix=fix)) from error
 
 
@@ -157,7 +158,7 @@ class Table:
         self._asked: set[str] = set()
         self.problems = problems
 
-    def problem(self, key: str, what: str, fix: str = "") -> None:
+    def problem(self, key: str, what: str, fix: str) -> None:
         """Note a mistake at one of this table's keys."""
         self.problems.append(Problem(where=place_in(self._where, self._dotted(key)), what=what, fix=fix))
 
@@ -169,26 +170,29 @@ class Table:
         self._asked.add(key)
         value = self._values.get(key, default)
         if value is None:
-            addition = f"add the table [{self._dotted(key)}]" if kind is dict else f"add {key} = {_NAMES[kind]}"
-            self.problem(key, "missing", hint or addition)
+            self.problem(key, "missing", hint or self._example(key, kind))
         elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            self.problem(key, f"must be {_NAMES[kind]}, not {value!r}", hint)
+            self.problem(key, f"must be {_NAMES[kind]}, not {value!r}", hint or self._example(key, kind))
         else:
             return value
         return kind() if default is None else default
 
+    def _example(self, key: str, kind: type) -> str:
+        """Return how a key is written, as a fix."""
+        return f"write the table [{self._dotted(key)}]" if kind is dict else f"write {key} = {_EXAMPLES[kind]}"
+
     def positive(self, key: str, default: int | None = None) -> int:
         """Return a whole number from 1 on."""
-        value = self.get(key, int, default, hint=f"{key} = 1")
+        value = self.get(key, int, default, hint=f"write {key} = 1")
         if value < 1 and type(self._values.get(key)) is int:
-            self.problem(key, f"counts from 1, not {value}", f"{key} = 1")
+            self.problem(key, f"counts from 1, not {value}", f"write {key} = 1")
         return value
 
     def filled(self, key: str, *, hint: str = "") -> str:
         """Return a text that is not blank."""
         value = self.get(key, str, hint=hint)
         if not value.strip() and isinstance(self._values.get(key), str):
-            self.problem(key, "is empty", hint)
+            self.problem(key, "is empty", hint or self._example(key, str))
         return value
 
     def keys(self) -> list[str]:
@@ -199,10 +203,10 @@ class Table:
         """Return a list of texts."""
         values = self.get(key, list, None if required else [])
         if not all(isinstance(value, str) for value in values):
-            self.problem(key, "must be a list of texts", f'{key} = ["…"]')
+            self.problem(key, "must be a list of texts", f'write {key} = ["…"]')
             return ()
         if required and not values and key in self._values:
-            self.problem(key, "is empty", f'{key} = ["…"], with at least one')
+            self.problem(key, "is empty", f'write {key} = ["…"], with at least one text')
         return tuple(values)
 
     def table(self, key: str, *, required: bool = False) -> Table:
@@ -226,4 +230,4 @@ class Table:
         for key in self._values:
             if key not in self._asked:
                 meant = nearest(key, self._asked - self._values.keys())
-                self.problem(key, "unknown key", f"did you mean {meant}?" if meant else f"known here: {known}")
+                self.problem(key, "unknown key", suggestion(meant, f"write one of {known}, or delete it"))

@@ -196,7 +196,7 @@ def _compared(
     if different:
         what = f"{archive.file} differs from the commit in {plural(len(different), 'file')}: {listing(different)}"
         where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.upstream.archive")
-        raise MergeError(Problem(where=where, what=what, fix="pin the commit the archive was made from"))
+        raise MergeError(Problem(where=where, what=what, fix="pin the commit that the archive was made from"))
     return ArchiveRecord(
         compared=True,
         missing=tuple(sorted(ours.keys() - theirs.keys())),

@@ -51,7 +51,7 @@ def check_left_out(overlay: Overlay, tree: SourceTree, releases: Iterable[Source
     shown = ", ".join(f"`{path}`" for path in left[:_SHOWN])
     if len(left) > _SHOWN:
         shown += f" and {len(left) - _SHOWN} more"
-    what = f"upstream also installs {shown}, which nobody would have any more where this wheel is installed"
+    what = f"upstream also installs {shown}, which would be missing where this wheel is installed"
     fix = _fix(overlay, left, whole=bool(tree.wheel) and not overlay.pin.commit)
     raise MergeError(Problem(where=place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages"), what=what, fix=fix))
 
@@ -87,7 +87,7 @@ def check_named(overlay: Overlay, trees: Iterable[SourceTree]) -> None:
     idle = [glob for glob in overlay.own_not_built if not any(map(partial(_is_named, (glob,)), held))]
     if idle:
         where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.not-built")
-        fix = "delete the entry, or mend its name"
+        fix = "delete the entry, or correct its name"
         raise MergeError(Problem(where=where, what=f"`{glob}` names nothing upstream has", fix=fix) for glob in idle)
 
 

@@ -228,7 +228,7 @@ def _within_commit(overlay: Overlay, lock: Lock, tree: SourceTree) -> tuple[Sour
     record = lock.archives.get(tree.source.archive)
     if record is None:
         where = f"{overlay.folder / 'overlay.lock'}: archives"
-        what = f"says nothing of {tree.source.archive}"
+        what = f"has no entry for {tree.source.archive}"
         raise ConfigError(Problem(where=where, what=what, fix=f"run `npu-overlays lock {overlay.argument}`"))
     extra = set(record.extra)
     entries = {path: entry for path, entry in tree.entries.items() if path not in extra}

@@ -48,7 +48,7 @@ def check_shipped(overlay: Overlay, tree: SourceTree) -> None:
     if links := [path for path in tree.links if overlay.pin.place(path)]:
         what = f"a shipped package holds symbolic links or submodules: {', '.join(sorted(links))}"
         where = place_in(overlay.folder / CONFIG_FILE, "tool.overlay.packages")
-        raise MergeError(Problem(where=where, what=what, fix="a wheel cannot hold them; ship other packages"))
+        raise MergeError(Problem(where=where, what=what, fix="name other packages: a wheel cannot hold these"))
     _check_packages(overlay, tree)
 
 
@@ -218,7 +218,7 @@ def _run_backend(tree: SourceTree) -> tuple[str, str]:
                 environment.install(builder.get_requires_for_build("wheel"))
                 info = Path(builder.metadata_path(Path(folder, "metadata")))
         except (BuildException, BuildBackendException) as error:
-            raise _no_metadata(tree, str(error), "see its output with --verbose") from error
+            raise _no_metadata(tree, str(error), "run it again with --verbose to see its output") from error
         except subprocess.CalledProcessError as error:
             lines = (error.stderr or b"").decode(errors="replace").splitlines()
             listed = [line for line in lines if line.startswith("ERROR: ")]

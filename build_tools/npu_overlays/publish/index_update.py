@@ -187,7 +187,7 @@ def _with_marks(link: FileLink, listed: FileLink | None, project: _Project, *, p
 
 def _other_bytes(given: DistributionFile, out: Path) -> Problem:
     what = f"{out} has published another file under this name: installers that pinned its digest would refuse this one"
-    fix = 'npu-overlays revise OVERLAY --why "…", and build again; or --replace, where nobody has taken it yet'
+    fix = 'run `npu-overlays revise OVERLAY --why "…"` and build again; or, if nobody has installed it, add --replace'
     return Problem(where=str(given.file), what=what, fix=fix)
 
 

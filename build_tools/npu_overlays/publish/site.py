@@ -95,7 +95,7 @@ def _check(request: SiteRequest) -> None:
     out = request.out
     if out.is_dir() and any(out.iterdir()) and not (out / _DATA).is_file():
         fix = "name another folder with --out, or empty this one"
-        raise OutputError(Problem(where=str(out), what="is there and is no site", fix=fix))
+        raise OutputError(Problem(where=str(out), what="exists, and is no site", fix=fix))
 
 
 def _read_reports(files: Sequence[Path]) -> dict[str, bytes]:
@@ -134,7 +134,9 @@ def _run_sphinx(documents: Path, place: str, folder: Path) -> None:
     except process.ProcessError as error:
         found = _WARNING.finditer(error.output)
         problems = [Problem(where=one["where"], what=one["what"], fix="correct the document") for one in found]
-        raise OutputError(problems or Problem(where="sphinx-build", what=error.output)) from error
+        raise OutputError(
+            problems or Problem(where="sphinx-build", what=error.output, fix="correct what it names, and run it again")
+        ) from error
     (out / ".buildinfo").unlink(missing_ok=True)  # of use only to a next run with the same doctrees
     shutil.rmtree(out / "_sources", ignore_errors=True)
 

@@ -39,7 +39,7 @@ def change_since(revision: str, folder: Path) -> WorkTreeChange:
     try:
         top = Path(_git(folder, "rev-parse", "--show-toplevel").removesuffix("\n"))
     except process.ProcessError as error:
-        what, fix = f"{folder} lies in no work tree of git: {error}", f"leave {_OPTION} out: every cell"
+        what, fix = f"{folder} lies in no work tree of git: {error}", f"leave {_OPTION} out to get every cell"
         raise UsageError(Problem(where=_OPTION, what=what, fix=fix)) from error
     if not revision.strip("0") or (_ID.fullmatch(revision) and not _is_there(top, revision)):
         note = f"{revision} is no commit of this clone: every cell counts as touched"
@@ -55,7 +55,7 @@ def _merge_base(top: Path, revision: str) -> str:
     try:
         commit = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
     except process.ProcessError as error:
-        fix = "a branch, a tag or a commit of this clone; `git fetch` brings those of others"
+        fix = "name a branch, a tag or a commit of this clone; `git fetch` brings those of others"
         raise UsageError(Problem(where=_OPTION, what=f"there is no revision `{revision}`", fix=fix)) from error
     try:
         return _git(top, "merge-base", commit, "HEAD").strip()

@@ -76,7 +76,7 @@ def acquire(  # noqa: PLR0913  # each says another thing of where to look
         return _release(pin, mode, local, folder, progress)
     if local is not None and mode == "archive":
         what = f"a local clone ({local}) and release archives are both asked for"
-        raise SourceError(Problem(where=commits.where(pin), what=what, fix="drop one of the two"))
+        raise SourceError(Problem(where=commits.where(pin), what=what, fix="leave out one of the two"))
     if local is not None:
         return clones.acquire(pin, local, cache=folder, progress=progress, read=read)
     if mode == "archive":
@@ -156,7 +156,7 @@ def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Prob
         except SourceError as error:
             problems.extend(error.problems)
     if not pin.archives:
-        what, fix = "no release archive is pinned", "leave out --source archive"
+        what, fix = "pins no release archive", "leave out --source archive"
         problems.append(Problem(where=commits.where(pin), what=what, fix=fix))
     # If only a release is pinned, the only remedy is to fix what the errors name.
     raise SourceError((*problems, _next(pin, archives_failed=True)) if pin.commit else problems)

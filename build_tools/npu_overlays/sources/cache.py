@@ -41,7 +41,10 @@ def cache_root() -> Path:
         return Path(platformdirs.user_cache_dir("npu-overlays"))
     root = at_home(chosen)
     if root.parts[0].startswith("~"):
-        what, fix = f"`{chosen}` names the home folder of a user who does not exist", f"{VARIABLE}=/path/to/a/folder"
+        what, fix = (
+            f"`{chosen}` names the home folder of a user who does not exist",
+            f"set {VARIABLE}=/path/to/a/folder",
+        )
         raise UsageError(Problem(where=VARIABLE, what=what, fix=fix))
     return root.absolute()
 

@@ -162,7 +162,5 @@ def _tag_not_had(pin: Pin, shown: str, error: process.ProcessError) -> SourceErr
 
 
 def _no_tag(pin: Pin, place: str) -> SourceError:
-    fix = (
-        f"one that `git ls-remote --tags {place}` lists, or all 40 digits of a commit; a branch names another each day"
-    )
+    fix = f"name a tag that `git ls-remote --tags {place}` lists, or all 40 digits of a commit; a branch moves"
     return SourceError(Problem(where=place, what=f"has no tag `{pin.tag}` that names a commit", fix=fix))

@@ -36,7 +36,9 @@ def acquire(pin: Pin, path: Path, *, cache: Path, progress: Progress, read: bool
     top, bare = _repository(path.absolute(), pin.project)
     if not _holds(top, pin.commit):
         what = f"the repository at {top} does not hold {commits.where(pin)}"
-        raise SourceError(Problem(where=str(path), what=what, fix=f"git -C {top} fetch {pin.repository} {pin.commit}"))
+        raise SourceError(
+            Problem(where=str(path), what=what, fix=f"run `git -C {top} fetch {pin.repository} {pin.commit}`")
+        )
     if not bare:
         _check_work_tree(pin, top, cache)
     # Version 2 gives out any commit; a partial clone may have to get blobs it lacks while it serves us.
@@ -79,7 +81,9 @@ def _check_work_tree(pin: Pin, top: Path, cache: Path) -> None:
         what += f"; files that differ from the pin: {listing(differing)}"
     new = top.with_name(f"{top.name}-{pin.short}")
     worktree = shlex.join(["git", "-C", str(top), "worktree", "add", "--detach", str(new), pin.commit])
-    fix = f"{worktree}, which leaves this one alone, and --upstream {pin.project}={shlex.quote(str(new))}"
+    fix = (
+        f"run `{worktree}`, which leaves this one alone, and name it: --upstream {pin.project}={shlex.quote(str(new))}"
+    )
     raise SourceError(Problem(where=str(top), what=what, fix=fix))
 
 

@@ -77,10 +77,12 @@ def _refuse_wrong(settings: Mapping[str, str]) -> None:
     problems = []
     if no_index.lower() not in (*_YES, *_NO):
         where, what = "PIP_NO_INDEX, or no-index of pip's configuration", f"`{no_index}` is neither yes nor no"
-        problems.append(Problem(where=where, what=what, fix="1 for no index, 0 for those of pip's configuration"))
+        problems.append(
+            Problem(where=where, what=what, fix="set it to 1 for no index, or to 0 for those of pip's configuration")
+        )
     if timeout and not 0 < _number(timeout) < math.inf:
         where, what = "PIP_TIMEOUT, or timeout of pip's configuration", f"`{timeout}` is no number of seconds above 0"
-        problems.append(Problem(where=where, what=what, fix="15, as pip waits where nothing is set"))
+        problems.append(Problem(where=where, what=what, fix="set it to 15, pip's default, or unset it"))
     SourceError.raise_for(problems)
 
 
@@ -118,12 +120,12 @@ def _unreadable(wanted: str, said: str) -> Problem:
     if "No module named pip" in said:
         what = f"pip's configuration says where from, but {sys.executable} has no pip"
         return Problem(
-            where=wanted, what=what, fix=f"{sys.executable} -m ensurepip, or add pip to the build requirements"
+            where=wanted, what=what, fix=f"run `{sys.executable} -m ensurepip`, or add pip to the build requirements"
         )
     what = f"pip's configuration cannot be read: {said.splitlines()[-1]}"
     option = _OPTION.search(said)
     variable = f" (or the variable PIP_{option[1].upper().replace('-', '_')})" if option else ""
-    return Problem(where=wanted, what=what, fix=f"mend it{variable} until `pip config list` prints it")
+    return Problem(where=wanted, what=what, fix=f"correct it{variable} until `pip config list` prints it")
 
 
 def _session(settings: Mapping[str, str], wanted: str, urls: list[str]) -> PyPIClient:
@@ -152,7 +154,7 @@ def _session(settings: Mapping[str, str], wanted: str, urls: list[str]) -> PyPIC
         )
     except (OSError, ValueError, InvalidURL) as error:
         what = f"pip's settings for certificates or proxies do not work: {process.without_credentials(str(error))}"
-        fix = "mend cert, client-cert or proxy in pip's configuration (PIP_CERT, …), or the variable https_proxy"
+        fix = "correct cert, client-cert or proxy in pip's configuration (PIP_CERT, …), or the variable https_proxy"
         raise SourceError(Problem(where=wanted, what=what, fix=fix)) from error
     session.auth = MultiDomainBasicAuth(prompting=False, index_urls=[url for url in urls if url])
     return session

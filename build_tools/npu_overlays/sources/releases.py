@@ -214,13 +214,13 @@ def _problem(project: str, version: str, files: list[_File], answers: dict[str, 
     if file and files:
         names = sorted({one.name for one in _release(files, version, "")})
         near = listing(dict.fromkeys([*get_close_matches(file, names, _SHOWN, cutoff=0), *names]), _SHOWN)
-        return Problem(where=file, what=f"no index has such a file of {where}", fix=f"one of: {near}")
+        return Problem(where=file, what=f"no index has such a file of {where}", fix=f"name one of {near}")
     versions = sorted((one.version for one in files if one.is_for_here), reverse=True)
     if versions and version:
         what = "there is no such release that could be pinned"
         known = [*dict.fromkeys(map(str, versions))]
         more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-        return Problem(where=where, what=what, fix=f"one of: {', '.join(known[:_SHOWN])}{more}")
+        return Problem(where=where, what=what, fix=f"name one of {', '.join(known[:_SHOWN])}{more}")
     if files:
         what = f"no release is for Python {platform.python_version()} on this machine"
         fix = "run this with a Python that it is for, or name another: --release, --archive"

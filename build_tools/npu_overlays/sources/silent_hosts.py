@@ -32,7 +32,9 @@ def patience() -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise UsageError(Problem(where=VARIABLE, what=f"`{text}` is no number of seconds", fix=f"{VARIABLE}=60"))
+        raise UsageError(
+            Problem(where=VARIABLE, what=f"`{text}` is no number of seconds", fix=f"set {VARIABLE}=60, for example")
+        )
     return seconds
 
 

@@ -172,9 +172,9 @@ def _refuse(overlays: Sequence[Overlay], found: Mapping[Path, BuildOutcome]) -> 
     able = sorted(overlay.argument for overlay in overlays if overlay.name not in wrong)
     if not able:
         raise error
-    what = f"nothing was built: {len(failed)} of {len(overlays)} overlays cannot be"
+    what = f"nothing was built: {len(failed)} of {len(overlays)} overlays cannot be built"
     others = f"build the others alone: npu-overlays build {' '.join(able)}"
-    fix = f"mend the errors above, or {others}; --keep-going builds what can be"
+    fix = f"correct the errors above, or {others}; --keep-going builds those that can be built"
     raise type(error)((*error.problems, Problem(where="npu-overlays build", what=what, fix=fix)))
 
 

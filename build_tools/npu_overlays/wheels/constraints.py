@@ -113,7 +113,7 @@ def read_constraints(file: Path, *, fix: str = FIX) -> str:
     except UnicodeDecodeError as error:
         raise OutputError(Problem(where=str(file), what=f"is not UTF-8: {error}", fix=fix)) from error
     if not text.endswith("\n"):
-        what = "its last line has no end: it was cut off" if text else "is empty"
+        what = "is cut off: its last line has no end" if text else "is empty"
         raise OutputError(Problem(where=str(file), what=what, fix=fix))
     return text
 
@@ -128,7 +128,7 @@ def mistakes(file: Path, text: str) -> list[Problem]:
     problems = []
     pins, stack = own_pins(text), stack_of(file)
     if stack and text != constraints_text(stack, load_knowledge(), pins):
-        what = f"is not what npu-overlays says of the stack {stack.name}"
+        what = f"differs from what npu-overlays writes for the stack {stack.name}"
         problems.append(Problem(where=str(file), what=what, fix=FIX))
     for pin in _pin_lines(text):
         if not _requirement(pin):

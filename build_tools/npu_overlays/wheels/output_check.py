@@ -67,7 +67,7 @@ def verify_statement(file: Path) -> Verified:
         raise OutputError(Problem(where=str(file), what=what, fix=_OURS))
     problems = [*_subjects(file, named), *_materials(file, named, materials, overlay)]
     if inputs != overlay:
-        what = "names files of the overlay that do not give the digest it states of all"
+        what = "names files of the overlay whose digests do not give the one it states for all"
         problems.append(Problem(where=str(file), what=what, fix=_FIX))
     wheel = _wheel(file, named)
     return Verified(

@@ -87,8 +87,8 @@ def other_bytes(
         others = [INPUT_NAMES[name] for name in now if before.get(name, now[name]) != now[name]]
         what = "other bytes lie there under this version"
         what += f"; they followed from other inputs: {listing(others)}" if others else ""
-        fix = f'npu-overlays revise {overlay} --why "…" gives these a version of their own, another --out keeps both,'
-        fix += " and --replace is for what nobody has installed"
+        fix = f'run `npu-overlays revise {overlay} --why "…"` and build again, name another --out, or, if nobody has'
+        fix += " installed the old ones, add --replace"
         yield Problem(where=str(there), what=what, fix=fix)
 
 

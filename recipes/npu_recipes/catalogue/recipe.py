@@ -118,7 +118,9 @@ def read(name: str, text: str) -> Recipe:
     """Return the recipe that a YAML text states; raises `RecipeError` with everything that is wrong in it."""
     stated = _stated(name, text)
     if not isinstance(stated, dict):
-        raise RecipeError(Problem(where=f"{name}.yaml", what="is no table"))
+        raise RecipeError(
+            Problem(where=f"{name}.yaml", what="is no table", fix="write keys with values, as the other recipes do")
+        )
     prefix = f"{name}.yaml: "
     mistakes = list(_mistakes(stated, prefix))
     recipe = decode(Recipe, {**stated, "name": name}, prefix, mistakes)
@@ -135,7 +137,8 @@ def _stated(name: str, text: str) -> Any:
     try:
         stated = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise RecipeError(Problem(where=f"{name}.yaml", what=f"is not YAML: {error}")) from error
+        fix = "correct the syntax at the line that it names"
+        raise RecipeError(Problem(where=f"{name}.yaml", what=f"is not YAML: {error}", fix=fix)) from error
     if not isinstance(stated, dict) or _LIKE not in stated:
         return stated
     other = stated.pop(_LIKE)

@@ -95,7 +95,7 @@ def _keys(trainer: Trainer, base: DictConfig, overrides: Sequence[str]) -> Itera
             yield f"{key} is added to what has no such field"
         if not added and not there and key not in gained:
             nearest = get_close_matches(last, map(str, names), n=1)
-            yield f"{key} is no key of this verl" + (f"; nearest: {nearest[0]}" if nearest else "")
+            yield f"{key} is no key of this verl" + (f"; did you mean `{nearest[0]}`?" if nearest else "")
         if added:
             gained.add(key)
 

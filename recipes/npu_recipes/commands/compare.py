@@ -78,7 +78,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", action="append", default=[], metavar="NAME=VALUE", help=text)
     parser.add_argument("--limits", type=at_home, metavar="FILE", help="limits in YAML, one a line: `NAME: 4%%`")
     parser.add_argument("--steps", default=":", metavar="FROM:TO", help="compare only these steps; both are optional")
-    text = "give no verdict for a metric that is compared at fewer steps (default: 1)"
+    text = "give no verdict for a metric that is compared at fewer steps, unless it is beyond its limit (default: 1)"
     parser.add_argument("--min-steps", type=int, default=1, metavar="N", help=text)
     parser.add_argument("--html", type=at_home, metavar="FILE", help="also write a page with curves")
     parser.add_argument("--all", action="store_true", help="also list metrics without a limit")

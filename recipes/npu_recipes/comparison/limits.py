@@ -77,7 +77,9 @@ def read_limits(file: Path) -> list[Limit]:
         text = file.read_text("utf-8")
         stated = yaml.safe_load(text)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise RecipeError(Problem(where=str(file), what=f"cannot be read: {' '.join(str(error).split())}")) from error
+        what = f"cannot be read: {' '.join(str(error).split())}"
+        fix = "name a YAML file with a line `NAME: 4%` for each metric, or correct the line that it names"
+        raise RecipeError(Problem(where=str(file), what=what, fix=fix)) from error
     if not isinstance(stated, dict):
         fix = "write a line `NAME: 4%` for each metric"
         raise RecipeError(Problem(where=str(file), what="is no mapping of metrics to limits", fix=fix))

@@ -88,7 +88,9 @@ def _problems(judged: Sequence[Judged], limits: Sequence[Limit], both: Sequence[
         if one.status == "not comparable" and (
             one.doubts or limit_of(one.metric, asked) or hidden(one.measure, one.threshold)
         ):
-            yield Problem(where=one.metric, what=f"has a limit, and cannot be judged by it; {'; '.join(one.notes)}")
+            what = f"has a limit, and cannot be judged by it; {'; '.join(one.notes)}"
+            fix = f"log more of it, or give it no limit: --limit '{one.metric}=none'"
+            yield Problem(where=one.metric, what=what, fix=fix)
     if not any(one.status in {"within", "beyond"} for one in with_limit):
         what = "no metric with a limit can be compared"
         named = f"--limit 'NAME=4%', for one that both have: {_listed(both)}"

@@ -14,6 +14,7 @@ from npu_recipes.preparation.rows import Row, conversation, judged, write_splits
 from npu_recipes.preparation.source import read_rows
 from npu_recipes.preparation.tiny import write_model
 
+_ROW = "correct that row, or take it out"
 _GSM8K = "openai/gsm8k"
 # How verl's reward function wants an answer to end; what verl's own preparation asks for, word by word.
 INSTRUCTION = 'Let\'s think step by step and output the final answer after "####".'
@@ -98,7 +99,8 @@ def _gsm8k_rows(source: str, split: str) -> list[Row]:
     for number, row in enumerate(rows):
         if not isinstance(row.get("question"), str) or not truth_of(str(row.get("answer"))):
             where = f"{source or _GSM8K}: {split}, row {number}"
-            wrong.append(Problem(where=where, what="is no question with an answer that ends with #### NUMBER"))
+            what = "is no question with an answer that ends with #### NUMBER"
+            wrong.append(Problem(where=where, what=what, fix=_ROW))
     if wrong:
         raise RecipeError(wrong[:_SHOWN])
     return rows
@@ -131,7 +133,7 @@ def _deduplicated(rows: Iterable[Row], where: str) -> list[Row]:
             found.setdefault(question, {key: row[key] for key in _DAPO_COLUMNS if key in row})
         else:
             what = "has no prompt with a content, or no ground_truth"
-            wrong.append(Problem(where=f"{where}, row {number}", what=what))
+            wrong.append(Problem(where=f"{where}, row {number}", what=what, fix=_ROW))
     if wrong:
         raise RecipeError(wrong[:_SHOWN])
     return list(found.values())

@@ -59,7 +59,8 @@ def _of_file(file: Path) -> Iterator[Row]:
                 raise ValueError(msg)
             yield row
     except (OSError, ValueError) as error:
-        raise RecipeError(Problem(where=str(file), what=f"cannot be read: {error}")) from error
+        fix = "correct the file, or name another with --source"
+        raise RecipeError(Problem(where=str(file), what=f"cannot be read: {error}", fix=fix)) from error
 
 
 def _of_parquet(file: Path) -> Iterator[Any]:

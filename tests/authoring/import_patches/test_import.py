@@ -126,7 +126,7 @@ def test_all_that_a_patch_says_of_itself_is_said_of_its_operations(team: Team, t
 def test_a_patch_for_another_version_than_the_pinned_one_is_named(team: Team) -> None:
     team.edit(CORE, *STOP, "a.patch", "Why: Once.\nUntil: 1.0\n\n")
     said = team.refused(code=5)
-    assert "would come out otherwise" in said
+    assert "would differ from what the patches give" in said
     assert "see that Since and Until of a.patch hold for the version that is pinned" in said
 
 
@@ -137,10 +137,10 @@ def test_patches_for_different_versions_are_no_operation_together(team: Team) ->
     again = both.replace(b"-        " + STOP[0].encode(), b"-        " + STOP[1].encode())
     team.put("b.patch", b"Why: Twice.\nUntil: 8\n\n" + again)
     said = team.refused("--as", "operations", code=5)
-    assert "Engine.stop: is done by patches for different versions, or that go at different times: " in said
+    assert "Engine.stop: is changed by patches with different versions or drop conditions: " in said
     assert "a.patch" in said
     assert "b.patch" in said
-    assert "let them say the same, or keep them as patches" in said
+    assert "give them the same Since, Until and Drop-when, or keep them as patches" in said
     assert team.run("--why", "w").code == 0
 
 
@@ -165,8 +165,8 @@ def test_everything_that_cannot_be_taken_over_is_refused_by_name_at_once(team: T
     said = team.refused(code=5)
     assert "1-fuzz.patch:5: does not apply" in said
     assert "only with fuzz" in said
-    assert "2-twice.patch: was not tried: it changes what 1-fuzz.patch does, which does not fit" in said
-    assert "5-tests.patch: changes what is not shipped (src/lib are): tests/test_core.py" in said
+    assert "2-twice.patch: was not tried: it changes the same file as 1-fuzz.patch, which does not fit" in said
+    assert "5-tests.patch: changes files that are not shipped (only src/lib are): tests/test_core.py" in said
     assert "6-gone.patch:1: does not apply" in said
     assert "0-good.patch" not in said
 
@@ -258,7 +258,7 @@ def test_two_folders_for_one_commit_are_refused(team: Team) -> None:
     team.edit(CORE, *STOP, "a.patch")
     team.put("a.patch", team.diff({CORE: FILES[CORE] + b"X = 1\n"}), place="lib/v1.2.3")
     said = team.refused(code=2)
-    assert f"lib@{team.commit[:7]}: is what the overlays of several folders of patches would be called" in said
+    assert f"lib@{team.commit[:7]}: would be the name of the overlays of several folders of patches" in said
 
 
 def test_a_tag_is_a_commit(team: Team) -> None:
@@ -280,7 +280,7 @@ def test_what_is_missing_is_said_at_once(team: Team) -> None:
     said = " ".join(done.err.split())
     assert done.code == 2
     assert "--suffix: missing" in said
-    assert f"lib/{team.commit[:9]}: is a commit, and where git has it is not known" in said
+    assert f"lib/{team.commit[:9]}: is a commit, and no repository of it is known" in said
 
 
 def test_overlays_at_hand_say_what_is_not_said(team: Team) -> None:
@@ -306,7 +306,7 @@ def test_an_overlay_that_is_there_already_is_not_written_over(team: Team) -> Non
     team.imported()
     for more in ((), ("--dry-run",)):
         said = team.refused(*more, code=2)
-        assert "is there already, and not empty" in said
+        assert "exists already, and is not empty" in said
         assert "tell it apart with --label WORD" in said
 
 

@@ -214,7 +214,7 @@ def test_all_findings_of_a_folder_are_reported_at_once(team: Team) -> None:
         f"the hunk at line 9 of {CORE} fits only with fuzz 1, at line 9, which has `class Engine:` for `class Motor:`",
         "mode.patch:4: changes whether a file of upstream's is executable",
         "prose.patch: holds no diff",
-        f"tests.patch: changes what is not shipped (src/lib are): {TESTS}",
+        f"tests.patch: changes files that are not shipped (only src/lib are): {TESTS}",
         "leave it out with --only-shipped",
     ):
         assert what in said

@@ -22,12 +22,12 @@ def test_named_and_with_due_an_error(sample: Sample) -> None:
     overlay.write_text(text.replace('why="Tells the device."', f'why="Tells the device.", drop_when="commit {commit}"'))
     sample.environment.ok("lock", sample.lib_name)
     done = sample.environment.ok("check", sample.lib_name)
-    said = "can go: `symbol src/lib/core.py:main` is so in upstream 1.2.3"
+    said = "can be dropped: `symbol src/lib/core.py:main` holds in upstream 1.2.3"
     assert done.err.count(said) == 1
     assert "`commit" not in done.err
     sample.environment.ok("drift", sample.lib_name, "--range", "..main")
     failed = sample.environment.cli("check", sample.lib_name, "--due")
     assert failed.code == 5
     assert failed.err.count(said) == 1
-    assert f"can go: `commit {commit}` is so" in failed.err
+    assert f"can be dropped: `commit {commit}` is so" in failed.err
     assert "as declared" in failed.out

@@ -166,7 +166,7 @@ def test_what_is_no_port_is_not_replaced_by_one(released: Released) -> None:
     notes.parent.mkdir(parents=True)
     notes.write_text("mine")
     done = released.environment.cli("follow")
-    assert (done.code, "is there, and no port of this command's" in done.err) == (6, True), done.err
+    assert (done.code, "exists, and `follow` did not make it" in done.err) == (6, True), done.err
     assert notes.read_text() == "mine"
 
 
@@ -175,7 +175,7 @@ def test_an_error_loses_no_port_that_is_finished(released: Released) -> None:
     released.release("1.2", CORE)
     (released.environment.folder / "follow/demo@1.2").mkdir(parents=True)
     done = released.environment.cli("follow", "--json")
-    assert (done.code, "is there, and no port of this command's" in done.err) == (6, True), done.err
+    assert (done.code, "exists, and `follow` did not make it" in done.err) == (6, True), done.err
     assert [(one["to"], one["outcome"]) for one in done.json()] == [("demo@1.1", "unproven")]
     table = released.environment.cli("follow")
     assert (table.code, "demo     1.1      unproven" in table.out) == (6, True), table.out

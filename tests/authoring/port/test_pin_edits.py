@@ -180,7 +180,7 @@ def test_what_applies_is_left_out_by_its_whole_name_only(alone: Moving) -> None:
     alone.ported("--to", name.partition("@")[2], code=5)
     refused = alone.port(name, "--continue", "--accept", "all", "--drop", "scale=Two is right.")
     assert refused.code == 2
-    assert "--drop scale: names only what applies: src/lib/core.py:scale" in refused.err
+    assert "--drop scale: names only parts that still apply: src/lib/core.py:scale" in refused.err
     done = alone.port(name, "--continue", "--accept", "all", "--drop", "src/lib/core.py:scale=Two is right.")
     assert done.code == 0, done.out + done.err
     assert b"def scale" not in (alone.root / name / _CORE).read_bytes()
@@ -357,7 +357,7 @@ def test_what_cannot_be_done_is_said_at_once_and_nothing_is_written(alone: Movin
     before = held(alone.root / name)
     done = alone.port(name, "--continue", "--accept", "all")
     assert done.code == 2, done.out + done.err
-    told = "cannot be taken out by itself: something else in its file would be changed with it"
+    told = "cannot be deleted automatically: other operations of its file would change with it"
     assert f"core.py:24: {told}\n    in src/lib/core.py:Engine.obsolete\n" in done.err
     assert "core.py:scale: cannot be stated anew by itself" in done.err
     assert held(alone.root / name) == before

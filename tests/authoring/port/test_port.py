@@ -202,7 +202,7 @@ def test_abort_and_begin_again(moving: Moving) -> None:
     name = f"lib@{commit[:7]}"
     moving.ported("--to", commit, code=5)
     again = moving.port(moving.name, "--to", commit)
-    assert (again.code, "a port to that is under way" in again.err) == (2, True)
+    assert (again.code, "an unfinished port to that is there" in again.err) == (2, True)
     # A run that was killed leaves the folder as it is: another one goes on from there.
     assert moving.port(name, "--continue").code == 5
     assert moving.port(name, "--abort").code == 0
@@ -317,7 +317,7 @@ def test_to_a_release(moving: Moving) -> None:
         (["--to", "nowhere"], 4, "nowhere: not found in "),
         (["--to", "9.9"], 4, "9.9"),
         (["--to", "main", "--continue"], 2, "not allowed with"),
-        (["--continue"], 3, "holds no port that is under way"),
+        (["--continue"], 3, "holds no unfinished port"),
         (["--abort", "--accept", "all"], 2, "nothing is decided with --abort"),
         (["--to", "main", "--drop", "x"], 2, "`x` is not NAME=WHY"),
     ],
@@ -333,7 +333,7 @@ def test_names_that_are_none(moving: Moving) -> None:
     commit = moving.commit("much", {"src/lib/core.py": changed_core()})
     done = moving.port(moving.name, "--to", commit, "--accept", "renaimed", "--drop", "Engine.fly=Never.")
     assert done.code == 2
-    assert "--accept renaimed: names no part that is open here" in done.err
+    assert "--accept renaimed: names no part that is left to decide" in done.err
     assert "--drop Engine.fly" in done.err
 
 

@@ -77,7 +77,7 @@ def test_an_installed_layer_is_not_changed() -> None:
     refuse_installed([here])
     folder = Path(sysconfig.get_path("purelib")) / "acme"
     there = LayerFile(layer=Layer(name="acme", folder=folder), path="tree/a.py", content=b"")
-    with pytest.raises(UsageError, match=r"acme.*would have to be changed where it is installed"):
+    with pytest.raises(UsageError, match=r"acme.*is installed, and refresh does not change installed files"):
         refuse_installed([here, there])
 
 

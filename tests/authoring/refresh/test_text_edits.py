@@ -105,7 +105,7 @@ def test_a_substitution_for_several_files_stays_one_where_all_change_alike(
 def test_what_cannot_be_told_apart_is_refused_by_name(tmp_path: Path) -> None:
     config = substitution([A], "b", "B") + substitution([A], "c", "C")
     with pytest.raises(
-        MergeError, match=r"cannot be told.*\n.*fix: change what \S*pyproject.toml:14: .*edit \(pkg/a.yaml\)"
+        MergeError, match=r"cannot be told.*\n.*fix: edit \S*pyproject.toml:14: .*edit \(pkg/a.yaml\)"
     ) as refused:
         refreshed(tmp_path, config, {A: b"abcd"}, {A: b"\xff\xff"})
     assert "nor a patch below" in str(refused.value)

@@ -75,7 +75,7 @@ def put_folder(file: Path) -> None:
 
 
 SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
-    "cut": (cut, f"is not what npu-overlays says of the stack {STACK.name}"),
+    "cut": (cut, f"differs from what npu-overlays writes for the stack {STACK.name}"),
     "cut-in-a-line": (lambda file: file.write_text("# of app@1:\napp-npu=="), "its last line has no end"),
     "emptied": (lambda file: file.write_text(""), "is empty"),
     "not-utf-8": (lambda file: file.write_bytes(b"\xff\n"), "is not UTF-8"),

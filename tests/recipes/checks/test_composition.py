@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.index, pytest.mark.thorough]
 # A recipe that fits, changed so that it does not: the change, and what is said of it.
 WRONG = {
     "verl@0.9.1": [
-        ("actor_rollout_ref.actor.ppo_mini_batchsize=4", "is no key of this verl; nearest: ppo_mini_batch_size"),
+        ("actor_rollout_ref.actor.ppo_mini_batchsize=4", "is no key of this verl; did you mean `ppo_mini_batch_size`?"),
         ("+actor_rollout_ref.actor.ppo_mini_batchsize=4", "is added to what has no such field"),
         ("actor_rollout_ref.actor.use_kl_loss=1", "is a bool, not a int"),
         ("actor_rollout_ref.rollout.n=four", "is a int, not a str"),

@@ -155,9 +155,9 @@ def _unsettled(repository: Repository, head: str) -> Iterator[Problem]:
     lacking = int(repository.line("rev-list", "--count", f"HEAD..{head}"))
     if lacking:
         at = repository.line("rev-parse", "--short", "HEAD")
-        what = f"is at {at}, which lacks {lacking} of the overlay's commits: what they say would be taken out"
-        fix = f"{git} switch {BRANCH}; or where its files are as you want them: {git} reset --soft {head[:12]}"
+        what = f"is at {at}, which lacks {lacking} of the overlay's commits: a refresh would delete their operations"
+        fix = f"run `{git} switch {BRANCH}`; or, where the files are as you want them, `{git} reset --soft {head[:12]}`"
         yield Problem(where=where, what=what, fix=fix)
     for other in repository.holders(BRANCH):
         what = f"the branch {BRANCH}, which a refresh moves, is checked out in {other} too"
-        yield Problem(where=where, what=what, fix=f"git -C {shlex.quote(other)} switch --detach")
+        yield Problem(where=where, what=what, fix=f"run `git -C {shlex.quote(other)} switch --detach`")

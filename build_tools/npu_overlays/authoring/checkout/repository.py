@@ -41,7 +41,9 @@ class Repository:
             return git.alone(*arguments, cwd=self.folder, stdin=stdin, env=env)
         except ProcessError as error:
             what = f"git {arguments[0]} failed: {error.output}"
-            raise OutputError(Problem(where=str(self.folder), what=what, fix="see what git says")) from error
+            raise OutputError(
+                Problem(where=str(self.folder), what=what, fix="correct what git names, and run this again")
+            ) from error
 
     def line(self, *arguments: str) -> str:
         """Run git there and return the one line it prints."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from npu_overlays.errors import Problem, UsageError, listing, nearest
+from npu_overlays.errors import Problem, UsageError, listing, nearest, suggestion
 from npu_overlays.overlay.bounds import ALWAYS, Bounds
 from npu_overlays.overlay.content import Content
 from npu_overlays.overlay.layer_content import OverlayFile, SourcedEdit, file_reason
@@ -183,8 +183,8 @@ def choose(units: Sequence[Unit], names: Iterable[str], *, overlay: str) -> tupl
             targets: list[str] = []
             for unit in meant:
                 targets += [target for target in unit.targets if target.endswith(f":{name}")]
-            what = f"{len(meant)} operations are called so: {listing(targets)}"
-            fix, options = "name one with its path", ((name, targets[0]),)
+            what = f"is the name of {len(meant)} operations: {listing(targets)}"
+            fix, options = "name one of them with its path", ((name, targets[0]),)
             problems.append(Problem(where=name, what=what, fix=fix, options=options))
         chosen += meant
     UsageError.raise_for(problems)
@@ -194,6 +194,6 @@ def choose(units: Sequence[Unit], names: Iterable[str], *, overlay: str) -> tupl
 def _unknown(name: str, units: Iterable[Unit], overlay: str) -> Problem:
     known = frozenset().union(*(unit.names for unit in units))
     near = nearest(name, sorted(known))
-    fix = f"nearest: {near}" if near else f"see `npu-overlays show {overlay}`"
+    fix = suggestion(near, f"name one that `npu-overlays show {overlay}` lists")
     options = ((name, near),) if near else ()
     return Problem(where=name, what="the overlay has no such operation, file or patch", fix=fix, options=options)

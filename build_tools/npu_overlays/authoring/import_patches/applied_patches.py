@@ -160,15 +160,15 @@ class _Applier:
         if self._only_shipped:
             self.left_out += left
             return
-        what = f"changes what is not shipped ({', '.join(self._pin.packages)} are): "
+        what = f"changes files that are not shipped (only {', '.join(self._pin.packages)} are): "
         what += listing(dict.fromkeys(one.path for one in left))
         fix = "leave it out with --only-shipped, or ship its folder with --package, which names every shipped folder"
         self.problems.append(Problem(where=file.file, what=what, fix=fix))
 
     def _apply(self, patch: PatchFile) -> None:
         if earlier := next(filter(None, map(self._unfit.get, patch.paths)), ""):
-            what = f"was not tried: it changes what {Path(earlier).name} does, which does not fit"
-            self.problems.append(Problem(where=patch.source.file, what=what, fix="mend that first"))
+            what = f"was not tried: it changes the same file as {Path(earlier).name}, which does not fit"
+            self.problems.append(Problem(where=patch.source.file, what=what, fix=f"correct {Path(earlier).name} first"))
             return
         try:
             made = apply_as_git_does(patch, self._state)
@@ -273,7 +273,7 @@ def given_by_git(taken: Iterable[PatchStep], tree: SourceTree) -> Mapping[str, t
             try:
                 git.apply(diff_of(one.file.content), root, f"-p{one.patch.strip}")
             except ProcessError as error:
-                what, fix = f"git does not apply it: {error.output}", "make it anew on the commit"
+                what, fix = f"git does not apply it: {error.output}", "make it again on the pinned commit"
                 raise MergeError(Problem(where=one.file.file, what=what, fix=fix)) from error
         found: dict[str, tuple[bytes, bool]] = {}
         for path in root.rglob("*"):
@@ -289,5 +289,5 @@ def check_same(tree: PatchedTree, reference: Mapping[str, tuple[bytes, bool]], w
     if wrong := [path for path in sorted({*ours, *reference}) if ours.get(path) != reference.get(path)]:
         what = f"differs from the file that git makes, in its content or its mode: {listing(wrong)}"
         raise MergeError(
-            Problem(where=where, what=what, fix="make the patch of these files anew: git diff --no-renames")
+            Problem(where=where, what=what, fix="make the patch of these files again: git diff --no-renames")
         )

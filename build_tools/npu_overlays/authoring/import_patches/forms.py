@@ -104,8 +104,10 @@ class FormBuilder:
             if wrong := [*unlike(tree, self.edited, besides=self._upstream), *self._modes(tree)]:
                 bounded = [Path(one.file.file).name for one in self._taken if one.file.bounds]
                 bounds = f"see that Since and Until of {listing(bounded)} hold for the version that is pinned; "
-                fix = f"{bounds if bounded else ''}make smaller patches, or report this"
-                raise MergeError([Problem(where=path, what="would come out otherwise", fix=fix) for path in wrong])
+                fix = f"{bounds if bounded else ''}split the patches into smaller ones, or report this"
+                raise MergeError(
+                    [Problem(where=path, what="would differ from what the patches give", fix=fix) for path in wrong]
+                )
             touched = sorted({*tree.changed, *(one.path for one in self.edited)})
             otherwise = tuple(path for path in touched if tree.after(path) != self._wanted.after(path))
             return _tried(content, self._new, otherwise)
@@ -224,8 +226,14 @@ class StatedReasons:
         parts = {one.effect.one.where: self._grounds[one.effect.one.where] for one in named or here}
         when = {(one.bounds, one.reason.drop_when) for one in parts.values()}
         if len(when) > 1:
-            what = f"is done by patches for different versions, or that go at different times: {', '.join(parts)}"
-            raise MergeError(Problem(where=target, what=what, fix="let them say the same, or keep them as patches"))
+            what = f"is changed by patches with different versions or drop conditions: {', '.join(parts)}"
+            raise MergeError(
+                Problem(
+                    where=target,
+                    what=what,
+                    fix="give them the same Since, Until and Drop-when, or keep them as patches",
+                )
+            )
         return joined(list(parts.values()), *next(iter(when), (Bounds(), "")))
 
 

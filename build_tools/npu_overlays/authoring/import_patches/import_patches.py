@@ -174,7 +174,7 @@ def _refuse_twins(folders: Sequence[Path], fix: str) -> None:
     """Refuse two sets that are for one commit: each would be the same overlay."""
     twins = [folder for folder in dict.fromkeys(folders) if folders.count(folder) > 1]
     if twins:
-        what = "is what the overlays of several folders of patches would be called"
+        what = "would be the name of the overlays of several folders of patches"
         fix = f"import one at a time, with --only; then {fix}"
         raise UsageError([Problem(where=folder.name, what=what, fix=fix) for folder in twins])
 

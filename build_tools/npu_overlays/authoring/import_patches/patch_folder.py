@@ -80,7 +80,7 @@ def read_layout(folder: Path) -> PatchFolder:
     sets = tuple(filter(None, map(reader.read, folders)))
     reader.refuse_elsewhere()
     if not sets and not reader.problems:
-        raise UsageError(Problem(where=str(root), what="holds no *.patch", fix=_LAYOUT))
+        raise UsageError(Problem(where=str(root), what="holds no *.patch", fix=f"lay the patches out so: {_LAYOUT}"))
     return PatchFolder(sets=sets, passed_over=tuple(reader.left), problems=tuple(reader.problems))
 
 
@@ -100,7 +100,9 @@ class _Reader:
         listed = [path for path in self.left if path.name == SERIES and path.is_relative_to(folder)]
         if len(listed) > 1:
             what = f"is one of several: {listing(str(path.relative_to(folder)) for path in listed)}"
-            self.problems.append(Problem(where=str(listed[0]), what=what, fix="leave the one that is meant"))
+            self.problems.append(
+                Problem(where=str(listed[0]), what=what, fix="keep the one that you mean, and delete the others")
+            )
         if listed:
             entries = list(self._series(listed[0]))
         else:
@@ -124,8 +126,8 @@ class _Reader:
             parts = path.relative_to(self.root).parts
             has_series = len(parts) >= _DEPTH and any(self.root.joinpath(*parts[:2]).rglob(SERIES))
             if _plain(path).suffix == ".patch" and not has_series:
-                what = "lies elsewhere than the patches of one state"
-                self.problems.append(Problem(where=str(path), what=what, fix=_LAYOUT))
+                what = "lies outside of the folders REPO/REV that hold patches"
+                self.problems.append(Problem(where=str(path), what=what, fix=f"move it: {_LAYOUT}"))
 
     def _series(self, series: Path) -> Iterator[tuple[Path, int | None]]:
         """Yield the patches that a quilt series lists, and how many folders stand before their paths."""
@@ -140,7 +142,7 @@ class _Reader:
             elif not known:
                 what = f"gives {name} {options}, and only -pN is known"
                 backwards = re.search(r"-R\b|--reverse", options)
-                fix = "make of it the patch that it is backwards: git diff -R" if backwards else "delete that option"
+                fix = "write the patch the other way round, with git diff -R" if backwards else "delete that option"
                 self.problems.append(Problem(where=where, what=what, fix=fix))
             elif not (series.parent / name).exists():
                 self.problems.append(
@@ -171,7 +173,7 @@ def chosen(sets: Sequence[PatchSet], only: Iterable[str]) -> tuple[PatchSet, ...
     problems: list[Problem] = []
     for name in names:
         if name not in known:
-            what, fix = "there are no such patches", f"one of: {listing(known)}"
+            what, fix = "there are no such patches", f"name one of {listing(known)}"
             options = ((name, sets[0].project),)
             problems.append(Problem(where=f"--only {name}", what=what, fix=fix, options=options))
     UsageError.raise_for(problems)

@@ -75,9 +75,9 @@ def _request(one: PatchSet, ledger: Ledger | None, asked: InitRequest, root: Pat
     version = ledger.version(one.project, one.revision) if ledger else None
     revision = version.revision if version else one.revision
     if version and ledger and _contradicts(revision, one.revision):
-        what = f"says that {one.name} is for {revision}, another commit than the folder is called after"
+        what = f"says that {one.name} is for {revision}, and its folder names another commit"
         where = f"{ledger.file}:{version.line}"
-        raise UsageError(Problem(where=where, what=what, fix="correct the one that is wrong"))
+        raise UsageError(Problem(where=where, what=what, fix="correct the summary, or rename the folder"))
     known = readable(root, one.project)
     same = next((one for one in known if _ID.fullmatch(revision) and one.pin.commit.startswith(revision)), None)
     base = same or next(iter(known), None)
@@ -132,8 +132,8 @@ def _faults(one: PatchSet, request: InitRequest) -> Iterator[Problem]:
 
 def _missing(one: PatchSet, request: InitRequest) -> Iterator[Problem]:
     if not request.suffix:
-        yield Problem(where="--suffix", what="missing", fix=SUFFIX, options=(("--suffix", "acme"),))
+        yield Problem(where="--suffix", what="is missing", fix=SUFFIX, options=(("--suffix", "acme"),))
     if request.commit and not request.repository:
-        what, fix = "is a commit, and where git has it is not known", "say where, for one project at a time"
+        what, fix = "is a commit, and no repository of it is known", "name its repository, for one project at a time"
         options = (("--repository", "URL"), ("--only", one.project))
         yield Problem(where=one.name, what=what, fix=fix, options=options)

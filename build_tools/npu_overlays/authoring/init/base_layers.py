@@ -56,7 +56,7 @@ def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLa
             entries.append(folder if os.sep in name or (folder / LAYER_FILE).is_file() else name)
     if len(bases) > 1:
         what = f"names {len(bases)} overlays: {', '.join(base.name for base in bases)}"
-        problems.append(Problem(where="--layer", what=what, fix="name one of them: its pin is taken over"))
+        problems.append(Problem(where="--layer", what=what, fix="name one overlay only: its pin is taken over"))
     found = _found(entries, project, parent, problems)
     ConfigError.raise_for(problems)
     settings: set[str] = set()
@@ -76,15 +76,15 @@ def read_base_layers(names: Iterable[str], project: str, parent: Path) -> BaseLa
 
 
 SUFFIX = "choose a word of lower-case letters; with acme, the wheel is called PROJECT-acme"
-_WHERE, _URL = "say where git has that commit", (("--repository", "URL"),)
+_WHERE, _URL = "name the URL of a repository that has the commit", (("--repository", "URL"),)
 
 
 def missing(request: InitRequest, layered: BaseLayers) -> Iterator[Problem]:
     """Yield what both a request and the layers lack."""
     if not request.suffix and "suffix" not in layered.settings:
-        yield Problem(where="--suffix", what="missing", fix=SUFFIX, options=(("--suffix", "acme"),))
+        yield Problem(where="--suffix", what="is missing", fix=SUFFIX, options=(("--suffix", "acme"),))
     if request.commit and not (request.repository or layered.repository):
-        yield Problem(where="--repository", what="missing: --commit is given", fix=_WHERE, options=_URL)
+        yield Problem(where="--repository", what="is missing, and --commit needs it", fix=_WHERE, options=_URL)
 
 
 def _found(entries: list[str | Path], project: str, parent: Path, problems: list[Problem]) -> list[Found]:
@@ -104,11 +104,15 @@ def _base(folder: Path, project: str, problems: list[Problem]) -> Overlay | None
         return None
     own = [name for name in CONTENT_FOLDERS if (folder / name).is_dir()]
     if own or overlay.edits or overlay.drops or overlay.assigned:
-        what = f"says something itself ({', '.join(own) or CONFIG_FILE}), which only a layer can hand on"
+        what = f"has content of its own ({', '.join(own) or CONFIG_FILE}), which a new overlay cannot take over"
         problems.append(
-            Problem(where=str(folder), what=what, fix="name the layers it is made of, and --release or --commit")
+            Problem(
+                where=str(folder),
+                what=what,
+                fix="name the layers it is made of with --layer, and the pin with --release or --commit",
+            )
         )
     if overlay.pin.project != project:
         what = f"is an overlay of {overlay.pin.project}, not of {project}"
-        problems.append(Problem(where=str(folder), what=what, fix=f"name one of {project}"))
+        problems.append(Problem(where=str(folder), what=what, fix=f"name an overlay of {project}"))
     return overlay

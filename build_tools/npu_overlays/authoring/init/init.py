@@ -73,7 +73,7 @@ def staged_overlay(request: InitRequest, layered: BaseLayers) -> Iterator[Staged
     folder = request.folder or request.parent / name
     problems = list(presence(folder, request.elsewhere))
     if "@" in folder.name and folder.name != name:
-        what, fix = f"is called after a pin, and what is pinned is {name}", f"call it {name}, or a name without @"
+        what, fix = f"is named like a pin, and the pin is {name}", f"name it {name}, or without @"
         options = ((str(folder), str(folder.with_name(name))),)
         problems.append(Problem(where=str(folder), what=what, fix=fix, options=options))
     UsageError.raise_for(problems)
@@ -114,7 +114,7 @@ def _tree(overlay: Overlay, request: InitRequest) -> SourceTree:
         tree = acquire(overlay, request.choice.mode_for(overlay), request.choice.clone(request.project))
         check_shape(overlay, tree)
     except (ConfigError, MergeError) as error:
-        fix = "say what is shipped with --package, what may be missing with --not-built, or pin another --archive"
+        fix = "name what is shipped with --package, what may be missing with --not-built, or pin another --archive"
         unwritten = Problem(where=str(overlay.folder), what="was not written", fix=fix)
         raise type(error)((*error.problems, unwritten)) from error
     return tree

@@ -84,7 +84,7 @@ def _of_commit(request: InitRequest, layered: BaseLayers) -> Pin:
     file, name = stated_name(tree.content)
     if name and canonicalize_name(name) != project:
         what = f"is not what this repository holds: {file} says that its project is called {name}"
-        fix = f"npu-overlays init {name} …, or name the repository of {project}"
+        fix = f"run `npu-overlays init {name} …`, or name the repository of {project}"
         raise UsageError(Problem(where=project, what=what, fix=fix))
     return _with_packages(request, layered, pin, of_source(tree.content, request.project), tree.entries)
 
@@ -101,9 +101,10 @@ def _with_packages(
         asked = tuple(found.items())
         if not asked:
             tops = sorted({path.partition("/")[0] for path in files if path.endswith(".py")})
-            what = f"which of its folders are shipped does not show; it has {', '.join(tops) or 'no Python module'}"
+            listed = ", ".join(tops) or "no Python module"
+            what = f"its build settings do not tell which folders are shipped; it has {listed}"
             options = (("--package", tops[0] if tops else "PATH"),)
-            fix = "name each that is shipped, as src/NAME where it lies in src/"
+            fix = "name each shipped folder, as src/NAME where it lies in src/"
             raise UsageError(Problem(where=pin.project, what=what, fix=fix, options=options))
     imports = tuple((path, home_of(path, name)) for path, name in asked if name)
     return replace(pin, packages=tuple(path for path, _ in asked), imports=imports)

@@ -69,17 +69,17 @@ def faults(request: InitRequest) -> Iterator[Problem]:
         canonicalize_name(request.name, validate=True)
     except InvalidName:
         what = f"`{request.name}` is no name of a project"
-        yield Problem(where="PROJECT", what=what, fix="write it as the package index does, attrs say")
+        yield Problem(where="PROJECT", what=what, fix="write it as the package index does: attrs, for example")
     words = {"suffix": request.suffix, "label": request.label}
     table = Table(words, where="", key="", problems=[])
-    check_words(table, words, "choose another word, acme say")
+    check_words(table, words, "choose another word: acme, for example")
     for one in table.problems:
         option = f"--{one.where[2:]}"
         yield Problem(where=option, what=one.what, fix=one.fix, options=((option, "acme"),))
     yield from _pin_faults(request)
     for path, name in request.packages:
         if unsafe(path) or (name and not all(part.isidentifier() for part in name.split("."))):
-            fix = "a path inside the repository, e.g. src/lib, or python/lib=lib"
+            fix = "write a path inside the repository, such as src/lib or python/lib=lib"
             yield Problem(where="--package", what=f"`{path}` cannot be shipped as `{name or path}`", fix=fix)
     if request.folder:
         yield from presence(request.folder, request.elsewhere)
@@ -103,7 +103,7 @@ def _pin_faults(request: InitRequest) -> Iterator[Problem]:
         what = "a full commit id" if _DIGITS.fullmatch(request.commit) else "a commit id or a name that a tag can have"
         yield Problem(where="--commit", what=f"`{request.commit}` is not {what}", fix=fix)
     if request.repository and not request.commit:
-        what, fix = "missing: --repository is given", "give both, or neither for a release"
+        what, fix = "is missing, and --repository needs it", "give both, or neither for a release"
         yield Problem(where="--commit", what=what, fix=fix, options=(("--commit", "COMMIT"),))
     if request.repository and (fault := url_fault(request.repository)):
         yield _no_url(request, fault)
@@ -113,10 +113,12 @@ def _no_url(request: InitRequest, fault: str) -> Problem:
     local = at_home(request.repository).absolute()
     if not local.is_dir():
         # Not the URL itself: it may hold a password.
-        return Problem(where="--repository", what=fault, fix="a URL that git takes, e.g. https://github.com/x/y")
+        return Problem(
+            where="--repository", what=fault, fix="write a URL that git takes, such as https://github.com/x/y"
+        )
     variable = clone_variable(request.project)
     fix = (
-        f"say the URL from which anybody can clone it, and {variable}={local} beside the command takes it from there;"
-        f" or {local.as_uri()}, with which only this machine has the pin"
+        f"write the URL from which anybody can clone it, and set {variable}={local} so that the clone here is used;"
+        f" or write {local.as_uri()}, a pin that only this machine can build"
     )
     return Problem(where="--repository", what=f"{local} is a folder of this machine, and a pin names a URL", fix=fix)

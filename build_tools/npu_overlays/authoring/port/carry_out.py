@@ -183,8 +183,8 @@ def _obstacles(port: Port, part: PortedPart, move: Retarget, earlier: Iterable[R
     why = move.obstacle or (obstacle_in(file, move) if file.exists() else "")
     taken = {(one.wanted.path, one.wanted.symbol) for one in earlier}
     if not why and (move.wanted.path, move.wanted.symbol) in taken:
-        why = "another operation moves there, too"
+        why = "another operation moves there too"
     if why:
-        what = f"cannot be stated anew by itself: {why}"
+        what = f"cannot be moved automatically: {why}"
         fix = f"write it at {part.verdict.to} by hand, and --drop '{part.name}=…' or delete it where it stands"
         yield Problem(where=part.name, what=what, fix=fix)

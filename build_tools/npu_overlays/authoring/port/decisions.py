@@ -128,8 +128,8 @@ def _check_names(port: Port, decisions: Decisions, drops: Mapping[str, str]) -> 
         known |= {part.name, part.symbol, part.cause}
     options = [f"--accept {one}" for one in decisions.accept if one not in known]
     options += [f"--drop {name}" for name in drops if name not in known]
-    fix = "name a cause or a part that it prints, a symbol alone, or a kind; --accept also takes all"
-    problems = [Problem(where=option, what="names no part that is open here", fix=fix) for option in options]
+    fix = "name a cause or a part that `port --continue` prints, a symbol alone, or a kind; --accept also takes all"
+    problems = [Problem(where=option, what="names no part that is left to decide", fix=fix) for option in options]
     problems += _ambiguous_names(port, decisions, filter(known.__contains__, drops))
     if problems:
         raise UsageError(problems)
@@ -152,5 +152,5 @@ def _ambiguous_names(port: Port, decisions: Decisions, drops: Iterable[str]) -> 
     for name in unapplied:
         if not meant[f"--drop {name}"]:
             fitting = sorted({part.name for part in _of_symbol(port, name)})
-            what = f"names only what applies: {listing(fitting)}"
-            yield Problem(where=f"--drop {name}", what=what, fix="name it with its file to leave it out all the same")
+            what = f"names only parts that still apply: {listing(fitting)}"
+            yield Problem(where=f"--drop {name}", what=what, fix="name the part with its file to drop it all the same")

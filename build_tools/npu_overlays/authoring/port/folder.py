@@ -101,10 +101,10 @@ def read_state(folder: Path) -> PortState:
     try:
         return PortState(**json.loads(file.read_text("utf-8")))
     except FileNotFoundError as error:
-        fix = "begin one: npu-overlays port OVERLAY --to REVISION"
-        raise ConfigError(Problem(where=str(folder), what="holds no port that is under way", fix=fix)) from error
+        fix = "begin one with `npu-overlays port OVERLAY --to REV`"
+        raise ConfigError(Problem(where=str(folder), what="holds no unfinished port", fix=fix)) from error
     except (ValueError, TypeError) as error:
-        what, fix = f"damaged ({error})", f"delete {folder}, and begin anew"
+        what, fix = f"cannot be read: {error}", f"delete {folder}, and begin the port again"
         raise ConfigError(Problem(where=str(file), what=what, fix=fix)) from error
 
 
@@ -124,8 +124,10 @@ def origin_of(folder: Path) -> PortState:
         if text and Version(text) < version:
             older.append((Version(text), one.folder.name))
     if not older:
-        what = f"holds no port that is under way, and beside it lies no older pin of {new.pin.project}"
-        raise ConfigError(Problem(where=str(folder), what=what, fix="begin one: npu-overlays port OVERLAY --to REV"))
+        what = f"holds no unfinished port, and there is no older pin of {new.pin.project} beside it"
+        raise ConfigError(
+            Problem(where=str(folder), what=what, fix="begin one with `npu-overlays port OVERLAY --to REV`")
+        )
     return PortState(origin=max(older)[1], to=str(version), version=str(version))
 
 
@@ -144,7 +146,10 @@ def abort(folder: Path) -> None:
     if not (folder / PORT_FILE).is_file():
         read_state(folder)
     if foreign := _foreign(folder):
-        what, fix = f"holds work of yours: {listing(foreign)}", f"put it elsewhere, or delete all of it: rm -r {folder}"
+        what, fix = (
+            f"holds work of yours: {listing(foreign)}",
+            f"move it elsewhere, or delete everything: rm -r {folder}",
+        )
         raise UsageError(Problem(where=str(folder), what=what, fix=fix))
     # The state goes last: an abort that is killed can be repeated.
     for path in folder.iterdir():

@@ -64,7 +64,7 @@ class UpstreamHistory:
         between = self._log("--first-parent", "--reverse", last, f"^{first}")
         if not between and first != last:
             what = f"no commit leads from {first[:9]} to {last[:9]}"
-            raise SourceError(Problem(where="--range", what=what, fix="name the older one first: A..B"))
+            raise SourceError(Problem(where="--range", what=what, fix="name the older commit first: A..B"))
         return [*self._log("--no-walk", first), *between]
 
     def graph(self, first: str, last: str) -> dict[str, tuple[UpstreamCommit, tuple[str, ...]]]:

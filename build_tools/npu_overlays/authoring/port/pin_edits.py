@@ -104,7 +104,7 @@ def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: 
         if isinstance(one.statement, Operation):
             moves[_place(one.statement)] = one.retarget
     if formed := [one.statement for one in decided if isinstance(one.statement, Operation) and one.statement.like]:
-        what, fix = "is found by its form, and names no targets", "add it to `but` of that, then --continue"
+        what, fix = "is a target that like(…) finds", "name it in `but` of that like(…), then --continue"
         raise UsageError(
             Problem(where=one.where, what=what, fix=fix, targets=(f"{one.path}:{one.symbol}",)) for one in formed
         )
@@ -122,8 +122,8 @@ def _merge_module(layer: Layer, path: str, decided: Sequence[DecidedPart], now: 
     kept = [_effect(one) for one in known if _place(one) not in moves]
     left = [_effect(one) for one in found if (one.path, one.symbol) not in arrived]
     if len(found) != len(kept) + len(arrived) or left != kept:
-        what = "cannot be taken out by itself: something else in its file would be changed with it"
-        fix = "edit or delete it, then --continue"
+        what = "cannot be deleted automatically: other operations of its file would change with it"
+        fix = "edit or delete it by hand, then --continue"
         raise UsageError(
             Problem(where=where, what=what, fix=fix, targets=(f"{there}:{symbol}",)) for where, there, symbol in moves
         )

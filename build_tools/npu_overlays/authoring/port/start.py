@@ -126,8 +126,8 @@ def _version(to: str, *, digits: bool = False) -> str:
 
 
 def _unnamed(pin: Pin, to: str) -> Problem:
-    what = f"is no version, and {pin.project} names no repository in which it could be a commit, tag or branch"
-    fix = f"name a release, 1.2.3 say; or a clone, --upstream {pin.project}=PATH"
+    what = f"is no version, and {pin.project} pins no repository that could have it as a commit, tag or branch"
+    fix = f"name a release, such as 1.2.3, or a clone with --upstream {pin.project}=PATH"
     return Problem(where=f"--to {to}", what=what, fix=fix)
 
 
@@ -168,15 +168,15 @@ def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
     target = find_target(old.pin, to, clone)
     pin = target.pin
     if pin.identity == old.pin.identity:
-        what = f"{to} is what {old.name} is pinned to"
+        what = f"{to} is the pin of {old.name} already"
         raise UsageError(Problem(where="--to", what=what, fix="name another revision"))
     folder = place(old, pin)
     if (folder / PORT_FILE).is_file():
-        fix = f"npu-overlays port {as_argument(folder)} --continue, or --abort"
-        raise UsageError(Problem(where=str(folder), what="a port to that is under way", fix=fix))
+        fix = f"finish it with `npu-overlays port {as_argument(folder)} --continue`, or delete it with --abort"
+        raise UsageError(Problem(where=str(folder), what="an unfinished port to that is there", fix=fix))
     if folder.exists():
         what = "there is an overlay for that already"
-        raise UsageError(Problem(where=str(folder), what=what, fix="edit that, or name another revision"))
+        raise UsageError(Problem(where=str(folder), what=what, fix="edit that one, or name another revision"))
     repository = (target.history or clone) if pin.commit else None
     mode = "auto" if repository else choice.mode or "auto"
     tree = acquisition.acquire(pin, mode=mode, local=repository, progress=step)
@@ -218,7 +218,7 @@ def _shipping(overlay: Overlay, tree: SourceTree) -> tuple[Overlay, list[str]]:
     if not packages:
         tops = sorted({path.partition("/")[0] for path in tree.entries if path.endswith(".py")})
         what = f"holds none of the shipped packages: {', '.join(overlay.pin.packages)}"
-        fix = f"name another revision; of Python it has {', '.join(tops) or 'nothing'}"
+        fix = f"name another revision; the Python modules of this one are {', '.join(tops) or 'none'}"
         raise SourceError(Problem(where=holder, what=what, fix=fix))
     notes: list[str] = []
     for key, paths in gone.items():

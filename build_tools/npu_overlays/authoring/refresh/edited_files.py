@@ -72,12 +72,14 @@ def _mistakes(folder: Path, found: tuple[EditedFile, ...], overlay: Overlay, tre
     """Yield what no wheel can hold of what was edited."""
     for one in found:
         if (folder / one.path).is_symlink():
-            yield Problem(where=one.path, what="is a symbolic link, which a wheel cannot hold", fix="put a file there")
+            yield Problem(
+                where=one.path, what="is a symbolic link, which a wheel cannot hold", fix="replace it by a file"
+            )
     if outside := [one.path for one in found if not overlay.pin.place(one.path)]:
         what = f"lie in none of the overlay's packages and would not be shipped: {listing(outside)}"
-        fix = "git restore them, or delete what is new (git clean), or name it in .git/info/exclude"
+        fix = "restore them (git restore), delete those that are new (git clean), or name those in .git/info/exclude"
         yield Problem(where=overlay.name, what=what, fix=fix)
     for one in found:
         if one.path in tree.upstream and one.content is not None and one.executable != tree.is_executable(one.path):
-            what = "was made executable, or is so no more, which no overlay can say of a file of upstream's"
+            what = "has another executable bit than upstream's file, and no overlay can change that"
             yield Problem(where=one.path, what=what, fix=f"chmod {'-' if one.executable else '+'}x {one.path}")

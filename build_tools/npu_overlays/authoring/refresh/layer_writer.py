@@ -183,7 +183,7 @@ def layer_named(subject: AppliedInput, name: str) -> Layer:
     found = next((layer for layer in chain if layer.name == (name or chain[-1].name)), None)
     if found is None:
         what = f"{subject.content.overlay.name} is not made of that layer"
-        fix, options = f"one of: {', '.join(one.name for one in chain)}", (("--into", chain[-1].name),)
+        fix, options = f"name one of {', '.join(one.name for one in chain)}", (("--into", chain[-1].name),)
         raise UsageError(Problem(where=f"--into {name}", what=what, fix=fix, options=options))
     return found
 
@@ -225,7 +225,7 @@ def shared(
     if known.like:
         names = ", ".join(f"{one.known.path}:{one.known.symbol}" for one in group if one.known)
         what = f"changes some of the definitions like `{known.like.model}`, which have one text"
-        fix = f"add to `but` what is to have its own, with the reason, and run `npu-overlays lock`: {names}"
+        fix = f"name in `but` those that get a text of their own, with the reason, and run `npu-overlays lock`: {names}"
         raise MergeError(Problem(where=known.where, what=what, fix=fix))
     gone = {(one.known.path, one.symbol) for one in group if one.known}
     stay = tuple(f"{one.path}:{one.symbol}" for one in everywhere if (one.path, one.symbol) not in gone)

@@ -100,9 +100,9 @@ def _module(path: str, content: bytes | None) -> Module | None:
 
 def _problem(path: str, other: str, found: Sequence[Operation]) -> Problem:
     named = listed_with_reasons(found)
-    what = f"what operations change there stands in {other} now, and they would go with their reasons: {named}"
+    what = f"its text was moved to {other}, and these operations would be deleted with their reasons: {named}"
     fix = (
-        "leave it where upstream has it; or take those operations out of the overlay first, make another checkout, and"
-        " move it there: what it is then is new, with reasons of its own"
+        "move it back to where upstream has it; or delete those operations from the overlay first, make another"
+        " checkout, and move it there: it then counts as new, with reasons of its own"
     )
     return Problem(where=path, what=what, fix=fix)

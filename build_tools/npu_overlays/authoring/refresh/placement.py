@@ -50,8 +50,8 @@ class LayerFiles:
 def refuse_installed(files: Sequence[LayerFile]) -> None:
     """Raise `UsageError` where files of a layer change that an installed distribution holds."""
     roots = [Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib")]
-    what = "would have to be changed where it is installed"
-    fix = "change it where it is made, or leave out what it says (tool.overlay.drop) and say it in the pin"
+    what = "is installed, and refresh does not change installed files"
+    fix = "change it in its own repository, or drop the operation (tool.overlay.drop) and write another in the pin"
     problems: dict[Path, Problem] = {}
     for layer in (file.layer for file in files):
         if any(map(layer.folder.resolve().is_relative_to, roots)):

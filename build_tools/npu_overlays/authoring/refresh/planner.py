@@ -75,12 +75,12 @@ class Planner:
     def _module(self, plan: RefreshPlan, path: str, wanted: bytes, operations: tuple[Operation, ...]) -> None:
         marked, now = self._marked.after(path) or b"", self._plain.after(path) or b""
         before = self.patched.after(path) or b""
-        Module(path, wanted)  # raises where it is no Python
+        _check_syntax(path, wanted)
         bare = without_notices(wanted, marked, now)
         if bare == now:
             return
         if emptying := next((one for one in operations if one.emptying), None):
-            what, fix = f"is emptied by {emptying.where}", "take that operation out first, and make another checkout"
+            what, fix = f"is emptied by {emptying.where}", "delete that operation first, and make another checkout"
             raise MergeError(Problem(where=path, what=what, fix=fix))
         edited = EditedModule(path=path, upstream=before, operations=operations, now=now, wanted=bare)
         if same_program(bare, now, Module(path, before).definitions.keys()):
@@ -102,14 +102,14 @@ class Planner:
         own = self._subject.content.overlay.chain[-1].name
         foreign = [one for one in given_up if one.layer != own]
         if foreign:
-            what = f"was changed in what the layer {foreign[0].layer} puts there, in a way that no operation says"
-            fix = f"change {foreign[0].where} by hand, or leave that text as it was"
+            what = f"was changed in text of the layer {foreign[0].layer}, and no operation can express the change"
+            fix = f"edit {foreign[0].where} by hand, or leave that text as it was"
             raise MergeError(Problem(where=path, what=what, fix=fix))
         if given_up and not self._as_patch:
             named = listed_with_reasons(given_up)
-            what = f"no operation says what was changed, and no patch can say it beside what is there for {named}"
+            what = f"no operation can express the change, and a patch of it would overlap {named}"
             fix = (
-                "put what is new into a definition, or between upstream's own lines; or make one patch of it"
+                "move what is new into a definition, or between upstream's own lines; or make one patch of it"
                 " and of those operations, with their reasons"
             )
             raise MergeError(Problem(where=path, what=what, fix=fix, options=(("--as-patch", ""),)))
@@ -133,15 +133,24 @@ class Planner:
         found = substituted(text)
         if found is None:
             what = (
-                "was changed so that what substitutions put in cannot be told from what is upstream's: neither they,"
-                " nor a few new ones behind them, nor a patch below them give it"
+                "was changed so that text of substitutions and of upstream cannot be told apart: neither they,"
+                " nor a few new ones, nor a patch below them give the edited file"
             )
             stated = listing(dict.fromkeys(each.where for each in text.edits))
-            fix = f"change what {stated} says by hand, or less of this file at once"
+            fix = f"edit {stated} by hand, or change less of this file at once"
             raise MergeError(Problem(where=one.path, what=what, fix=fix))
         plan.edits += found.edits
         for after in found.below:
             self._patch_below(plan, one.path, after)
+
+
+def _check_syntax(path: str, edited: bytes) -> None:
+    """Check that an edited module is Python; raises `MergeError` with the line."""
+    try:
+        Module(path, edited)
+    except MergeError as error:
+        fix = "correct the syntax in the checkout"
+        raise MergeError(dataclasses.replace(one, fix=one.fix or fix) for one in error.problems) from error
 
 
 def _with_other_comments(edited: EditedModule) -> list[OperationChange]:

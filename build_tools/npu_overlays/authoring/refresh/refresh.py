@@ -120,7 +120,7 @@ def _proven(
         wrong = unlike(applied.tree, edited, besides=marked)
         digest = digest_of(content)
     if wrong:
-        what = "what was derived gives another file than was edited"
+        what = "the derived operations do not give the file as you edited it"
         fix = "make a smaller change, or write this one into the overlay by hand; nothing was written"
         raise MergeError([Problem(where=path, what=what, fix=fix) for path in wrong])
     return digest

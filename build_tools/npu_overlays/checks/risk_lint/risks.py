@@ -56,7 +56,9 @@ class Risk:
     def problem(self) -> Problem:
         """Return it as a problem."""
         what, why = _RULES[self.kind]
-        fix = f'look at it; where it is right, say so by {_ACCEPT[self.change.sort]}: "{self.kind}: why that is right"'
+        fix = (
+            f'review it; where it is right, accept it by {_ACCEPT[self.change.sort]}: "{self.kind}: why that is right"'
+        )
         text = f"{self.change.does} {what}, as `{self.shown}` shows; {why}"
         return Problem(where=self.where, what=text, fix=fix, targets=(self.change.target,))
 

@@ -40,7 +40,7 @@ def _refuse_special(site: Site, parent: str, leaf: str) -> None:
     """Refuse a name that Python itself interprets, such as ``__slots__``, and that changes other code."""
     if leaf in (_MAKING_CLASSES if parent else _MAKING_MODULES):
         whole = f"the class `{parent}`" if parent else "the module"
-        what = f"`{leaf}` says how Python makes {whole}, for all of upstream's code"
+        what = f"`{leaf}` changes how Python makes {whole}, for all of upstream's code"
         raise site.error(what, "leave it out, or write the class with @replaced" if parent else "leave it out")
     hashed = f"{parent}.__hash__"
     hashes = hashed in site.module.definitions or hashed in site.companions.symbols("added")
@@ -89,7 +89,7 @@ def _member(site: Site) -> list[Splice]:
     kind = site.closed_kind(parent)
     if kind == "Protocol":
         what = f"`{parent}` is a Protocol: its implementations must have every member"
-        raise site.error(what, "add it to those")
+        raise site.error(what, "add it to each implementation")
     if kind == "TypedDict" and not site.operation.annotation:
         what = f"`{parent}` is a TypedDict, whose objects are plain dicts: none would have `{name}`"
         raise site.error(what, "add a function at module level")
@@ -111,8 +111,8 @@ def _indentation(site: Site, owner: ast.ClassDef, replacement: Operation | None)
     own = Module(replacement.where, replacement.text.encode())
     first = getattr(own.tree.body[0], "body", own.tree.body)[0]
     if not own.begins_line(first):
-        what = f"`{owner.name}` is of one line as it is replaced ({replacement.where}), so nothing can be added to it"
-        raise site.error(what, "write its body on lines of its own")
+        what = f"nothing can be added to the replaced `{owner.name}`: its body is on one line ({replacement.where})"
+        raise site.error(what, "write that body on lines of its own")
     return site.module.indentation(owner) + own.indentation(first)
 
 

@@ -22,7 +22,7 @@ def splices(site: Site) -> list[Splice]:
     if staying := _staying(site, definition):
         listed = ", ".join(map(str, staying))
         what = f"{site.named} has further definitions, which would stay (line {listed})"
-        raise site.error(what, "delete those too, each with its where=, or say with where= that only this one goes")
+        raise site.error(what, "delete those too, each with its where=, or select with where= the only one to delete")
     if operation.emptying:
         return [_emptied(site, definition.node)]
     start, end = site.alone(definition)

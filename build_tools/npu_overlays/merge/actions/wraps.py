@@ -197,7 +197,7 @@ def _wrapper_text(site: Site, wrapper: Wrapper, definition: Definition, private:
     if any(known_by in scope.bindings for scope in module.scopes.all):
         bound = "the name of the original" if known_by == callee else "through which it gets at the original"
         what = f"the wrapper of {site.named} binds `{known_by}`, {bound}"
-        raise site.error(what, "give the wrapper's own another name")
+        raise site.error(what, "rename the wrapper's own")
     splices = [site.splice(*module.span(name), callee) for name in wrapper.references()]
     splices += starmap(site.splice, _taken_over(site.module, module, wrapper))
     splices.append(site.splice(*module.name_span(node), wrapper.original.name))
@@ -266,7 +266,7 @@ def _misused_types(own: Module, wrapper: Wrapper) -> tuple[str, str] | None:
         inside = set(chain.from_iterable(map(ast.walk, wrapper.node.body)))
         for name in sorted(theirs):
             if any(load.at in inside for load in own.scopes.global_loads.get(name, [])):
-                return f"reads `{name}`, which is a type parameter of upstream's", "give what is meant another name"
+                return f"reads `{name}`, which is a type parameter of upstream's", "use another name for what you mean"
         return None
     known = {one.name: one.node.annotation for one in parameters(wrapper.original.args)}
     taken = [] if wrapper.node.returns else [wrapper.original.returns]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise, starmap
 
-from npu_overlays.errors import MergeError, Problem, nearest
+from npu_overlays.errors import MergeError, Problem, nearest, suggestion
 from npu_overlays.merge.edits.exchanges import Exchange, exchanges
 from npu_overlays.merge.edits.misreadings import misreadings
 from npu_overlays.merge.sites import Site
@@ -90,7 +90,9 @@ def _misfit(site: Site, edit: Edit, passage: Passage, found: list[int], *, first
         lines = [first_line + _line_of(passage, at) for at in found]
         where = f" (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))})"
         often = len(found) > edit.count
-        fix = 'lengthen the find, or give ("find", "replace", count)' if often else "mend the find, or lower its count"
+        fix = (
+            'lengthen the find, or give ("find", "replace", count)' if often else "correct the find, or lower its count"
+        )
         return _problem(site, f"`{edit.find}` occurs {len(found)} times", where, edit, fix)
     find = layout_of(edit.find)
     if other := passage.sequences(find):
@@ -105,7 +107,7 @@ def _misfit(site: Site, edit: Edit, passage: Passage, found: list[int], *, first
             inside
             or _elsewhere(site, find)
             or _nearest(find, passage)
-            or f"see line {first_line} of {site.module.path}"
+            or f"copy the text from upstream: {site.named} begins at line {first_line} of {site.module.path}"
         )
     return _problem(site, f"`{edit.find}` occurs nowhere", "", edit, fix)
 
@@ -128,7 +130,7 @@ def _inside_a_string(edit: Edit, passage: Passage, first_line: int) -> str:
         text = passage.layout.texts[at]
         if token.kind == "string" and edit.find.strip() in text[1:-1] and "\n" not in text:
             places.append(f"line {first_line + _line_of(passage, at)}, in {text}")
-    return f"it stands at {'; '.join(places[:_SHOWN])}: write that string out, whole" if places else ""
+    return f"it stands at {'; '.join(places[:_SHOWN])}: find and replace that string as a whole" if places else ""
 
 
 def _elsewhere(site: Site, find: TokenLayout) -> str:
@@ -142,7 +144,7 @@ def _elsewhere(site: Site, find: TokenLayout) -> str:
         line = whole.source.count("\n", 0, whole.tokens[at].start) + 1
         name = _symbol_at(site.module, line)
         places.append(f"line {line}" + (f", in `{name}`" if name else ""))
-    return f"it stands at {'; '.join(places)}: name that symbol" if places else ""
+    return f"it stands at {'; '.join(places)}: edit that symbol" if places else ""
 
 
 def _symbol_at(module: Module, line: int) -> str:
@@ -157,8 +159,7 @@ def _symbol_at(module: Module, line: int) -> str:
 
 def _nearest(find: TokenLayout, passage: Passage) -> str:
     """Return the definition's line that is most similar to the first line of a find."""
-    close = nearest(_words(find)[0], _words(passage.layout))
-    return f"nearest: `{close}`" if close else ""
+    return suggestion(nearest(_words(find)[0], _words(passage.layout)), "")
 
 
 def _words(layout: TokenLayout) -> list[str]:

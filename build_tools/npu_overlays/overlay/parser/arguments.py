@@ -89,7 +89,7 @@ def _read_keywords(parsed: ParsedFile, mark: Mark) -> tuple[dict[str, object], l
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)
         except ValueError:
-            fix = "nothing is executed at build time: write it out"
+            fix = "write it out: nothing is executed at build time"
             problems.append(parsed.problem(mark.call, f"`{keyword.arg}` is not a literal", fix))
             values.setdefault("why", "unreadable")
     return values, problems
@@ -100,8 +100,8 @@ def _where_problems(parsed: ParsedFile, mark: Mark, value: object) -> Iterator[P
     texts = selecting(mark.call)
     listed = value if isinstance(value, (list, tuple)) else [value]
     if value is not None and (len(texts) != len(listed) or not all(text.strip() for text in texts)):
-        fix = 'where="@value.setter", where="if sys.version_info >= (3, 11)" or where="#2"'
-        yield parsed.problem(mark.call, "`where` does not say what leads to a definition", fix)
+        fix = 'write where="@value.setter", where="if sys.version_info >= (3, 11)" or where="#2"'
+        yield parsed.problem(mark.call, "`where` does not tell which definition is meant", fix)
 
 
 def _read_depends(parsed: ParsedFile, mark: Mark, value: object, problems: list[Problem]) -> tuple[str, ...]:
@@ -113,8 +113,8 @@ def _read_depends(parsed: ParsedFile, mark: Mark, value: object, problems: list[
         if path.endswith(".py") and all(map(str.isidentifier, plain(symbol).split("."))):
             found.append(f"{path}:{symbol}")
         else:
-            fix = 'depends=["path/of/file.py:Class.method"]'
-            problems.append(parsed.problem(mark.call, f"`depends` holds {name!r}, no symbol", fix))
+            fix = 'write depends=["path/of/file.py:Class.method"]'
+            problems.append(parsed.problem(mark.call, f"`depends` holds {name!r}, which is no symbol", fix))
     return tuple(found)
 
 
@@ -123,7 +123,7 @@ def _read_accept(parsed: ParsedFile, mark: Mark, value: object, problems: list[P
     listed = value if isinstance(value, (list, tuple)) else [None]
     texts = [one for one in listed if isinstance(one, str)]
     if len(texts) != len(listed):
-        fix = 'accept=("loss: why that is right",)'
+        fix = 'write accept=("loss: why that is right",)'
         problems.append(parsed.problem(mark.call, "`accept` is no list of texts", fix))
     for what, fix in faults(texts):
         problems.append(parsed.problem(mark.call, what, fix))
@@ -133,14 +133,14 @@ def _read_accept(parsed: ParsedFile, mark: Mark, value: object, problems: list[P
 def _text_problems(parsed: ParsedFile, mark: Mark, values: Mapping[str, object]) -> Iterator[Problem]:
     for name in _TEXTS:
         if not isinstance(values.get(name, ""), str):
-            yield parsed.problem(mark.call, f"`{name}` is not a text", f'{name}="…"')
+            yield parsed.problem(mark.call, f"`{name}` is not a text", f'write {name}="…"')
     for name in _TEXTS:
         if found := unwritable(str(values.get(name, ""))):
             yield parsed.problem(mark.call, f"`{name}` holds {found}", "write plain text")
     if meant := fault(str(values.get("drop_when", ""))):
         yield parsed.problem(mark.call, *meant)
     if not str(values.get("why", "")).strip():
-        fix = 'why="the reason, one sentence for a user of the wheel"'
+        fix = 'write why="the reason, one sentence for a user of the wheel"'
         yield parsed.problem(mark.call, "`why` is missing", fix)
 
 
@@ -152,15 +152,15 @@ def _half_characters(parsed: ParsedFile, mark: Mark) -> Iterator[Problem]:
         for node in ast.walk(argument):
             value = node.value if isinstance(node, ast.Constant) else ""
             if isinstance(value, str) and not value.isascii() and (half := _HALF.search(value)):
-                what = f"holds U+{ord(half.group()):04X}, half a character"
-                yield parsed.problem(node, what, "write the whole one")
+                what = f"holds half a character (U+{ord(half.group()):04X})"
+                yield parsed.problem(node, what, "write the whole character")
 
 
 def _read_edits(parsed: ParsedFile, mark: Mark, problems: list[Problem]) -> tuple[Edit, ...]:
     """Return the substitutions an ``edited(…)`` lists."""
     found: list[Edit] = []
     if not mark.call.args:
-        fix = 'edited(("find", "replace"), why=…)'
+        fix = 'write edited(("find", "replace"), why=…)'
         problems.append(parsed.problem(mark.call, "edited() without substitutions", fix))
     for argument in mark.call.args:
         try:
@@ -174,10 +174,10 @@ def _read_edits(parsed: ParsedFile, mark: Mark, problems: list[Problem]) -> tupl
         find, replace, count = (*values, 1)[:3]
         if not isinstance(find, str) or not significant(find) or not isinstance(replace, str):
             what = "find and replace must be texts, and find must hold code"
-            problems.append(parsed.problem(argument, what, "quote both"))
+            problems.append(parsed.problem(argument, what, "write both in quotes"))
         elif not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            what = f"{count!r} is not how often `{find}` can occur"
-            problems.append(parsed.problem(argument, what, "a whole number from 1"))
+            what = f"the count of `{find}` is {count!r}"
+            problems.append(parsed.problem(argument, what, "write a whole number from 1 on"))
         elif not _HALF.search(find + replace):
             found.append(Edit(find=find, replace=replace, count=count))
     return tuple(found)
@@ -190,7 +190,7 @@ def _uses_problems(parsed: ParsedFile, mark: Mark, edits: Iterable[Edit]) -> Ite
         return
     names = [one.id for one in getattr(node, "elts", []) if isinstance(one, ast.Name)]
     if not isinstance(node, (ast.List, ast.Tuple)) or len(names) != len(node.elts):
-        yield parsed.problem(mark.call, "`uses` is not a list of imported names", "uses=[name, other_name]")
+        yield parsed.problem(mark.call, "`uses` is not a list of imported names", "write uses=[name, other_name]")
         return
     put_in: set[str] = set()
     for edit in edits:
@@ -199,6 +199,8 @@ def _uses_problems(parsed: ParsedFile, mark: Mark, edits: Iterable[Edit]) -> Ite
     for name in names:
         if name not in imported:
             what = f"`uses` names `{name}`, which this file does not import"
-            yield parsed.problem(mark.call, what, "import it, or take it out")
+            yield parsed.problem(mark.call, what, "import it, or take it out of `uses`")
         elif name not in put_in:
-            yield parsed.problem(mark.call, f"`uses` names `{name}`, which no substitution puts in", "take it out")
+            yield parsed.problem(
+                mark.call, f"`uses` names `{name}`, which no substitution puts in", "take it out of `uses`"
+            )

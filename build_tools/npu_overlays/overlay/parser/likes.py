@@ -18,7 +18,7 @@ from npu_overlays.overlay.parser.parsed_file import ParsedFile
 
 _SELF = "self"
 _TARGET = '"path/of/file.py:Class.method"'
-_HOW = f'like({_TARGET}, within="path/*/file_*.py")'
+_HOW = f'write like({_TARGET}, within="path/*/file_*.py")'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +39,8 @@ def read_likes(parsed: ParsedFile, mark: Mark, calls: Iterable[ast.Call], proble
     found: dict[Like, Bounds] = {}
     for call in calls:
         if mark.action == "added":
-            fix = "name each class or module that gets it: targets=[…]"
-            problems.append(parsed.problem(call, "upstream has nothing like what is added", fix))
+            fix = "name each class or module that it is added to: targets=[…]"
+            problems.append(parsed.problem(call, "like(…) finds what upstream has, and this is added", fix))
         if "where" in keywords:
             problems.append(parsed.problem(call, "`where` does not go with like(…)", "name the targets: targets=[…]"))
         values = _values(parsed, call, problems)
@@ -63,7 +63,7 @@ def _bounds(parsed: ParsedFile, call: ast.Call, values: Mapping[str, object], pr
     given = {name: values.get(name, "") for name in SINCE_UNTIL}
     for name, value in given.items():
         if not isinstance(value, str):
-            problems.append(parsed.problem(call, f"`{name}` is not a text", f'for example {name}="0.6.0"'))
+            problems.append(parsed.problem(call, f"`{name}` is not a text", f'write {name}="0.6.0", for example'))
     bounds = Bounds(**{name: str(value) for name, value in given.items()})
     problems += (parsed.problem(call, what, fix) for _, what, fix in bounds.faults())
     return bounds
@@ -80,7 +80,7 @@ def _values(parsed: ParsedFile, call: ast.Call, problems: list[Problem]) -> dict
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)
         except ValueError:
-            fix = "nothing is executed at build time: write it out"
+            fix = "write it out: nothing is executed at build time"
             problems.append(parsed.problem(keyword.value, f"`{keyword.arg}` is not a literal", fix))
             values[keyword.arg] = {} if keyword.arg == "but" else "*"
     return values
@@ -103,7 +103,7 @@ def _but(parsed: ParsedFile, call: ast.Call, value: object, problems: list[Probl
     for name, reason in listed.items():
         if not _is_target(name) or not isinstance(reason, str) or not reason.strip():
             what = f"`but` holds {name!r} without a target or a reason" if name else "`but` is no table of targets"
-            problems.append(parsed.problem(call, what, f'but={{{_TARGET}: "why it is not meant"}}'))
+            problems.append(parsed.problem(call, what, f'write but={{{_TARGET}: "why it is not meant"}}'))
         else:
             yield name
 

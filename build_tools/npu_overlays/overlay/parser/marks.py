@@ -79,7 +79,7 @@ def _read_definition(parsed: ParsedFile, node: FunctionNode | ast.ClassDef, name
     if not calls:
         yield from _read_unmarked(parsed, node, name)
     elif len(calls) > 1:
-        yield parsed.problem(node, f"`{name}` is marked {len(calls)} times", "one operation for one symbol")
+        yield parsed.problem(node, f"`{name}` is marked {len(calls)} times", "keep one of the markers")
     elif isinstance(node, ast.ClassDef) and parsed.action(calls[0]) == "wrapped":
         fix = "wrap its methods, or replace the class"
         yield parsed.problem(node, f"`{name}` is a class and cannot be wrapped", fix)
@@ -137,12 +137,14 @@ def _read_assignment(
     action = parsed.action(call)
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-        return parsed.problem(node, "an operation on a value needs one plain name on its left", "NAME = marker(…)")
+        return parsed.problem(
+            node, "an operation on a value needs one plain name on its left", "write NAME = marker(…)"
+        )
     if action not in ("added", "replaced", "edited"):
         return parsed.problem(node, f"{action}() cannot be assigned", "use added, replaced or edited on a value")
     if action != "edited" and (len(call.args) != 1 or isinstance(call.args[0], ast.Starred)):
         what = f"{action}() on a value takes the value and keywords"
-        return parsed.problem(node, what, f"NAME = {action}(value, why=…)")
+        return parsed.problem(node, what, f"write NAME = {action}(value, why=…)")
     return Mark(
         action=action,
         call=call,
@@ -158,10 +160,10 @@ def _read_deletion(parsed: ParsedFile, node: ast.Expr, call: ast.Call, parent: s
     values = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
     names = [value for value in values if isinstance(value, str)]
     if parsed.action(call) != "deleted" or len(call.args) != 1 or not names:
-        fix = 'deleted("name", why=…), or a marker on a definition'
-        return parsed.problem(node, "not an operation", fix)
+        fix = 'write deleted("name", why=…), or put the marker on a definition'
+        return parsed.problem(node, "this call of a marker is no operation", fix)
     if names[0] == EVERYTHING and (parent or not parsed.target):
-        what = f'deleted("{EVERYTHING}") empties a module, and stands in the merge module of that one'
-        return parsed.problem(node, what, "name what is to go")
+        what = f'deleted("{EVERYTHING}") empties a module: it can only stand in the merge module of that one'
+        return parsed.problem(node, what, "name what is to be deleted")
     name = f"{parent}.{names[0]}" if parent else names[0]
     return Mark(action="deleted", call=call, node=node, symbol=with_selector(name, selecting(call)), kind="attribute")

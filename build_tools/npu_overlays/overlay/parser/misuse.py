@@ -25,7 +25,7 @@ def spelling_mistake(parsed: ParsedFile, node: ast.expr | None) -> tuple[str, st
         bare = not isinstance(node, ast.Call)
         return (f"the marker `{name}` gives no reason", f"write {name}(…, why=…)") if bare else None
     if name in MARKERS:
-        return f"the marker `{name}` is not imported", f"from {MARKERS_MODULE} import {name}"
+        return f"the marker `{name}` is not imported", f"write `from {MARKERS_MODULE} import {name}` above"
     return (f"`{name}` is no marker", nearest_marker(name)) if name and nearest_marker(name) else None
 
 
@@ -82,9 +82,9 @@ def _bound_names(node: ast.stmt) -> set[str]:
 def _marker_inside(parsed: ParsedFile, node: ast.AST, name: str, call: ast.Call) -> Iterator[Problem]:
     marker, action = parsed.markers.get(name), parsed.action(call)
     if marker == "upstream" and action != "wrapped":
-        what = f"`{name}(…)` calls the original of a @wrapped; what is {action} has none"
+        what = f"`{name}(…)` calls the original, which only a @wrapped function has; this one is {action}"
         yield parsed.problem(node, what, "use @wrapped, or write upstream's code out")
     elif marker and marker != "upstream":
         other = f"from {MARKERS_MODULE} import {marker} as npu_{marker}"
-        fix = f"take it out; where upstream's own `{name}` is meant, write `{other}` above"
+        fix = f"take it out; or, where you mean upstream's own `{name}`, write `{other}` above"
         yield parsed.problem(node, f"the marker `{name}` means nothing inside a definition", fix)

@@ -39,7 +39,7 @@ class ParsedFile:
         """Return file and line of a node."""
         return f"{self.file}:{getattr(node, 'lineno', 1)}"
 
-    def problem(self, node: ast.AST, what: str, fix: str = "") -> Problem:
+    def problem(self, node: ast.AST, what: str, fix: str) -> Problem:
         """Return what is wrong at a node, and what to do."""
         return Problem(where=self.where(node), what=what, fix=fix)
 
@@ -104,7 +104,11 @@ def _module(file: str, content: bytes) -> Module:
         return Module(file, content)
     except MergeError as error:
         problem = error.problems[0]
-        fix = "save it as UTF-8, and declare no other encoding" if problem.fix else meant_import(content)
+        fix = (
+            "save it as UTF-8, and declare no other encoding"
+            if problem.fix
+            else meant_import(content) or "correct the syntax there"
+        )
         raise MergeError(replace(problem, fix=fix)) from error
 
 
@@ -115,7 +119,7 @@ def import_problems(parsed: ParsedFile, node: ImportNode) -> Iterator[Problem]:
         yield from _marker_problems(parsed, node)
         return
     if module == "__future__":
-        fix = "take it out: what upstream's module has of it holds for the overlay's text too"
+        fix = "take it out: the __future__ imports of upstream's module apply to the overlay's text too"
         yield parsed.problem(node, "a __future__ import would change all of the upstream module", fix)
         return
     if module.startswith(".") and not parsed.target:
@@ -125,7 +129,7 @@ def import_problems(parsed: ParsedFile, node: ImportNode) -> Iterator[Problem]:
     for alias in node.names:
         if alias.name == "*":
             fix = "import each name that an operation uses"
-            yield parsed.problem(node, f"cannot merge `{ast.unparse(node)}`: what it brings is not known", fix)
+            yield parsed.problem(node, f"`{ast.unparse(node)}` does not say which names it imports", fix)
 
 
 def _marker_problems(parsed: ParsedFile, node: ImportNode) -> Iterator[Problem]:
@@ -137,7 +141,7 @@ def _marker_problems(parsed: ParsedFile, node: ImportNode) -> Iterator[Problem]:
         return
     for name in names:
         if name not in MARKERS:
-            fix = nearest_marker(name) or f"it has {', '.join(MARKERS)}"
+            fix = nearest_marker(name) or f"use one of {', '.join(MARKERS)}"
             yield parsed.problem(node, f"{MARKERS_MODULE} has no `{name}`", fix)
 
 

@@ -76,24 +76,22 @@ class _References:
         where, path = self._operation.where, self._operation.path
         if self._operation.owner:
             for name in filter(is_private, self._module.scopes.global_loads):
-                what = (
-                    f"refers to `{name}`, which Python calls otherwise inside a class, as in {self._operation.symbol}"
-                )
-                yield Problem(where=where, what=what, fix="give it one leading underscore")
+                what = f"refers to `{name}`, which Python renames inside a class, as in {self._operation.symbol}"
+                yield Problem(where=where, what=what, fix="rename it, with one leading underscore")
         for name, other in self._names.items():
             if self._is_read(name) and not self._can_follow(name):
                 called = f"called `{other}`" if other else "no name of the module"
                 what = f"refers to `{name}` of this file, which in {path} is {called}"
-                fix = "give it that name here" if other else "hand it over, or import what is meant under another name"
+                fix = f"call it `{other}` here" if other else "pass it as an argument, or import it under another name"
                 yield Problem(where=where, what=what, fix=fix)
             elif self._is_captured(name):
                 what = (
                     f"refers to `{name}` of this file, which in {path} is called `{other}`, and binds `{other}` itself"
                 )
-                yield Problem(where=where, what=what, fix="give its own another name")
+                yield Problem(where=where, what=what, fix=f"rename its own `{other}`")
             for written in self._mangled(name):
                 what = f"names `{written}`, of a class that in {path} is not called `{name}`"
-                yield Problem(where=where, what=what, fix="give that one leading underscore")
+                yield Problem(where=where, what=what, fix="rename it, with one leading underscore")
 
     def renamed(self) -> Operation:
         """Return the operation with every possible reference renamed."""

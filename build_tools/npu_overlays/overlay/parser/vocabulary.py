@@ -7,7 +7,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 
-from npu_overlays.errors import nearest
+from npu_overlays.errors import nearest, suggestion
 from npu_overlays.overlay.operations import ACTIONS
 
 MARKERS_MODULE = "npu_overlays.markers"
@@ -62,7 +62,7 @@ def means_markers(module: str, names: Iterable[str] = ()) -> bool:
 
 def import_of_markers(names: Iterable[str] = ()) -> str:
     """Return how the markers are imported, as a fix."""
-    return f"from {MARKERS_MODULE} import {', '.join(names) or 'NAME, …'}"
+    return f"write `from {MARKERS_MODULE} import {', '.join(names) or 'NAME, …'}`"
 
 
 def meant_import(content: bytes) -> str:
@@ -75,8 +75,7 @@ def meant_import(content: bytes) -> str:
 
 def nearest_marker(name: str, *others: str) -> str:
     """Return the marker a name was probably meant as, as a fix, or an empty text."""
-    close = nearest(name.lower(), (*MARKERS, *others))
-    return f"nearest: `{close}`" if close else ""
+    return suggestion(nearest(name.lower(), (*MARKERS, *others)), "")
 
 
 def _letters(name: str) -> str:
