@@ -15,6 +15,7 @@ from environments.installer import install
 from npu_overlays.contracts.lockfile import load_lock
 from npu_overlays.contracts.overlay_code import called_operators
 from npu_overlays.contracts.runtime_coverage import FIRED_FILE, RuntimeCoverage, render_coverage, shown_by
+from npu_overlays.errors import OverlayError, Problem
 from npu_overlays.files import write_atomically
 from npu_overlays.overlay.content import Content, load_content
 from npu_overlays.overlay.project import Overlay
@@ -23,6 +24,8 @@ from npu_schemas import stack_versions
 CASES = ROOT / "tests" / "overlays" / "transformers" / "cases"
 # They are of the emulation and of ranks, not of a pin.
 _LEFT_OUT = ("test_collectives.py", "test_sharded_towers.py")
+# Pytest's exit code if it collects no test, also because each module skips itself.
+_NONE_RUN = 5
 
 
 def operators_by_statement(content: Content) -> dict[str, list[str]]:
@@ -42,6 +45,7 @@ def prove(overlay: Overlay, wheels: list[Path], folder: Path) -> bool:
         folder: for environments.
 
     Raises:
+        OverlayError: none of our cases is for this version.
         Unavailable: there is no torch.
         subprocess.CalledProcessError: a requirement cannot be installed, or upstream's code fails.
     """
@@ -63,11 +67,20 @@ def prove(overlay: Overlay, wheels: list[Path], folder: Path) -> bool:
         FIRED=str(operations),
         EMULATED_TORCH_NPU=stack_versions(overlay.name)[-1],
     )
+    is_proven = has_passed(done.returncode, overlay.name)
     seen = operations.with_suffix(".seen")
     if seen.is_file():
         fired = RuntimeCoverage(pin=overlay.pin.identity, called=json.loads(seen.read_text("utf-8")))
         write_atomically(overlay.folder / FIRED_FILE, render_coverage(fired).encode())
-    return done.returncode == 0
+    return is_proven
+
+
+def has_passed(code: int, name: str) -> bool:
+    """Return whether cases pass, by pytest's exit code; raises `OverlayError` if none was run on the port."""
+    if code == _NONE_RUN:
+        what = "none of our cases is for this version, so that they show nothing"
+        raise OverlayError(Problem(where=name, what=what, fix=f"add a case to {CASES}"))
+    return code == 0
 
 
 def _environment(torch: Torch, folder: Path, *requirements: str | Path) -> Torch:

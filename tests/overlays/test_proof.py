@@ -11,6 +11,7 @@ import pytest
 
 from environments import ROOT, Torch
 from npu_overlays.errors import OverlayError
+from proof.transformers_port import has_passed
 from proof.verl_port import differences_of_upstreams, fitting_stack, retired_module
 from verl_stacks import Stack
 from verl_tests import Laboratory, Verdict
@@ -53,6 +54,13 @@ def test_what_cannot_be_proven_gives_the_reason_to_follow(tmp_path: Path) -> Non
     reason = tmp_path / "untried.txt"
     refused({**NAMED, "NPU_OVERLAYS_NAME": "verl@0.9.1", "NPU_OVERLAYS_UNTRIED": str(reason)}, "holds no wheel")
     assert reason.read_text() == f"{ROOT / 'nowhere'}: holds no wheel"
+
+
+def test_a_port_of_transformers_on_which_no_case_runs_is_not_disproved() -> None:
+    assert has_passed(0, "transformers@9.0.0")
+    assert not has_passed(1, "transformers@9.0.0")
+    with pytest.raises(OverlayError, match="none of our cases is for this version"):
+        has_passed(5, "transformers@9.0.0")
 
 
 def test_a_port_of_another_project_is_refused(tmp_path: Path) -> None:

@@ -176,6 +176,18 @@ def test_what_is_missing_is_dropped_only_where_its_callers_have_nothing_in_its_p
     assert proposal or "pkg/engine.py:use" in found.unknown
 
 
+@pytest.mark.parametrize(("now", "proposal"), [("y = y + 1", ""), ("", "drop")], ids=["inlined", "left-out"])
+def test_a_caller_that_another_function_has_taken_over_has_its_calls_there(
+    tmp_path: Path, now: str, proposal: str
+) -> None:
+    gone = f"def f(x):\n{HALF}\n\n"
+    other = "\n\ndef shown(x):\n    return use(x)\n"
+    after = USES.format(now).replace("    \n", "").replace("use", "shown")
+    found = judged(tmp_path, {"engine": gone + USES.format("y = f(y)") + other}, {"engine": after})
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/engine.py:shown" in found.unknown
+
+
 @pytest.mark.parametrize(("source", "proposal"), [("engine", ""), ("__init__", ""), ("second", "drop")])
 def test_only_who_imports_the_missing_function_itself_calls_it(tmp_path: Path, source: str, proposal: str) -> None:
     """Also by the name of its package; another file may have a function of that name."""

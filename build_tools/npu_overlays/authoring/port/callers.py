@@ -10,6 +10,7 @@ import ast
 import copy
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
@@ -135,7 +136,7 @@ class Callers:
         if found:
             return f"whether {listing((f'`{one}`' for one in dict.fromkeys(found)), _SHOWN)} needs the change, too"
         replacing: list[str] = []
-        for one in self._callers(gone, gone, now):
+        for one in chain(self._callers(gone, gone, now), self._merged_callers(gone, now)):
             # Under that name it calls something else now.
             if gone.leaf in _words(one.lines[1]) or any(one.added_for(gone.leaf, gone.leaf)):
                 replacing.append(str(one))
@@ -187,6 +188,21 @@ class Callers:
             module = self._base.module(path) if now.blob(path) != self._base.blob(path) else None
             if module:
                 yield from self._of_module(module, operation, wanted, now)
+
+    def _merged_callers(self, gone: Operation, now: Snapshot) -> Iterator[Caller]:
+        """Yield each missing function beside a missing definition that named it, as the one that has its lines now."""
+        module, after = self._base.module(gone.path), now.module(gone.path)
+        if not module or not after:
+            return
+        for name, (one, *others) in module.definitions.items():
+            is_own = name == gone.name or name.startswith(f"{gone.name}.")
+            is_near = one.kind == "function" and not others and gone.owner in ("", one.parent)
+            if is_own or not is_near or chosen(after, name):
+                continue
+            lines = _lines(module, name)
+            if gone.leaf in _words(lines):
+                for there in _with_lines(lines, one.parent, module, after):
+                    yield Caller(path=gone.path, name=there, lines=(lines, _lines(after, there)))
 
     def _importing(self, path: str, name: str) -> list[str]:
         """Return the shipped modules of the base in which a name stands for that of another module."""
@@ -306,6 +322,18 @@ def _lines(module: Module, name: str) -> list[Words]:
     skipped = frozenset() if isinstance(node, FUNCTIONS) else _IMPORTING
     lines = chain.from_iterable(words_of_lines(layout_of(text)) for text in texts)
     return [line for line in lines if line and line[0] not in skipped and (len(line) > 1 or line[0][-1] not in "\"'")]
+
+
+def _with_lines(lines: list[Words], parent: str, before: Module, after: Module) -> Iterator[str]:
+    """Yield the functions of a class, or of the module itself, that have gained at least half of some lines."""
+    for name, (one, *others) in after.definitions.items():
+        if one.kind != "function" or others or one.parent != parent:
+            continue
+        gained = Counter(_lines(after, name))
+        if len(before.definitions.get(name, ())) == 1:
+            gained -= Counter(_lines(before, name))
+        if 2 * (gained & Counter(lines)).total() >= len(lines):
+            yield name
 
 
 def _is_same_but_for(name: str, one: Words, other: Words) -> bool:
