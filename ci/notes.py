@@ -3,7 +3,8 @@
 usage:
   python ci/notes.py v0.2.0 > notes.md
 
-exit codes: 0 printed; 1 the tag, a version in a pyproject.toml and CHANGELOG.md do not go together; 2 wrong usage.
+exit codes: 0 printed; 1 the tag, a version in a pyproject.toml, CHANGELOG.md and changelog.d do not go together;
+2 wrong usage.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ def main(arguments: list[str]) -> int:
     ]
     if not section:
         wrong.append(f"CHANGELOG.md: has no section `## {wanted}`\n    fix: towncrier build --version {wanted}")
+    fragments = sorted(Path("changelog.d").glob("*.md"))
+    if fragments:
+        first = f"{fragments[0]}: this fragment and {len(fragments) - 1} more are not in CHANGELOG.md yet"
+        wrong.append(f"{first}\n    fix: towncrier build --version {wanted}, or move their lines by hand")
     for one in wrong:
         print(f"error: {one}", file=sys.stderr)
     if not wrong:

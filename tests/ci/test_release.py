@@ -124,6 +124,15 @@ def test_notes_are_what_the_changelog_says_of_the_tag(
     assert err in done.err
 
 
+def test_notes_wait_for_the_fragments(environment: Environment) -> None:
+    (environment.folder / "CHANGELOG.md").write_text(CHANGELOG, "utf-8")
+    write_versions(environment.folder, "0.2.0")
+    files(environment.folder / "changelog.d", a_md="- a", b_md="- b")
+    done = python(environment, ROOT / "ci" / "notes.py", "v0.2.0")
+    assert (done.code, done.out) == (1, "")
+    assert "a.md: this fragment and 1 more are not in CHANGELOG.md yet" in done.err
+
+
 @pytest.mark.parametrize("file", PROJECTS)
 def test_all_our_distributions_have_the_version_of_the_tag(environment: Environment, file: str) -> None:
     (environment.folder / "CHANGELOG.md").write_text(CHANGELOG, "utf-8")

@@ -387,6 +387,16 @@ def test_which_folders_are_shipped_can_be_said(environment: Environment) -> None
     assert 'packages = [{ path = "python/lib", import = "lib" }]' in (folder / "pyproject.toml").read_text()
 
 
+def test_files_with_other_bytes_and_missing_ones_of_the_wheel_that_pip_takes_are_named(
+    environment: Environment,
+) -> None:
+    index, here = environment.folder / "index", str(next(sys_tags()))
+    write_wheel(index, "demo", "1.5", {**DEMO, "space/core/x.py": b"x = 1\r\n", "space/core/y.py": b""})
+    taken = write_wheel(index, "demo", "1.5", {**DEMO, "space/core/x.py": b"x = 1\n"}, tag=here).name
+    said = f"pip takes {taken} here, which lacks 1 other file (space/core/y.py); it has other bytes in 1 other file "
+    assert f"{said}(space/core/x.py);" in " ".join(init(environment, "demo", "--suffix", "acme").out.split())
+
+
 def test_the_best_file_of_a_release_is_the_one_for_any_platform(environment: Environment) -> None:
     index = environment.folder / "index"
     write_sdist(index, "demo", "1.5", {"demo/__init__.py": b""})

@@ -61,3 +61,22 @@ def test_whether_objects_have_an_attribute_is_told_where_all_bases_are_known(
     classes = model(f"# pkg/a.py\n{others}class A({bases}): ...").classes
     found = tuple(classes.has(Symbol("pkg/a.py", "A"), name) for name in ("own", "items", "other"))
     assert found == answers
+
+
+@pytest.mark.parametrize(
+    ("body", "answers"),
+    [
+        ("for m in (1, 2): ...", (True, False)),
+        ("match os.name:\n        case m: ...", (True, False)),
+        ("with open(os.devnull) as m: ...", (True, False)),
+        ("(m := 1)", (True, False)),
+        ("for n in (1, 2): ...\n    del n", (False, False)),
+        ("try: ...\n    except OSError as n: ...", (False, False)),
+        ("[n for n in (1, 2)]", (False, False)),
+        ("def f(self):\n        for n in (1, 2): ...", (False, False)),
+    ],
+)
+def test_a_class_has_what_any_statement_of_its_body_binds(body: str, answers: tuple[bool, bool]) -> None:
+    text = f"# pkg/a.py\nimport os\nclass B: ...\nclass A(B):\n    {body}\n"
+    found = tuple(model(text).classes.has(Symbol("pkg/a.py", "A"), name) for name in "mn")
+    assert found == answers

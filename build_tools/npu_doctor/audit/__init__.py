@@ -19,6 +19,13 @@ from npu_doctor.audit.report import Audit
 from npu_summary import isolation
 
 _TAIL = 2000
+_CHILD = "npu_doctor.audit.child"
+# A run starts without `-I`: Python then runs the hooks of the user's site and of PYTHONPATH, and so must the child. `-P`
+# would keep the current folder out, but Python 3.10 lacks it.
+_ELSEWHERE = f"""import runpy, sys
+if sys.path[0] == "":
+    del sys.path[0]
+runpy.run_module("{_CHILD}", run_name="__main__", alter_sys=True)"""
 
 
 def audit(*, imports: Iterable[str], script: str, arguments: Iterable[str], distributions: Iterable[str]) -> Audit:
@@ -36,7 +43,8 @@ def audit(*, imports: Iterable[str], script: str, arguments: Iterable[str], dist
     asked = {"imports": list(imports), "script": script, "arguments": list(arguments), "names": list(distributions)}
     with tempfile.TemporaryDirectory(prefix="npu-audit-") as folder:
         answer = os.path.join(folder, "answer.json")  # noqa: PTH118  # pathlib is not imported here
-        command = [sys.executable, *isolation.options(), "-m", "npu_doctor.audit.child", json.dumps(asked), answer]
+        child = ["-c", _ELSEWHERE] if isolation.options() else ["-m", _CHILD]
+        command = [sys.executable, *child, json.dumps(asked), answer]
         # What the modules print is theirs to say, and not part of the report.
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         said = done.stdout.decode("utf-8", "replace")

@@ -13,7 +13,7 @@ from types import ModuleType
 from npu_doctor.audit import definitions
 from npu_doctor.audit.compare import Makers, NamespaceComparison
 from npu_doctor.audit.layers import Homes
-from npu_summary import installed, isolation, outline, verify
+from npu_summary import installed, outline, verify
 from npu_summary.verify import distributions, subjects
 
 TYPE_CHECKING = False
@@ -183,7 +183,6 @@ def _operation(file: FileChange, symbol: str) -> dict[str, str] | None:
 
 
 if __name__ == "__main__":
-    isolation.look_where_python_would()
     asked_for, place = sys.argv[1:3]
     outcome = json.dumps(main(json.loads(asked_for)))
     with open(place, "w", encoding="utf-8") as answer:  # noqa: PTH123  # pathlib is not needed otherwise

@@ -20,6 +20,8 @@ from npu_overlays.model.syntax import called, is_name, nodes_of
 _HEADER = rb"\bclass\s+\w+\s*(?:\[[^\]]*\]\s*)?\([^:]*\b(?:%s)\b"
 # What gives one of some names another: ``import … as``, or an assignment.
 _ALIAS = rb"\b(?:%s)\s+as\s+(\w+)|^(\w+)\s*=\s*(?:[\w.]+\.)?(?:%s)\s*$"
+# Bindings that are no definitions and that last, unlike ``except … as``.
+_HELD = frozenset({"for", "with", ":=", "case"})
 _STRUCTS = b"msgspec"
 _ANSWERING = frozenset({"__getattr__", "__getattribute__"})
 
@@ -110,6 +112,9 @@ class ClassGraph:
             for name, known in definitions.items():
                 owner, _, leaf = name.rpartition(".")
                 found.setdefault(owner, (set(), set()))[all(map(_only_annotates, known))].add(leaf)
+            held = _held_otherwise(module) if module else []
+            for owner, name in held:
+                found.setdefault(owner, (set(), set()))[0].add(name)
             self._members[symbol.path] = {owner: (frozenset(a), frozenset(b)) for owner, (a, b) in found.items()}
         return self._members[symbol.path].get(symbol.name, (frozenset(), frozenset()))
 
@@ -253,6 +258,15 @@ class ClassGraph:
 def _any(answers: Container[bool | None]) -> bool | None:
     """Return True if one of several answers is; None if none is and one is unknown."""
     return True if True in answers else None if None in answers else False
+
+
+def _held_otherwise(module: Module) -> Iterator[tuple[str, str]]:
+    """Yield the classes of a module, each with what ``for``, ``with``, ``:=`` or ``case`` binds in its body."""
+    for owner, scopes in module.outer_scopes.classes.items():
+        for scope in scopes:
+            for name, bindings in scope.bindings.items():
+                if bindings[-1].how in _HELD:
+                    yield owner, name
 
 
 def _only_annotates(definition: Definition) -> bool:

@@ -73,7 +73,7 @@ class Resolver:
             found += self._name(path, node.id, before, within)
         elif isinstance(node, ast.Attribute):
             for owner in self.resolve(path, node.value, before=before, within=within):
-                found += self.attribute(owner, node.attr)
+                found += self.attribute(owner, node.attr, path=path, before=before)
         elif isinstance(node, ast.Subscript):
             found += self.resolve(path, node.value, before=before, within=within)
         elif isinstance(node, ast.IfExp):
@@ -99,11 +99,18 @@ class Resolver:
             found += owners
         return tuple(dict.fromkeys(found))
 
-    def attribute(self, owner: Target, name: str) -> tuple[Target, ...]:
-        """Return what an attribute of a module, of a class or of something external may stand for."""
+    def attribute(self, owner: Target, name: str, *, path: str = "", before: int | None = None) -> tuple[Target, ...]:
+        """Return what an attribute of a module, of a class or of something external may stand for.
+
+        Args:
+            owner: what has the attribute.
+            name: of the attribute.
+            path: of the module that reads it.
+            before: the line of that module on which it is read during the import; None if it is read later.
+        """
         if isinstance(owner, str):
             return self.lookup(owner, name) or (None,)
-        return tuple(dict.fromkeys(self._member(owner, name))) if owner else (None,)
+        return tuple(dict.fromkeys(self._member(owner, name, path, before))) if owner else (None,)
 
     def lookup(self, module: str, name: str, *, follow: bool = True) -> tuple[Target, ...]:
         """Return what a name of a module may stand for after the module has run; nothing if it has no such name.
@@ -145,8 +152,11 @@ class Resolver:
             self._open.discard(key)
             self._circular.discard(key)
 
-    def _member(self, owner: Symbol, name: str) -> Iterator[Target]:
-        """Yield what a member of a class may stand for, up to the class of its MRO that certainly has it."""
+    def _member(self, owner: Symbol, name: str, path: str, before: int | None) -> Iterator[Target]:
+        """Yield what a member of a class may stand for, up to the class of its MRO that certainly has it.
+
+        If a module reads it on a line during its import, only what is bound above that line counts in that module.
+        """
         order, known = self.inheritance.mro(owner)
         for one in order:
             if isinstance(one, str):
@@ -157,7 +167,7 @@ class Resolver:
                 self._circular.add(key)
                 continue
             with self._opened(key):
-                found, sure = self._bound(*member, None, follow=True)
+                found, sure = self._bound(*member, before if one.path == path else None, follow=True, member=True)
             yield from found
             module = self.modules.module(one.path)
             if sure and module and module.is_single(one.name) and (known or one == owner):
@@ -209,15 +219,20 @@ class Resolver:
             unsure += found
         yield from unsure
 
-    def _bound(self, path: str, symbol: str, before: int | None, *, follow: bool) -> tuple[list[Target], bool]:
-        """Return what a name of a module, or ``Class.name``, may be bound to on a line, and whether it certainly is."""
+    def _bound(
+        self, path: str, symbol: str, before: int | None, *, follow: bool, member: bool = False
+    ) -> tuple[list[Target], bool]:
+        """Return what a name of a module, or ``Class.name``, may be bound to on a line, and whether it certainly is.
+
+        `member` says that ``Class.name`` is read as a member of the class, and not as a name in its body.
+        """
         module = self.modules.module(path)
         if module is None:
             return [], False
         last: list[_Binder] = []
         sure = False
         for one in sorted(self._binders(path, module, symbol), key=_line):
-            if before is not None and not _counts(one, before):
+            if before is not None and not _counts(one, before, member=member):
                 continue
             if self._is_sure(path, one, symbol):
                 sure = True
@@ -308,9 +323,12 @@ def _last_line(one: _Binder) -> int:
     return int(getattr(one.node, "end_lineno", 0)) or _line(one)
 
 
-def _counts(one: _Binder, line: int) -> bool:
-    """Return whether a statement has run on a line; one of a class's body counts in that very body alone."""
-    if isinstance(one, Definition) and ("." in one.leaf or (one.owner and not _contains(one.owner.node, line))):
+def _counts(one: _Binder, line: int, *, member: bool) -> bool:
+    """Return whether a statement has bound a name on a line.
+
+    A plain name that a class's body binds counts in that very body alone; read as a member of the class, anywhere.
+    """
+    if not member and isinstance(one, Definition) and ("." in one.leaf or (one.owner and not _contains(one.owner.node, line))):
         return False
     return _last_line(one) < line
 

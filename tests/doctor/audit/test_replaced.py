@@ -10,7 +10,7 @@ import pytest
 
 from support.patched import InstalledSite
 from support.pythons import ENDS, some_python
-from support.venvs import make_venv
+from support.venvs import Venv, make_venv
 
 pytestmark = pytest.mark.slow
 
@@ -380,12 +380,28 @@ def test_import_of_no_module_or_of_another_package_is_an_error(site: InstalledSi
     assert "error: nothing that was imported belongs to a patched distribution\n" in other.out
 
 
+def test_hook_of_pythonpath_is_found_by_an_isolated_audit_as_well(site: InstalledSite, tmp_path: Path) -> None:
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    (hooks / "sitecustomize.py").write_text(f"{HEAD}def f(q): return 0\nm.rotary = f\n")
+    venv = _with_the_site(site, tmp_path)
+    command = (venv.executable, "-I", "-m", "verl_npu_summary", "--audit", "--json")
+    done = site.patched.environment.run(*command, cwd=tmp_path, PYTHONPATH=str(hooks))
+    assert [one["symbol"] for one in done.json()["replacements"]] == ["rotary"]
+    assert done.code == 1
+
+
 def test_current_folder_is_kept_out_of_an_isolated_audit(site: InstalledSite, tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("print('mine'); raise SystemExit(0)\n")
-    # -I leaves PYTHONPATH out too, so the folder is named by the environment itself.
-    venv = make_venv(tmp_path / "venv", site.patched.environment)
-    (venv.site / "site.pth").write_text(f"{site.folder}\n")
+    venv = _with_the_site(site, tmp_path)
     done = site.patched.environment.run(venv.executable, "-I", "-m", "verl_npu_summary", "--audit", cwd=tmp_path)
     assert "mine" not in done.out
     assert (done.code, done.err) == (0, "")
     assert done.out.endswith("modules audited: everything is what its file defines\n")
+
+
+def _with_the_site(site: InstalledSite, folder: Path) -> Venv:
+    """Return an environment that names the site's folder itself, since ``-I`` leaves PYTHONPATH out."""
+    venv = make_venv(folder / "venv", site.patched.environment)
+    (venv.site / "site.pth").write_text(f"{site.folder}\n")
+    return venv

@@ -7,7 +7,7 @@ is another program, as a rule a faster one, though nothing is patched in either.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,11 +31,13 @@ class Alternatives:
 
     preferred: str = ""  # the file that pip takes here; empty where that is the pinned one, or there is none
     more: tuple[str, ...] = ()  # the paths that it installs and the pinned one does not
+    fewer: tuple[str, ...] = ()  # the paths that it lacks
+    different: tuple[str, ...] = ()  # the paths of both whose bytes differ
     others: tuple[str, ...] = ()  # the names of all other files of the release
 
 
-def alternatives(release: Release, files: Collection[str], *, cache: Path) -> Alternatives:
-    """Return the files of a release beside the pinned one, which installs `files`.
+def alternatives(release: Release, files: Mapping[str, bytes], *, cache: Path) -> Alternatives:
+    """Return the files of a release beside the pinned one, which installs `files`: contents by path.
 
     Raises `OverlayError` if the file that pip takes cannot be fetched.
     """
@@ -43,14 +45,23 @@ def alternatives(release: Release, files: Collection[str], *, cache: Path) -> Al
     if preferred in ("", archive.file):
         return Alternatives(others=release.others)
     other = find_release(archive.distribution, archive.version, file=preferred, cache=cache, progress=step)
-    more = sorted(list_files(other.content, preferred).keys() - {*files})
-    return Alternatives(preferred=preferred, more=tuple(more), others=release.others)
+    theirs = list_files(other.content, preferred)
+    shared = sorted(theirs.keys() & files.keys())
+    return Alternatives(
+        preferred=preferred,
+        more=tuple(sorted(theirs.keys() - files.keys())),
+        fewer=tuple(sorted(files.keys() - theirs.keys())),
+        different=tuple(path for path in shared if theirs[path] != files[path]),
+        others=release.others,
+    )
 
 
 def sentences(found: Alternatives) -> Iterator[str]:
     """Yield sentences about them for people."""
     if found.preferred:
-        has = f", which also has {_kinds(found.more)}" if found.more else ""
+        differences = {"also has": found.more, "lacks": found.fewer, "has other bytes in": found.different}
+        listed = [f"{verb} {_kinds(paths)}" for verb, paths in differences.items() if paths]
+        has = f", which {'; it '.join(listed)}" if listed else ""
         yield f"pip takes {found.preferred} here{has}; --archive {found.preferred} pins that"
     wheels = [name for name in found.others if name.endswith(".whl") and name != found.preferred]
     if wheels:
