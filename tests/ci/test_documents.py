@@ -6,18 +6,22 @@ import re
 import shlex
 import subprocess
 import sys
+import zipfile
 from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from environments import Installations, Unavailable
+from npu_overlays.commands.notes import count_of
 from npu_overlays.commands.parser import parser
 from npu_overlays.merge.module_merge import merge
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import ACTIONS
 from npu_overlays.overlay.tables import load_toml
 from npu_recipes.commands.parser import parser as recipes_parser
+from npu_summary.changes import Changes, parse
 from support.installers import OLDEST_PIPS
 from support.pythons import SUPPORTED
 
@@ -152,17 +156,44 @@ def test_a_readme_fits_a_first_reading(readme: str) -> None:
     assert ("No NPU was available to us" in lines[2]) or ("没有可用的 NPU" in lines[2])
 
 
-@pytest.mark.slow
-@pytest.mark.index
-def test_the_readmes_count_the_changes_as_a_build_does() -> None:
+def counts_shown() -> list[str]:
+    """Return how many changes of each overlay the README shows, as commands print it; the other language's agrees."""
     shown = [re.findall(r"^  (\S+?@[\w.]+: \d+ changes in \d+ files);", read(name), re.MULTILINE) for name in READMES]
     assert len(shown[0]) == 2
     assert shown[0] == shown[1]
-    command = [sys.executable, "-m", "npu_overlays", "check", *(line.partition(":")[0] for line in shown[0])]
+    return shown[0]
+
+
+@pytest.mark.slow
+@pytest.mark.index
+def test_the_readmes_count_the_changes_as_a_build_does(shared: Path) -> None:
+    for line in counts_shown():
+        overlay = line.partition(":")[0]
+        try:
+            wheels = Installations(shared / "npu").wheels(overlay)
+        except Unavailable as reason:
+            pytest.skip(str(reason))
+        (record,) = (summary for wheel in wheels if (summary := summary_of(wheel)))
+        assert f"{overlay}: {count_of(record)}" == line
+
+
+def summary_of(wheel: Path) -> Changes | None:
+    """Return a wheel's summary, or None of a companion, which has none."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if re.fullmatch(r"\w+_summary/changes\.json", name)]
+        return parse(archive.read(names[0])) if names else None
+
+
+@pytest.mark.slow
+@pytest.mark.index
+@pytest.mark.thorough
+def test_the_overlays_of_the_readmes_pass_the_check_together() -> None:
+    shown = counts_shown()
+    command = [sys.executable, "-m", "npu_overlays", "check", *(line.partition(":")[0] for line in shown)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode == 4 or "left out" in done.stderr:
         pytest.skip(f"the pinned commits cannot be had: {done.stderr}")
-    assert [line.removesuffix(", as declared") for line in done.stdout.splitlines()] == shown[0]
+    assert [line.removesuffix(", as declared") for line in done.stdout.splitlines()] == shown
 
 
 ARCHITECTURE = ("docs/architecture.md", "docs/architecture.zh-CN.md")

@@ -11,6 +11,7 @@ import pytest
 
 from environments import ROOT, Torch
 from npu_overlays.errors import OverlayError
+from proof.__main__ import main
 from proof.transformers_port import has_passed
 from proof.verl_port import differences_of_upstreams, fitting_stack, retired_module
 from verl_stacks import Stack
@@ -46,8 +47,10 @@ NAMED = {"NPU_OVERLAYS_ROOT": str(ROOT / "overlays"), "NPU_OVERLAYS_WHEELS": str
     ],
     ids=["by hand", "unknown", "not built", "not built, of verl"],
 )
-def test_unprovable_ports_are_refused_with_a_fix(variables: dict[str, str], said: str) -> None:
-    refused(variables, said)
+def test_unprovable_ports_are_refused_with_a_fix(
+    variables: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused_here(variables, said, monkeypatch, capsys)
 
 
 def test_what_cannot_be_proven_gives_the_reason_to_follow(tmp_path: Path) -> None:
@@ -63,11 +66,27 @@ def test_a_port_of_transformers_on_which_no_case_runs_is_not_disproved() -> None
         has_passed(5, "transformers@9.0.0")
 
 
-def test_a_port_of_another_project_is_refused(tmp_path: Path) -> None:
+def test_a_port_of_another_project_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "demo@1.0").mkdir()
     (tmp_path / "demo@1.0/pyproject.toml").write_text(OTHER)
     named = {**NAMED, "NPU_OVERLAYS_ROOT": str(tmp_path), "NPU_OVERLAYS_NAME": "demo@1.0"}
-    refused(named, "demo@1.0: only ports of transformers and verl can be proven")
+    refused_here(named, "demo@1.0: only ports of transformers and verl can be proven", monkeypatch, capsys)
+
+
+def refused_here(
+    variables: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Run the program in this process: starting it anew takes a second."""
+    for name in [name for name in os.environ if name.startswith("NPU_OVERLAYS_")]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert main() == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "fix: " in error
 
 
 def refused(variables: dict[str, str], said: str) -> None:

@@ -1,7 +1,7 @@
 """Ranks: a script in, what each of two ranks of it wrote out.
 
 Run as a program, this starts the ranks with what torchrun tells its own. They are forks of a process that has
-imported what every rank imports: that takes each of them half a minute on a slow machine.
+imported what every rank imports: that takes each of them a minute on a slow machine.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,18 +32,21 @@ class Written:
     err: str
 
 
-def run(script: Path, *arguments: str, folder: Path, packages: str = "", npu: bool = False) -> list[Written]:
+def run(
+    script: Path, *arguments: str, folder: Path, imports: Iterable[str] = (), packages: str = "", npu: bool = False
+) -> list[Written]:
     """Run two ranks and return what each wrote; fails where one of them does.
 
     Args:
         script: path of a script.
         arguments: its arguments.
         folder: where it runs.
+        imports: modules that the ranks find imported, in this order, beside what every script imports.
         packages: folder with upstream's packages, to run it with those.
         npu: whether scripts that import `conftest` have the emulated NPU.
     """
     logs = Path(tempfile.mkdtemp(dir=folder))
-    command = [sys.executable, __file__, str(logs), str(script), *arguments]
+    command = [sys.executable, __file__, str(logs), ",".join(imports), str(script), *arguments]
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "EMULATED_NPU": str(int(npu))}
     variables |= {"PYTHONPATH": packages} if packages else {}
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
@@ -58,11 +62,11 @@ def _read(logs: Path, rank: int, stream: str) -> str:
     return file.read_text("utf-8", "replace") if file.exists() else ""
 
 
-def _start(logs: Path, command: list[str]) -> int:
+def _start(logs: Path, imports: Iterable[str], command: list[str]) -> int:
     """Start the ranks and wait for them; returns the exit code of the first that failed, or 0."""
-    for name in _COMMON:
-        if importlib.util.find_spec(name.partition(".")[0]):
-            importlib.import_module(name)
+    common = [name for name in _COMMON if importlib.util.find_spec(name.partition(".")[0])]
+    for name in (*common, *imports):
+        importlib.import_module(name)
     from torch.distributed import TCPStore  # noqa: PLC0415  # a second, for the ranks alone
 
     pipes = [os.pipe() for _ in range(RANKS)]
@@ -107,4 +111,4 @@ def _fork(rank: int, pipe: int, logs: Path, command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_start(Path(sys.argv[1]), sys.argv[2:]))
+    sys.exit(_start(Path(sys.argv[1]), filter(None, sys.argv[2].split(",")), sys.argv[3:]))
