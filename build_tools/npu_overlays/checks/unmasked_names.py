@@ -24,7 +24,11 @@ def report_unmasked_names(context: CheckContext, report: ProblemReport) -> None:
         if before is None or after is None:  # which is reported as a syntax error
             continue
         found: dict[str, set[int]] = {}
-        for scope, load, line in redirected_reads(before, after, one.authorship, _taken(one, before)):
+        taken = _taken(one, before)
+        if not taken:
+            continue
+        now = after.scopes_naming(taken)
+        for scope, load, line in redirected_reads(before, after, now, one.authorship, taken):
             if _is_there(context, one, after, scope, load):
                 found.setdefault(load.name, set()).add(line)
         for name, lines in found.items():

@@ -41,18 +41,20 @@ class Reach(NamedTuple):
 
 
 def redirected_reads(
-    before: Module, after: Module, authorship: Authorship, names: Container[str]
+    before: Module, after: Module, now: Scopes, authorship: Authorship, names: Collection[str]
 ) -> Iterator[tuple[Scope, Load, int]]:
     """Yield upstream's reads of some names that get another binding in a patched module, with upstream's line.
 
     Args:
         before: upstream's module.
         after: the patched one.
+        now: its scopes around what mentions the names.
         authorship: whose its bytes are.
         names: the names to compare.
     """
-    was = {(before.span(load.at)[0], load.name): _reach(scope, load) for scope, load in _loads(before, names)}
-    for scope, load in _loads(after, names):
+    earlier_loads = _loads(before.scopes_naming(names), names)
+    was = {(before.span(load.at)[0], load.name): _reach(scope, load) for scope, load in earlier_loads}
+    for scope, load in _loads(now, names):
         origin = authorship.origin(after.span(load.at)[0])
         earlier = None if origin is None else was.get((origin, load.name))
         if origin is not None and earlier and not _reach(scope, load).is_like(earlier):
@@ -71,9 +73,9 @@ def _reach(scope: Scope, load: Load) -> Reach:
     return Reach(outer, load.name in owner.bindings, _imports(owner, load.name))
 
 
-def _loads(module: Module, names: Container[str]) -> Iterator[tuple[Scope, Load]]:
+def _loads(scopes: Scopes, names: Container[str]) -> Iterator[tuple[Scope, Load]]:
     """Yield the reads of some names, each with its scope."""
-    for scope in module.scopes.all:
+    for scope in scopes.all:
         for load in scope.loads:
             if load.name in names:
                 yield scope, load
@@ -103,7 +105,7 @@ def seen_by_upstream(
     users = first_users(operations)
     for imported in imports:
         lines = _remaining(module, imported.name, gone)
-        if lines and not module.scopes.bound(imported.name):
+        if lines and not module.outer_scopes.bound(imported.name):
             what = f"`{imported.statement}` would change what upstream's own code reads as `{imported.name}` ({lines})"
             yield problem(users[imported], what, RENAME)
     for operation in operations:
@@ -137,11 +139,12 @@ def read_otherwise(
                 concerned.add(name)
     if not concerned:  # reading every binding is slow
         return
-    bound = _bound(after, after.scopes, authorship) if edits else {}
-    starred = any(not one.typing_only for one in after.scopes.stars)
+    now = after.scopes_naming(concerned)
+    bound = _bound(after, now, authorship) if edits else {}
+    starred = any(not one.typing_only for one in now.stars)
     hidden: dict[str, Operation] = {}
     uncovered: dict[str, set[int]] = {}
-    for scope, load, line in redirected_reads(before, after, authorship, concerned):
+    for scope, load, line in redirected_reads(before, after, now, authorship, concerned):
         makers = bound.get((scope.owner(load.name), load.name), set())
         if makers and makers <= edits.keys():
             hidden[load.name] = edits[min(makers)]
@@ -214,6 +217,8 @@ def _bound(module: Module, scopes: Scopes, authorship: Authorship) -> dict[tuple
 
 def _taken(module: Module, changes: Sequence[AppliedOperation]) -> dict[str, Operation]:
     """Return the names that lose an upstream binding, each with the operation that removes it."""
+    # The name of what is wrapped stays bound, by its wrapper.
+    changes = [one for one in changes if one.operation.action != "wrapped"]
     gone = _gone(changes)
     if not gone:
         return {}
@@ -239,10 +244,11 @@ def _remaining(module: Module, symbol: str, gone: Sequence[tuple[int, int, int]]
     parent, leaf = owner_of(symbol), leaf_of(symbol)
     if not module.may_name(leaf):
         return ""
-    loads = module.scopes.global_loads.get(leaf, [])
+    scopes = module.scopes_naming([leaf])
+    loads = scopes.global_loads.get(leaf, [])
     if parent:
         # What is added to a class stands at its end; its annotations may be evaluated later, with the class's names.
-        known = chain.from_iterable(scope.loads for scope in module.scopes.classes.get(parent, []))
+        known = chain.from_iterable(scope.loads for scope in scopes.classes.get(parent, []))
         loads = [one for one in known if one.name == leaf and one.annotation]
     return _listed({one.at.lineno for one in loads if _taker(module.span(one.at)[0], gone) is None})
 

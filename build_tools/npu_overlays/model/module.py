@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
-from collections.abc import Collection, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate, islice
 
@@ -18,6 +18,7 @@ from npu_overlays.model.syntax import line_starts, statement_lists
 from npu_overlays.model.tokens import tokens
 
 _BY_PATCH = "change this file by a patch under patches/"
+_ASCII = re.compile(rb"[\x00-\x7f]+")
 _SPACE = rb"(?:[ \t\f]|\\\r?\n)+"
 _NAME = re.compile(rb"(?:(?:async" + _SPACE + rb")?def|class)" + _SPACE + rb"(?P<name>[^\s\\(:\[]+)")
 
@@ -40,8 +41,14 @@ class Module:
         self.parsed = _parse(path, content, self.content)
         self.tree = self.parsed.tree
         self.newline = "\r\n" if b"\r\n" in self.content else "\n"
-        self._lines = self.content.splitlines(keepends=True)
-        self._starts = line_starts(self._lines)
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        return self.content.splitlines(keepends=True)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return line_starts(self._lines)
 
     @cached_property
     def encoding(self) -> str:
@@ -80,8 +87,14 @@ class Module:
 
     def whole_text(self, node: ast.stmt) -> bytes:
         """Return the source of a statement, its decorators included."""
-        parts: list[ast.AST] = [node, *getattr(node, "decorator_list", [])]
-        return self.content[min(map(self.span, parts))[0] : self.span(node)[1]]
+        start, end = self.whole_span(node)
+        return self.content[start:end]
+
+    def whole_span(self, node: ast.stmt) -> tuple[int, int]:
+        """Return the byte offsets at which a statement starts, its decorators included, and ends."""
+        start, end = self.span(node)
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+        return min([start, *(self.span(one)[0] for one in decorators)]), end
 
     def lines(self, first: int, last: int) -> str:
         r"""Return the text of 1-based lines `first` to `last`, with line ends as ``\n``."""
@@ -112,6 +125,11 @@ class Module:
         """Return whether its text, or a node's, mentions a name, perhaps in a comment; False is certain."""
         return name.encode() in (as_names(self.text(node).encode()) if node else self._as_names)
 
+    @cached_property
+    def _has_other_letters(self) -> bool:
+        """Whether it has characters that Python takes for ASCII letters or digits in names."""
+        return re.search(rb"\w", as_names(_ASCII.sub(b" ", self.content))) is not None
+
     @property
     def definitions(self) -> dict[str, list[Definition]]:
         """Every definition by qualified name, several if a name is bound several times."""
@@ -134,12 +152,22 @@ class Module:
 
     def scopes_around(self, spans: Collection[tuple[int, int]]) -> Scopes:
         """Return the same as far as the module, its classes and the functions around some byte ranges are concerned."""
+        ordered = sorted(spans)
+        starts, ends = [start for start, _ in ordered], [*accumulate((end for _, end in ordered), max, initial=0)]
 
         def is_around(node: ast.AST) -> bool:
             first, last = self.span(node)
-            return any(start < last and first < end for start, end in spans)
+            return first < ends[bisect_left(starts, last)]  # of the ranges that begin before the node ends
 
         return self.parsed.scopes_in(is_around)
+
+    def scopes_naming(self, names: Iterable[str]) -> Scopes:
+        """Return the same as far as the module, its classes and the functions that mention some names are concerned."""
+        words = "|".join(map(re.escape, names)).encode()
+        if not words.isascii() or self._has_other_letters:  # which may spell a name otherwise
+            return self.scopes
+        word = re.compile(words)
+        return self.scopes_around([match.span() for match in word.finditer(self.content)])
 
     @cached_property
     def _names(self) -> dict[ast.stmt, set[str]]:
@@ -276,7 +304,7 @@ def _parse(path: str, content: bytes, text: bytes) -> ParsedText:
     try:
         encoding = encoding_of(content)
         content.decode(encoding)
-        if as_declared(text, content) == content:
+        if text is content or as_declared(text, content) == content:
             return parsed_text(text)
         line, what, fix = 1, f"not the same bytes when its text is written in {encoding} again", _BY_PATCH
     except UnicodeDecodeError as error:

@@ -83,13 +83,15 @@ class _Walk:
 
     def _children(self, node: ast.AST, place: _Position, *, but: tuple[str, ...] = ()) -> None:
         """Visit the children of a node; nested statements are not the module's own."""
-        inner, pending = place.inner if isinstance(node, ast.stmt) else place, self._pending
+        inner, pending, known = place.inner if isinstance(node, ast.stmt) else place, self._pending, node.__dict__
         for name in INNER_FIELDS[type(node)]:
-            value = getattr(node, name, None) if name not in but else None
-            if isinstance(value, ast.AST):
-                pending.append((value, inner))
-            elif isinstance(value, list):
+            value = known.get(name)
+            if not value or name in but:  # most fields are empty
+                continue
+            if isinstance(value, list):
                 pending += [(one, inner) for one in reversed(value) if isinstance(one, ast.AST)]
+            elif isinstance(value, ast.AST):
+                pending.append((value, inner))
 
     def _scope(
         self,
@@ -208,7 +210,7 @@ class _Reader(_Walk):
 
     def _visit_Call(self, node: ast.Call, place: _Position) -> None:  # noqa: N802  # likewise
         self._scopes.callees.add(node.func)
-        self._children(node, place._replace(called=True))
+        self._children(node, place if place.called else place._replace(called=True))
 
     def _visit_Constant(self, node: ast.Constant, place: _Position) -> None:  # noqa: N802  # likewise
         # No type holds a backslash; parsing one may warn.
