@@ -20,8 +20,8 @@ from npu_summary import isolation
 
 _TAIL = 2000
 _CHILD = "npu_doctor.audit.child"
-# A run starts without `-I`: Python then runs the hooks of the user's site and of PYTHONPATH, and so must the child. `-P`
-# would keep the current folder out, but Python 3.10 lacks it.
+# A run starts without `-I`: Python then runs the hooks of the user's site and of PYTHONPATH, and so must the child.
+# `-P` would keep the current folder out, but Python 3.10 lacks it.
 _ELSEWHERE = f"""import runpy, sys
 if sys.path[0] == "":
     del sys.path[0]

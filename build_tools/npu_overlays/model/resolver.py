@@ -328,8 +328,10 @@ def _counts(one: _Binder, line: int, *, member: bool) -> bool:
 
     A plain name that a class's body binds counts in that very body alone; read as a member of the class, anywhere.
     """
-    if not member and isinstance(one, Definition) and ("." in one.leaf or (one.owner and not _contains(one.owner.node, line))):
-        return False
+    if not member and isinstance(one, Definition):
+        elsewhere = one.owner and not _contains(one.owner.node, line)
+        if "." in one.leaf or elsewhere:
+            return False
     return _last_line(one) < line
 
 
