@@ -577,6 +577,13 @@ def test_a_site_starts_on_top_of_an_overlay_of_somebody_elses(environment: Envir
     assert b"return 1 + " in held["space/core/tools.py"]
 
 
+def test_what_a_layer_leaves_out_of_other_versions_stays_with_the_layer(environment: Environment, ours: Path) -> None:
+    settings = ours / "demo" / "layer.toml"
+    settings.write_text(settings.read_text() + 'not-built = ["space/core/only_newer.c"]\n')
+    folder = started(environment, "demo", "--layer", str(ours / "demo@1.5"), "--label", "acme")
+    assert 'not-built = ["more"]' in (folder / "pyproject.toml").read_text()
+
+
 def test_what_is_below_is_checked_with_all_else(environment: Environment, ours: Path) -> None:
     told = refused(environment, 2, "other", "--layer", str(ours / "demo"), "--layer", "no-such-layer", "--suffix", "A")
     for text in (

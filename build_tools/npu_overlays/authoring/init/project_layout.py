@@ -40,7 +40,7 @@ def initial_settings(request: InitRequest, layered: BaseLayers) -> InitialSettin
         layers=layered.entries,
         suffix=request.suffix,
         label=request.label,
-        not_built=tuple(dict.fromkeys([*(layered.base.not_built if layered.base else ()), *request.not_built])),
+        not_built=tuple(dict.fromkeys([*(layered.base.own_not_built if layered.base else ()), *request.not_built])),
     )
     if request.commit:
         return replace(start, pin=_of_commit(request, layered))
