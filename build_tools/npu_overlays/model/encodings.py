@@ -6,14 +6,21 @@ import codecs
 import io
 import tokenize
 import unicodedata
+from functools import lru_cache
 
 
 def encoding_of(content: bytes) -> str:
     """Return the encoding that a file declares; raises `SyntaxError` if Python does not know it."""
+    return _encoding_by_head(content[: content.find(b"\n", content.find(b"\n") + 1) + 1] or content)
+
+
+@lru_cache(maxsize=1024)
+def _encoding_by_head(head: bytes) -> str:
+    """Return the encoding of a file that begins with some lines, of which two count; raises `SyntaxError` likewise."""
     try:
-        declared = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
+        declared = tokenize.detect_encoding(io.BytesIO(head).readline)[0]
     except SyntaxError:
-        if b"coding" in b"".join(content.splitlines()[:2]):
+        if b"coding" in b"".join(head.splitlines()[:2]):
             raise
         return "utf-8"  # and not what that allows
     return codecs.lookup(declared.removesuffix("-sig")).name

@@ -16,7 +16,7 @@ from npu_overlays.model.definitions import bound_name
 from npu_overlays.model.scopes import Scopes
 from npu_overlays.model.syntax import all_of, elements, is_name, nodes_of, targets, text_of
 
-_IN_ITS_PLACE = re.compile(rb"\bsys\s*\.\s*modules\s*\[\s*__name__\s*\]\s*=(?!=)")
+_IN_ITS_PLACE = re.compile(rb"sys(?<!\wsys)\s*\.\s*modules\s*\[\s*__name__\s*\]\s*=(?!=)")
 _ON_DEMAND = re.compile(rb"^def[ \t]+__getattr__[ \t]*\(", re.MULTILINE)
 _STRUCTURE = "_import_structure"
 _COLLECTING = "define_import_structure"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import inf
 
 from npu_overlays.model import Symbol
@@ -18,7 +18,7 @@ from npu_overlays.model.syntax import all_of, call_arguments, children, is_name,
 # What gives one frame, the function's own or one that an argument counts up to, and what gives those of all callers.
 _FRAME = frozenset({"_getframe", "_getframemodulename", "currentframe"})
 _FRAMES = frozenset({"extract_stack", "findCaller", "getouterframes", "inspect.stack", "walk_stack"})
-_GIVING_FRAMES = re.compile("|".join(map(re.escape, sorted(_FRAME | _FRAMES))).encode())
+_GIVING_FRAMES = [word.encode() for word in sorted(_FRAME | _FRAMES)]
 # So many calls are followed, one from the next: a number can grow with each.
 _FARTHEST = 5
 
@@ -124,7 +124,7 @@ def _called(classes: ClassGraph, visit: _Visit, call: ast.Call) -> Iterator[_Vis
     symbols = [member] if member else classes.resolver.resolve(visit.path, call.func)
     for symbol in symbols:
         module = classes.module(symbol.path) if isinstance(symbol, Symbol) else None
-        if not isinstance(symbol, Symbol) or module is None or not _GIVING_FRAMES.search(module.content):
+        if not isinstance(symbol, Symbol) or module is None or not _gives_frames(module.content):
             continue
         for callee in module.definitions.get(symbol.name, []):
             if isinstance(callee.node, FUNCTIONS):
@@ -132,6 +132,12 @@ def _called(classes: ClassGraph, visit: _Visit, call: ast.Call) -> Iterator[_Vis
                 values = _values(call, callee.node, bound, visit.values)
                 between = visit.calls_between + 1
                 yield _Visit(path=symbol.path, function=callee, calls_between=between, steps=visit.steps, values=values)
+
+
+@lru_cache(maxsize=256)
+def _gives_frames(content: bytes) -> bool:
+    """Return whether a module's text names what gives a frame."""
+    return any(word in content for word in _GIVING_FRAMES)
 
 
 def _member(classes: ClassGraph, visit: _Visit, function: ast.expr) -> Symbol | None:

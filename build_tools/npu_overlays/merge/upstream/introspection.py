@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 from npu_overlays.merge.upstream.early_calls import called_early, is_stub
@@ -150,7 +152,15 @@ def _of_class(classes: ClassGraph, module: Module, owner: Symbol) -> Iterator[st
 
 def _mentions(module: Module, statement: ast.stmt) -> bool:
     """Return whether the text of a statement may list names."""
-    return _MENTIONED.search(module.whole_text(statement)) is not None
+    start, end = module.whole_span(statement)
+    places = _mentioned_at(module.content)
+    return bisect_left(places, start) < bisect_left(places, end)
+
+
+@lru_cache(maxsize=256)
+def _mentioned_at(content: bytes) -> list[int]:
+    """Return where a text has a word without which nothing lists names."""
+    return [match.start() for match in _MENTIONED.finditer(content)]
 
 
 def _first(method: FunctionNode) -> list[str]:
