@@ -136,5 +136,11 @@ def _own_import(context: CheckContext, interpreter: _Interpreter) -> tuple[str, 
 
 
 def _bound(modules: ShippedModules, path: str) -> list[tuple[_Import, list[Imported]]]:
-    """Return a module's unconditional imports, each with the names that it binds."""
-    return [(node, list(modules.imported(modules.name(path), node))) for node in modules.imports(path)]
+    """Return a module's unconditional imports of the tree's own modules, each with the names that it binds."""
+    found: list[tuple[_Import, list[Imported]]] = []
+    for node in modules.imports(path):
+        names = list(modules.imported(modules.name(path), node))
+        needed = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [names[0].module]
+        if any(map(modules.owns, needed)):  # others lead back to none
+            found.append((node, names))
+    return found
