@@ -277,12 +277,12 @@ def test_what_pins_share_is_accepted_for_all_where_one_needs_it(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ('accept=("los",)', "`accept` names `los`, which is no danger; loss"),
-        ('accept=("x",)', "`accept` names `x`, which is no danger; one of advantage, checkpoint"),
-        ('accept=("loss:",)', '`accept` gives no reason behind `loss:`; "loss: why that is right"'),
+        ('accept=("los",)', "`accept` names `los`, which is no danger; did you mean `loss`?"),
+        ('accept=("x",)', "`accept` names `x`, which is no danger; write one of advantage, checkpoint"),
+        ('accept=("loss:",)', '`accept` gives no reason behind `loss:`; write "loss: why that is right"'),
         ('accept=("loss", "loss: x")', "`accept` names loss twice; name it once, with all its reasons"),
-        ('accept="loss"', '`accept` is no list of texts; accept=("loss: why that is right",)'),
-        ("accept=(1,)", '`accept` is no list of texts; accept=("loss: why that is right",)'),
+        ('accept="loss"', '`accept` is no list of texts; write accept=("loss: why that is right",)'),
+        ("accept=(1,)", '`accept` is no list of texts; write accept=("loss: why that is right",)'),
         ('accept=("loss: a\\u202eb",)', "`accept` holds characters that cannot be shown; write one line of plain text"),
     ],
 )
@@ -303,7 +303,7 @@ def test_so_is_one_in_settings_and_in_a_patch(tmp_path: Path) -> None:
     with pytest.raises(OverlayError) as caught:
         _looked(tmp_path, "", {"tree/pkg/own.py": b"X = 1\n"}, config)
     assert [one.rpartition("pyproject.toml:")[2] for one in mistakes(caught.value)] == [
-        "18: tool.overlay.edit[1].accept: `accept` names `los`, which is no danger; loss",
+        "18: tool.overlay.edit[1].accept: `accept` names `los`, which is no danger; did you mean `loss`?",
         (
             "19: tool.overlay.file[1].since: missing, and so are until and accept: the table sets nothing; "
             "write one of the three, or delete the table"

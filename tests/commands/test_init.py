@@ -211,7 +211,7 @@ def test_a_repository_of_another_project_is_refused(environment: Environment, fi
     upstream, commit = make_upstream(environment.folder / "upstream", environment, {**LIB, file: text.encode()})
     arguments = ("--suffix", "acme", "--commit", commit, "--repository", upstream.url, "--package", "lib")
     told = refused(environment, 2, "lib", *arguments)
-    assert f"{file} says that its project is called other.lib fix: npu-overlays init other.lib" in told
+    assert f"{file} says that its project is called other.lib fix: run `npu-overlays init other.lib …`" in told
     done = init(environment, "Other_Lib", *arguments, "--json")
     assert done.code == 0, done.err
 
@@ -303,13 +303,13 @@ def test_all_mistakes_of_a_command_line_are_told_at_once(environment: Environmen
         "`one` is not a version",
         "`0123` is not a full commit id",
         "--commit, --release: are both given",
-        "--repository: missing",
+        "--repository: is missing, and --commit needs it",
         "--package: `../x`",
         "mine: is there already",
     ):
         assert text in told
     assert told.count(" fix: ") == told.count("error: ") == 8
-    assert "--suffix: missing" in refused(environment, 2, "demo")
+    assert "--suffix: is missing" in refused(environment, 2, "demo")
 
 
 def test_a_folder_in_the_place_of_a_url_is_refused_with_what_takes_it_from_there(environment: Environment) -> None:
@@ -319,7 +319,7 @@ def test_a_folder_in_the_place_of_a_url_is_refused_with_what_takes_it_from_there
     for told in (refused(environment, 2, *arguments, str(clone)), refused(environment, 2, *arguments, "../clone")):
         assert f"{clone.name} is a folder of this machine, and a pin names a URL" in told
         assert "LIB_PATH=" in told
-        assert f"{clone.name} beside the command" in told
+        assert f"{clone.name} so that the clone here is used" in told
     assert clone.as_uri() in refused(environment, 2, *arguments, str(clone))
     assert "--repository: is not a URL" in refused(environment, 2, *arguments, "/no/such")
 
@@ -347,7 +347,7 @@ def test_a_folder_that_is_called_after_another_pin_is_refused(environment: Envir
 def test_what_cannot_be_had_is_told_with_what_to_do(environment: Environment) -> None:
     write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
     told = refused(environment, 4, "demo", "--suffix", "acme", "--release", "9")
-    assert "demo 9: there is no such release that could be pinned fix: one of: 1.5" in told
+    assert "demo 9: there is no such release that could be pinned fix: name one of 1.5" in told
     with served(environment.folder / "index") as web:  # which says 404 of it, as indexes do
         there = {"PIP_NO_INDEX": None, "PIP_INDEX_URL": web.url}
         done = init(environment, "nosuch", "--suffix", "acme", **there)
@@ -447,9 +447,11 @@ def test_a_file_of_another_machine_is_pinned_where_it_is_named(environment: Envi
     file = write_wheel(environment.folder / "index", "demo", "1.4", {**DEMO, "demo-1.4.data/scripts/run": b""}, tag=tag)
     write_wheel(environment.folder / "index", "demo", "1.5", DEMO)
     told = refused(environment, 4, "demo", "--suffix", "acme", "--archive", "demo-1.4-py3-none-any.whl")
-    assert "demo-1.4-py3-none-any.whl: no index has such a file of demo fix: one of: demo-1.5-py3-none-any.whl" in told
+    assert (
+        "demo-1.4-py3-none-any.whl: no index has such a file of demo fix: name one of demo-1.5-py3-none-any.whl" in told
+    )
     told = refused(environment, 4, "demo", "--suffix", "acme", "--archive", file.name, "--release", "1.5")
-    assert f"{file.name}: no index has such a file of demo 1.5 fix: one of: demo-1.5-py3-none-any.whl" in told
+    assert f"{file.name}: no index has such a file of demo 1.5 fix: name one of demo-1.5-py3-none-any.whl" in told
     told = refused(environment, 2, "demo", "--suffix", "acme", "--archive", "demo", "--commit", "0" * 40)
     assert "--archive: `demo` is neither a wheel nor an sdist" in told
     assert "--commit, --archive: are both given" in told

@@ -145,7 +145,7 @@ def test_without_a_readable_lock_beside_it_is_said_how_to_get_one(tmp_path: Path
     layer(root, {f"tree/{PATH}": OVERLAY})
     write(root, {})
     content, lock, upstream = locked(root, write(root, {}, name="new"), {PATH: BASE})
-    for said in ("missing", "has lock-version 1, and this npu-overlays reads 4"):
+    for said in ("is missing", "has lock-version 1, and this npu-overlays reads 4"):
         (notice,) = drift_notices(content, lock, upstream)
         assert notice == (
             f"pkg@2222222: what pkg@1111111 was written for is not known (overlay.lock: {said}), so nothing was "
@@ -255,8 +255,8 @@ def test_a_patch_that_changes_another_symbol_than_it_was_written_for_is_an_error
     (mistake,) = mistakes(caught.value)
     assert mistake == (
         "pkg/patches/p.patch: changes `pkg/m.py:A.forward` (replaced) here, but `pkg/m.py:B.forward` "
-        "(replaced) in pkg@1111111; leave it out by [[tool.overlay.drop]] and write it anew for this pin; operations "
-        "name their symbols and cannot land elsewhere"
+        "(replaced) in pkg@1111111; leave it out by [[tool.overlay.drop]] and make it again for this pin, or write it "
+        "as operations, which name their symbols"
     )
 
 

@@ -46,7 +46,7 @@ def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> Non
         'build-system: is missing or incomplete fix: write exactly: [build-system] requires = ["npu-overlays"]'
         ' build-backend = "npu_overlays.backend"',
         "project: is written by npu-overlays, from tool.overlay and the pin fix: delete the table [project]",
-        "tool.hatch: follows from tool.overlay",
+        "tool.hatch: is written by npu-overlays, from tool.overlay and the pin fix: delete the table [tool.hatch]",
     )
 
 
@@ -64,7 +64,7 @@ def test_every_mistake_of_a_configuration_is_told_at_once(sample: Sample) -> Non
         ('suffix = "npu"', "", "tool.overlay.suffix: missing"),
         ('purpose = "NPU"', 'purpose = "N\\u001b"', "holds characters that cannot be printed"),
         ("revision = 1", 'label = "my corp"', "`my corp` is not one word"),
-        ("revision = 1", 'label = "gabcdef0"', "reads as a commit or a digest"),
+        ("revision = 1", 'label = "gabcdef0"', "`gabcdef0` would read as a commit or a digest"),
         ("revision = 1", 'label = "mine"', "names lib@"),
         ('packages = ["src/lib"]', 'packages = ["src/lib", 3]', "3 is no path of a folder"),
         ('packages = ["src/lib"]', 'packages = [{ path = "src/lib", import = "a-b" }]', "`a-b` cannot be imported"),

@@ -16,18 +16,18 @@ from .sample import Sample
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
-        ("", "", "missing"),
+        ("", "", "is missing"),
         ("lock-version = 4", "lock-version = 99", "has lock-version 99"),
         ("lock-version = 4", "<<<<<<< HEAD", "not valid TOML"),
-        ("[metadata]", "[metadatum]", "damaged"),
-        ('version = "1.2.3"', "version = 3", "damaged"),
-        ('version = "1.2.3"', 'version = "new"', "damaged"),
-        ('readme = "README.md"', 'unheard = "of"', "damaged"),
-        ("compared = true", "compered = true", "damaged"),
-        ('symbol = "LIMIT"', "symbol = 1", "damaged"),
-        ("[metadata.fields]", "[metadata.field]", "damaged"),
-        ("reads", "rides", "damaged"),
-        ('commit = "', 'commit = "0', "made for 0"),
+        ("[metadata]", "[metadatum]", "is damaged: "),
+        ('version = "1.2.3"', "version = 3", "is damaged: "),
+        ('version = "1.2.3"', 'version = "new"', "is damaged: "),
+        ('readme = "README.md"', 'unheard = "of"', "is damaged: "),
+        ("compared = true", "compered = true", "is damaged: "),
+        ('symbol = "LIMIT"', "symbol = 1", "is damaged: "),
+        ("[metadata.fields]", "[metadata.field]", "is damaged: "),
+        ("reads", "rides", "is damaged: "),
+        ('commit = "', 'commit = "0', "was made for 0"),
     ],
 )
 def test_a_damaged_lock_says_how_to_make_it_anew(sample: Sample, old: str, new: str, text: str) -> None:

@@ -21,7 +21,13 @@ def test_an_unknown_overlay_names_the_nearest(sample: Sample) -> None:
 
 
 def test_an_unknown_stack_names_those_there_are(sample: Sample) -> None:
-    refused(sample, build(sample, "--stack", "pear"), 3, "pear: no such stack", "one of: pair")
+    refused(
+        sample,
+        build(sample, "--stack", "pear"),
+        3,
+        "pear: no such stack",
+        "fix: name one of pair; did you mean `pair`?",
+    )
 
 
 def test_without_stacks_an_overlay_must_be_named(sample: Sample) -> None:
@@ -74,7 +80,7 @@ def test_a_path_without_an_overlay_is_said_so(sample: Sample, path: str, text: s
 
 
 def test_a_clone_for_a_project_that_is_not_built_is_a_mistake(sample: Sample) -> None:
-    refused(sample, build(sample, sample.lib_name, "--upstream", "lob=/x"), 3, "--upstream lob", "one of: lib")
+    refused(sample, build(sample, sample.lib_name, "--upstream", "lob=/x"), 3, "--upstream lob", "fix: name one of lib")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ def test_a_clone_for_a_project_that_is_not_built_is_a_mistake(sample: Sample) ->
         ('{"overlays": ["{lib}"], "defualt": true}', "defualt: is not known fix: did you mean `default`?"),
         ('{"overlays": ["{lib}"], "default": 1}', "default: must be true or false"),
         ('{"overlays": ["{lib}"], "default": true}', "several stacks are the default: a, pair"),
-        ('{"overlays": ["{lib}"], "variant_of": "b"}', "variant_of: there is no stack `b` fix: one of: a, pair"),
+        ('{"overlays": ["{lib}"], "variant_of": "b"}', "variant_of: there is no stack `b` fix: name one of a, pair"),
         ('{"overlays": ["{lib}"], "title": "x"}', "title: must be an object"),
         ('{"overlays": ["{lib}"], "components": {}}', "components: must be a list"),
         ('{"overlays": ["{lib}"], "components": [1]}', "components[0]: must be an object"),

@@ -133,7 +133,7 @@ def test_every_mistake_of_a_layer_is_told_at_once_under_its_own_name(sample: Sam
         "layer.toml:4: dependencies: `==` is not a requirement",
         "layer.toml:5: commit: unknown key",
         "layer.toml:7: upstream.repository: holds a user name or password",
-        "layer.toml:8: file[1].since: missing, and until and accept too",
+        "layer.toml:8: file[1].since: missing, and so are until and accept",
         "layer.toml:12: file[2].since: `x` is not a version",
         "layer.toml:19: edit[1].until: no version is at least 2 and before 2",
     )
@@ -230,4 +230,4 @@ def test_a_drop_that_drops_nothing_is_refused(own_upstream: Sample) -> None:
     absent = '[[tool.overlay.drop]]\nname = "src/lib/core.py:absent"\nwhy = "w"\n'
     newer = another_commit(sample, {}, more=absent)
     done = sample.environment.cli("show", newer.name, "--overlays", sample.overlays)
-    refused(sample, done, 5, "`src/lib/core.py:absent` drops nothing")
+    refused(sample, done, 5, "drop[1]: `src/lib/core.py:absent` names nothing in the layers below")

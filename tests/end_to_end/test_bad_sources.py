@@ -83,7 +83,7 @@ def test_an_archive_the_lock_does_not_know_is_refused(sample: Sample) -> None:
     lock = sample.lib_overlay / "overlay.lock"
     lock.write_text(lock.read_text().replace(f'"{ARCHIVE}"', '"other.whl"'))
     done = build(sample, sample.lib_name, "--source", "archive")
-    refused(sample, done, 3, "overlay.lock: archives", f"says nothing of {ARCHIVE}", "npu-overlays lock")
+    refused(sample, done, 3, "overlay.lock: archives", f"has no entry for {ARCHIVE}", "npu-overlays lock")
 
 
 def test_an_archive_that_differs_from_the_commit_cannot_be_locked(sample: Sample) -> None:

@@ -19,7 +19,7 @@ NOBODY = "~nobody-by-this-name/x"
     ("name", "value", "code", "said"),
     [
         *(
-            ("NPU_OVERLAYS_SOURCE", one, 2, f"`{one}` is not a source\n    fix: one of: auto, git, archive")
+            ("NPU_OVERLAYS_SOURCE", one, 2, f"`{one}` is not a source\n    fix: set it to one of auto, git, archive")
             for one in ("gti", "ftp")
         ),
         ("NPU_OVERLAYS_CACHE", NOBODY, 2, f"`{NOBODY}` names the home folder of a user who does not exist"),

@@ -107,8 +107,15 @@ def test_settings_and_attributes_change_no_byte(own_upstream: Sample, locked: Sa
     assert git(sample, folder, "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("present", ["a file in it", "a file", "a link"])
-def test_what_is_there_stays(locked: Sample, tmp_path: Path, present: str) -> None:
+@pytest.mark.parametrize(
+    ("present", "said"),
+    [
+        ("a file in it", "exists already, and is not empty"),
+        ("a file", "is there already"),
+        ("a link", "is there already"),
+    ],
+)
+def test_what_is_there_stays(locked: Sample, tmp_path: Path, present: str, said: str) -> None:
     folder = tmp_path / "checkout"
     if present == "a file":
         folder.write_text("mine", "utf-8")
@@ -119,7 +126,7 @@ def test_what_is_there_stays(locked: Sample, tmp_path: Path, present: str) -> No
         (folder / "mine").touch()
     done = locked.environment.cli("checkout", locked.lib_name, folder, "--overlays", locked.overlays)
     assert done.code == 2
-    assert f"{folder}: is " in done.err
+    assert f"{folder}: {said}\n" in done.err
     assert "fix: name a folder that is not there yet" in done.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkout"]
 

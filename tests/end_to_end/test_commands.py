@@ -134,7 +134,7 @@ def test_check_warns_of_what_is_dangerous_until_it_is_accepted(sample: Sample) -
     done = sample.environment.ok("check", sample.lib_name)
     place = f"{sample.lib_name}/tree/src/lib/core.py:13"
     assert f"warning: {place}: wrapped code prints, as `print('started')` shows; every process prints" in done.err
-    assert "\n    in src/lib/core.py:Engine.start\n    fix: look at it;" in done.err
+    assert "\n    in src/lib/core.py:Engine.start\n    fix: review it;" in done.err
     failed = sample.environment.cli("check", sample.lib_name, "--strict")
     assert (failed.code, failed.err.count("error: ")) == (5, 1)
     (record,) = sample.environment.ok("check", sample.lib_name, "--json").json()
@@ -435,7 +435,7 @@ def test_check_reports_what_is_right_beside_what_is_wrong(sample: Sample) -> Non
     (sample.lib_overlay / "LICENSE").write_text("mine")
     done = sample.environment.cli("check", "--all", "--overlays", sample.overlays)
     assert done.code == 3
-    assert f"{sample.app_name}/overlay.lock: missing" in done.err
+    assert f"{sample.app_name}/overlay.lock: is missing" in done.err
     assert "do not hold upstream's LICENSE" in done.err
     (sample.lib_overlay / "LICENSE").write_bytes(LICENCE)
     # lib requires app's version, which only its lock tells; alone it is right.
@@ -443,7 +443,7 @@ def test_check_reports_what_is_right_beside_what_is_wrong(sample: Sample) -> Non
     done = sample.environment.cli("check", "--all", "--overlays", sample.overlays)
     assert done.code == 3
     assert f"{sample.lib_name}: 12 changes in 6 files, as declared" in done.out
-    assert f"{sample.app_name}/overlay.lock: missing" in done.err
+    assert f"{sample.app_name}/overlay.lock: is missing" in done.err
 
 
 def test_why_a_lock_that_is_missing_cannot_be_made_is_said_first(sample: Sample) -> None:
@@ -457,7 +457,7 @@ def test_why_a_lock_that_is_missing_cannot_be_made_is_said_first(sample: Sample)
             done = sample.environment.cli(command, name, "--overlays", sample.overlays)
             assert done.code == 3
             said = " ".join(done.err.split())
-            assert said.index("nosuch.txt") < said.index(f"{sample.lib_name}/overlay.lock: missing")
+            assert said.index("nosuch.txt") < said.index(f"{sample.lib_name}/overlay.lock: is missing")
 
 
 def test_check_finds_what_a_build_would(sample: Sample) -> None:

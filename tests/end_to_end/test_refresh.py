@@ -179,7 +179,7 @@ def test_operations_stay_unless_a_patch_is_asked_for_that_hands_their_reasons_on
     done = sample.environment.cli(*command)
     assert (done.code, overlay(sample)) == (5, before)
     said = " ".join(done.err.split())
-    assert "no patch can say it beside what is there for `prepare`" in said
+    assert "no operation can express the change, and a patch of it would overlap `prepare`" in said
     assert "the overlay changes it in" not in said
     assert "gone     added     src/lib/core.py:prepare" in sample.environment.ok(*command, "--as-patch").out
     assert overlay(sample)["patches/core.patch"].startswith(b"Why: Second. First.\n\ndiff --git ")
@@ -277,7 +277,7 @@ def test_commits_of_the_overlay_that_the_work_tree_lacks_are_not_taken_for_undon
     git(sample, folder, "commit", "--quiet", "--all", "--amend", "--message", "mine")
     said = refused(sample, folder)
     assert "which lacks 1 of the overlay's commits" in said
-    git(sample, folder, *said.rpartition("as you want them: git ")[2].split())
+    git(sample, folder, *said.rpartition("as you want them, `git ")[2].removesuffix("`").split())
     refresh(sample, folder)
     gives(sample, folder, tmp_path, '"first " + name')
 
@@ -411,7 +411,7 @@ def test_a_dry_run_proves_and_writes_nothing(sample: Sample, folder: Path) -> No
             lambda folder: edit(folder / "README.md", "A library", "The library"),
             "lie in none of the overlay's packages",
         ),
-        (lambda folder: (folder / "src/lib/run.sh").chmod(0o644), "was made executable, or is so no more"),
+        (lambda folder: (folder / "src/lib/run.sh").chmod(0o644), "has another executable bit than upstream's file"),
         (lambda folder: (folder / "src/lib/link").symlink_to("run.sh"), "is a symbolic link"),
     ],
 )

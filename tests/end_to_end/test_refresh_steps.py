@@ -124,7 +124,7 @@ def test_a_lock_that_cannot_be_made_undoes_the_refresh(sample: Sample, folder: P
     empty = str(sample.overlays)
     said = refused(sample, folder, "--lock", "--source", "git", code=4, PIP_FIND_LINKS=empty)
     assert "the step `lock` failed, so nothing was written" in said
-    assert "without --lock it writes the overlay" in said
+    assert "without --lock the overlay is written, to edit" in said
 
 
 def test_a_check_that_refuses_undoes_refresh_and_lock(sample: Sample, folder: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_check_that_refuses_undoes_refresh_and_lock(sample: Sample, folder: Pa
     said = refused(sample, folder, "--lock", "--revise", "--build", code=5)
     assert "no test saw it call npu.npu_stop" in said
     assert "the step `check` failed, so nothing was written" in said
-    assert "without --revise --build it writes the overlay" in said
+    assert "without --revise --build the overlay is written, to edit" in said
     steps(sample, folder, "--lock")
 
 

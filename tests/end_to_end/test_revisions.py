@@ -194,7 +194,7 @@ def test_other_bytes_of_a_newer_tool_are_refused_and_those_that_lie_there_stay(
     assert done.code == 6
     assert f"{out}/lib_npu-{sample.lib_version}" in done.err
     assert "other bytes lie there under this version" in done.err
-    assert f'fix: npu-overlays revise {sample.lib_name} --why "…"' in done.err
+    assert f'fix: run `npu-overlays revise {sample.lib_name} --why "…"` and build again' in done.err
     assert contents(out) == before
     sample.environment.ok(*line, "--replace", PYTHONPATH=tool)
     assert before.keys() == contents(out).keys()
@@ -321,7 +321,10 @@ def test_nothing_is_revised_where_something_is_wrong(
     [
         ("[[revision]]\nnumber = 1\n", "1: revision[1].why: missing"),
         ("[[revision]]\nnumber = 0\nwhy = 'x'\nsha256 = ''\n", "2: revision[1].number: counts from 1, not 0"),
-        ("[[revision]]\nnumber = 1\nwhy = 'x'\nsha256 = ''\n" * 2, "1: revision: numbers are 1, 1"),
+        (
+            "[[revision]]\nnumber = 1\nwhy = 'x'\nsha256 = ''\n" * 2,
+            "1: revision: the numbers are 1, 1: each must be higher",
+        ),
         ("<<<<<<< HEAD\n", "1: not valid TOML"),
     ],
 )

@@ -327,7 +327,10 @@ def test_statements_are_verified_against_their_wheels(environment: Environment, 
     (statement,) = built.glob("*.intoto.json")
     assert "its statement" in environment.ok("verify-wheel", statement).out
     said = statement.read_text()
-    for number, wrong in ((0, "names other upstream bytes than"), (1, "names files of the overlay that do not give")):
+    for number, wrong in (
+        (0, "names other upstream bytes than"),
+        (1, "names files of the overlay whose digests do not give"),
+    ):
         value = json.loads(said)
         value["predicate"]["buildDefinition"]["resolvedDependencies"][number]["digest"]["sha256"] = "0" * 64
         statement.write_text(json.dumps(value))

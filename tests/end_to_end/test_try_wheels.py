@@ -74,7 +74,7 @@ def test_ends_with_what_the_build_said_where_that_failed(sample: Sample) -> None
     done = try_wheels(sample, "lib@ffffff0")
     assert done.code == 3
     assert done.err.startswith(f"error: lib@ffffff0: no such overlay in {sample.overlays}")
-    assert "\n    fix: one of: " in done.err
+    assert f"\n    fix: name one of {sample.app_name}, {sample.lib_name}; did you mean `{sample.lib_name}`?" in done.err
     assert not (sample.folder / "trial").exists()
 
 

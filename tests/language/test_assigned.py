@@ -74,7 +74,7 @@ since = "no"
             (2, "[1].what: names `a:f` twice; name it once"),
             (5, '[2].what: is empty; write what = ["…"], with at least one text'),
             (8, '[2].since: `no` is not a version; write since = "0.6.0", for example'),
-            (7, "[2].who: unknown key; known here: since, until, what, when, why"),
+            (7, "[2].who: unknown key; write one of since, until, what, when, why, or delete it"),
         )
     ]
 

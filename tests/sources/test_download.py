@@ -235,7 +235,7 @@ def test_no_index_and_no_folder_is_said(tmp_path: Path, configured: Callable[...
 def test_settings_that_do_not_work_are_said(tmp_path: Path, configured: Callable[..., None]) -> None:
     wanted = put(tmp_path, "demo-1.0.tar.gz")
     configured(index_url="https://index.invalid/simple", cert=str(tmp_path / "absent.pem"))
-    with pytest.raises(SourceError, match=r"certificates or proxies do not work.*\n.*mend cert"):
+    with pytest.raises(SourceError, match=r"certificates or proxies do not work.*\n.*correct cert"):
         download(wanted, ProgressLog())
     (tmp_path / "pip.conf").write_text("[global\n")
     with pytest.raises(SourceError, match="pip's configuration cannot be read"):

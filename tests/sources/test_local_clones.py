@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -59,9 +60,10 @@ def test_other_head_names_head_and_pin(upstream: Upstream, cache: Path) -> None:
     with pytest.raises(SourceError, match=f"HEAD is {head}, the pin is {wanted}") as caught:
         acquire(pin(upstream, wanted), local=upstream.path, cache=cache)
     # The advice leaves the user's work tree as it is, and leads to one that serves.
-    command, _, option = caught.value.problems[0].fix.partition(
-        "`, which leaves this one alone, and name it: --upstream demo="
-    )
+    said = r"run `(.+)`, which leaves this one alone, and name it: --upstream demo=(.+)"
+    advice = re.fullmatch(said, caught.value.problems[0].fix)
+    assert advice
+    command, option = advice.groups()
     subprocess.run(shlex.split(command), check=True, capture_output=True)
     assert acquire(pin(upstream, wanted), local=Path(option), cache=cache).entries.keys() == FILES.keys()
     assert upstream.git("rev-parse", "HEAD") == head

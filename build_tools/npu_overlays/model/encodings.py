@@ -16,7 +16,7 @@ def encoding_of(content: bytes) -> str:
 
 @lru_cache(maxsize=1024)
 def _encoding_by_head(head: bytes) -> str:
-    """Return the encoding of a file that begins with some lines, of which two count; raises `SyntaxError` likewise."""
+    """Return the encoding that a file declares in the first two of these lines; raises `SyntaxError` likewise."""
     try:
         declared = tokenize.detect_encoding(io.BytesIO(head).readline)[0]
     except SyntaxError:

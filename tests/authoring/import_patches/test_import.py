@@ -182,7 +182,7 @@ def test_what_no_overlay_can_hold_is_refused_by_name_at_once(team: Team) -> None
     for place, what in {
         "cut.patch:5": "is cut off",
         "link.patch:2": "makes or changes a symbolic link",
-        "mode.patch:3": "which no overlay can say",
+        "mode.patch:3": "which no overlay can do",
         "empty.patch": "holds no diff",
     }.items():
         assert f"{place}: " in said
@@ -279,7 +279,7 @@ def test_what_is_missing_is_said_at_once(team: Team) -> None:
     done = team.environment.cli("import-patches", team.folder.parent, "--why", "w")
     said = " ".join(done.err.split())
     assert done.code == 2
-    assert "--suffix: missing" in said
+    assert "--suffix: is missing" in said
     assert f"lib/{team.commit[:9]}: is a commit, and no repository of it is known" in said
 
 

@@ -165,7 +165,10 @@ def test_a_commit_that_contradicts_its_folder_is_refused(tmp_path: Path, folder:
     if not refused:
         assert pin(of_core(folder), ledger, request, tmp_path).request.commit == ID
         return
-    with pytest.raises(UsageError, match=f"patch_summary.yaml:5: says that lib/{folder} is for {ID}, another commit"):
+    with pytest.raises(
+        UsageError,
+        match=f"patch_summary.yaml:5: says that lib/{folder} is for {ID}, and its folder names another commit",
+    ):
         pin(of_core(folder), ledger, request, tmp_path)
 
 

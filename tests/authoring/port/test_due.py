@@ -29,5 +29,5 @@ def test_named_and_with_due_an_error(sample: Sample) -> None:
     failed = sample.environment.cli("check", sample.lib_name, "--due")
     assert failed.code == 5
     assert failed.err.count(said) == 1
-    assert f"can be dropped: `commit {commit}` is so" in failed.err
+    assert f"can be dropped: `commit {commit}` holds in upstream 1.2.3" in failed.err
     assert "as declared" in failed.out

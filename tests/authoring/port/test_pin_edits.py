@@ -359,7 +359,7 @@ def test_what_cannot_be_done_is_said_at_once_and_nothing_is_written(alone: Movin
     assert done.code == 2, done.out + done.err
     told = "cannot be deleted automatically: other operations of its file would change with it"
     assert f"core.py:24: {told}\n    in src/lib/core.py:Engine.obsolete\n" in done.err
-    assert "core.py:scale: cannot be stated anew by itself" in done.err
+    assert "core.py:scale: cannot be moved automatically" in done.err
     assert held(alone.root / name) == before
 
 

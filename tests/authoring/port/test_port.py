@@ -343,7 +343,7 @@ def test_a_commit_with_none_of_the_packages_is_refused(moving: Moving) -> None:
     done = moving.port(moving.name, "--to", commit)
     assert done.code == 4
     assert f"commit {commit[:9]}: holds none of the shipped packages: src/lib" in done.err
-    assert "of Python it has other, packaging, scripts, tests" in done.err
+    assert "the Python modules of this one are other, packaging, scripts, tests" in done.err
     assert not (moving.root / f"lib@{commit[:7]}").exists()
 
 

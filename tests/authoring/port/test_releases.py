@@ -86,7 +86,7 @@ def test_what_changed_is_shown_side_by_side_also_where_nothing_is_left_to_decide
     assert "return str(name)" in shown.out
     assert (released.environment.folder / "demo@1.1/overlay.lock").read_bytes() == lock
     first = released.port("demo@1.0", "--show", "describe")
-    assert (first.code, "beside it lies no older pin of demo" in first.err) == (3, True)
+    assert (first.code, "there is no older pin of demo beside it" in first.err) == (3, True)
 
 
 def test_the_page_has_each_cause_and_both_definitions_as_text(released: Released) -> None:
@@ -219,7 +219,10 @@ def test_a_release_that_holds_nothing_of_it_is_refused(released: Released) -> No
 def test_what_is_no_release_is_refused_where_there_is_no_repository(released: Released, name: str) -> None:
     done = released.port("demo@1.0", "--to", name)
     assert done.code == 4
-    assert f"--to {name}: is no version, and demo names no repository" in done.err
+    assert (
+        f"--to {name}: is no version, and demo pins no repository that could have it as a commit, tag or branch"
+        in done.err
+    )
     assert "--upstream demo=PATH" in done.err
 
 

@@ -30,7 +30,7 @@ APPENDED = b"NAME = 1\n\nOURS = []\n\nOURS.append(NAME)\n\nTHEIRS = 1\n"
 
 
 def test_a_patch_takes_the_place_of_operations_only_where_that_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(MergeError, match=r"for `OURS` \(\S*tree/pkg/m.py:\d+: Ours\.\)") as refused:
+    with pytest.raises(MergeError, match=r"would overlap `OURS` \(\S*tree/pkg/m.py:\d+: Ours\.\)") as refused:
         plan(tmp_path / "one", b"NAME = 1\n", APPENDED, OURS)
     assert "THEIRS" not in str(refused.value)
     assert refused.value.problems[0].options == (("--as-patch", ""),)
@@ -49,7 +49,7 @@ def test_a_class_that_gets_another_name_does_not_take_the_operations_on_its_memb
 ) -> None:
     upstream = b"NAME = 1\n\n\nclass C:\n    def theirs(self): ...\n"
     wanted = f"NAME = 2\n\n\n{CLASS.format('D')}".encode()
-    with pytest.raises(MergeError, match=r"for `C\.ours` \(\S*tree/pkg/m.py:\d+: Ours\.\)") as refused:
+    with pytest.raises(MergeError, match=r"would overlap `C\.ours` \(\S*tree/pkg/m.py:\d+: Ours\.\)") as refused:
         plan(tmp_path / "one", upstream, wanted, MEMBER)
     assert "Two." not in str(refused.value)
     assert refused.value.problems[0].options == (("--as-patch", ""),)
@@ -74,10 +74,10 @@ def test_what_is_moved_to_another_file_does_not_take_the_operations_on_it_along(
     goes = EditedFile(path="pkg/m.py", content=left)
     for path in ("pkg/n.py", "pkg/new.py"):
         with pytest.raises(
-            MergeError, match=r"m.py: .* stands in \S* now, .*: `C\.ours` \(\S*: Ours\.\)\n.* first"
+            MergeError, match=r"m.py: its text was moved to \S*, .*: `C\.ours` \(\S*: Ours\.\)\n.* first"
         ) as refused:
             planner.plan((goes, EditedFile(path=path, content=f"ONE = 1\n\n\n{moved}".encode())))
-        assert f"stands in {path} now" in str(refused.value)
+        assert f"its text was moved to {path}, and" in str(refused.value)
         assert "Two." not in str(refused.value)
     found = planner.plan((goes, EditedFile(path="pkg/n.py", content=b"ONE = 2\n")))
     assert ("C.ours", None) in [(one.symbol, one.wanted) for one in found.operations]
@@ -93,7 +93,7 @@ def test_renamed_and_reformatted_class_keeps_the_operations_on_it(tmp_path: Path
         b"            value * 2\n            for value in values\n            if value\n        ]\n"
         b"    def ours(self): return None\n"
     )
-    with pytest.raises(MergeError, match=r"for `C\.ours` \(\S*tree/pkg/m.py:\d+: Ours\.\)"):
+    with pytest.raises(MergeError, match=r"would overlap `C\.ours` \(\S*tree/pkg/m.py:\d+: Ours\.\)"):
         plan(tmp_path, upstream, wanted, MEMBER)
 
 
