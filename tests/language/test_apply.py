@@ -48,6 +48,10 @@ def test_files_are_added_as_they_are_with_their_first_line_as_the_reason(tmp_pat
 def test_substitutions_are_counted(tmp_path: Path) -> None:
     applied = apply_files(tmp_path, UPSTREAM, {}, config=_edit("x: 1", "x: 2", 2))
     assert applied.tree.after("pkg/conf/b.yaml") == b"x: 2\nx: 2\n"
+    with pytest.raises(MergeError) as caught:
+        apply_files(tmp_path / "more", UPSTREAM, {}, config=_edit("x: 1", "x: 2", 3))
+    fix = "shorten find until it occurs 3 times, or set count = 2"
+    assert [(one.what, one.fix) for one in caught.value.problems] == [("`x: 1` occurs 2 times, expected 3", fix)]
 
 
 def test_everything_that_does_not_fit_is_reported_at_once(tmp_path: Path) -> None:

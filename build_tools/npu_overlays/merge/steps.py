@@ -146,7 +146,8 @@ def _times(edit: TextEdit, count: int) -> str:
     """Return what to do about a substitution whose text occurs another number of times than it says."""
     if not count:
         return "copy the text from upstream's file into find"
-    return f"lengthen find until it occurs {plural(edit.count, 'time')}, or set count = {count}"
+    change = "lengthen" if count > edit.count else "shorten"
+    return f"{change} find until it occurs {plural(edit.count, 'time')}, or set count = {count}"
 
 
 def _check_keys(path: str, before: bytes, after: bytes, where: str) -> None:

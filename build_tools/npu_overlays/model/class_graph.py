@@ -112,9 +112,9 @@ class ClassGraph:
             for name, known in definitions.items():
                 owner, _, leaf = name.rpartition(".")
                 found.setdefault(owner, (set(), set()))[all(map(_only_annotates, known))].add(leaf)
-            held = _held_otherwise(module) if module else []
-            for owner, name in held:
-                found.setdefault(owner, (set(), set()))[0].add(name)
+            if module:
+                for owner, name in _held_otherwise(module):
+                    found.setdefault(owner, (set(), set()))[0].add(name)
             self._members[symbol.path] = {owner: (frozenset(a), frozenset(b)) for owner, (a, b) in found.items()}
         return self._members[symbol.path].get(symbol.name, (frozenset(), frozenset()))
 

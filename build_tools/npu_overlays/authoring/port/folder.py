@@ -146,10 +146,8 @@ def abort(folder: Path) -> None:
     if not (folder / PORT_FILE).is_file():
         read_state(folder)
     if foreign := _foreign(folder):
-        what, fix = (
-            f"holds work of yours: {listing(foreign)}",
-            f"move it elsewhere, or delete everything: rm -r {folder}",
-        )
+        what = f"holds work of yours: {listing(foreign)}"
+        fix = f"move it elsewhere, or delete everything: rm -r {folder}"
         raise UsageError(Problem(where=str(folder), what=what, fix=fix))
     # The state goes last: an abort that is killed can be repeated.
     for path in folder.iterdir():
