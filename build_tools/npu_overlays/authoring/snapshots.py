@@ -75,6 +75,11 @@ class Snapshot:
         found = chosen(module, symbol) if module else []
         return found[0] if len(found) == 1 and found[0].kind != "import" else None
 
+    def has_class(self, path: str, name: str) -> bool:
+        """Return whether a name is that of one class, and not of what stands for one: ``Old = New``."""
+        found = self.definition(path, name)
+        return found is not None and found.kind == "class"
+
     @cached_property
     def _defining(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
