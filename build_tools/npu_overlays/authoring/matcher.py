@@ -68,7 +68,7 @@ class Matcher:
         removed = Match(outcome="removed", path=path, symbol=symbol, likeness=0.0)
         if before is None:
             return removed
-        if after is not None:
+        if after is not None and after.kind == before.kind:
             is_same = fingerprint(before.node) == fingerprint(after.node)
             alike = self.likeness(path, symbol, now, symbol)
             return Match(outcome="unchanged" if is_same else "changed", path=path, symbol=symbol, likeness=alike)
@@ -150,7 +150,7 @@ class Matcher:
         was, owner = before.parent, owner_of(name)
         if not was or not owner:
             return was == owner
-        if now.definition(path, was) is not None:
+        if now.has_class(path, was):
             return (there, owner) == (path, was)
         around = self.match(path, was, now)
         if around.is_elsewhere:
@@ -178,7 +178,8 @@ class Matcher:
         if before is None:
             return
         for name, known in before.definitions.items():
-            if len(known) == 1 and (after is None or name not in after.definitions):
+            there = after.definitions.get(name, ()) if after else ()
+            if len(known) == 1 and all(one.kind != known[0].kind for one in there):
                 yield known[0]
 
 

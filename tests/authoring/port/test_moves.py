@@ -188,6 +188,83 @@ def test_a_caller_that_another_function_has_taken_over_has_its_calls_there(
     assert proposal or "pkg/engine.py:shown" in found.unknown
 
 
+@pytest.mark.parametrize(("now", "proposal"), [("y = y + 1", ""), ("", "drop")], ids=["inlined", "left-out"])
+def test_a_caller_in_another_file_has_its_calls_there(tmp_path: Path, now: str, proposal: str) -> None:
+    """Half of its code is unchanged, and it imports the missing function, or stood beside it."""
+    kept = "    y = prepared(x, 1)\n    log(y, x)\n"
+    use = USES.replace("    y = prepared(x)\n", kept)
+    before, after = use.format("y = f(y)"), use.format(now).replace("    \n", "")
+    own = f"def f(x):\n{HALF}"
+    files = {"engine": own, "user": f"from pkg.engine import f\n\n\n{before}"}
+    found = judged(tmp_path / "imports", files, {"engine": "z = 1\n", "other": after})
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/other.py:use" in found.unknown
+    found = judged(tmp_path / "beside", {"engine": f"{own}\n\n{before}"}, {"engine": "z = 1\n", "other": after})
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+
+
+@pytest.mark.parametrize(("now", "proposal"), [("y = made(y)", ""), ("", "drop")], ids=["another-call", "left-out"])
+def test_the_callers_of_a_caller_that_is_missing_too_have_nothing_in_its_place(
+    tmp_path: Path, now: str, proposal: str
+) -> None:
+    outer = "def outer(x):\n    z = f(x)\n    return z or outer(x)\n"
+    user = "from pkg.engine import {}\n\n\n" + USES
+    before = {"engine": f"def f(x):\n{HALF}\n\n{outer}", "user": user.format("outer", "y = outer(y)")}
+    after = {"engine": "def made(x):\n    return ref(x)\n", "user": user.format("made", now).replace("    \n", "")}
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/user.py:use" in found.unknown
+
+
+MEMBER = """class A:
+    limit = 10
+
+    def f(self, x):
+        return x.go(1)
+
+    def use(self, x):
+        y = self.prepared(x, self.limit)
+        y = self.f(y)
+        self.seen.append(y)
+        return y
+"""
+GONE = MEMBER.replace("class A", "class B").replace("    def f(self, x):\n        return x.go(1)\n\n", "")
+# What the old name of a class may stand for where that has a new name.
+BOUND = {
+    "no-more": "",
+    "alias": "\n\nA = B\n",
+    "alias-of-a-call": "\n\nA = deprecated('A is B')(B)\n",
+    "function": "\n\ndef A(*given):\n    return B(*given)\n",
+    "subclass": "\n\nclass A(B):\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("bound", BOUND)
+def test_a_member_is_sought_in_its_class_whatever_the_old_name_of_that_stands_for_now(
+    tmp_path: Path, bound: str
+) -> None:
+    """It has gone from there, too, and its caller has other code in its place, or nothing."""
+    for now, proposal in (("y = y + 1", ""), ("", "drop")):
+        after = GONE.replace("        y = self.f(y)\n", f"        {now}\n" if now else "") + BOUND[bound]
+        found = judged(tmp_path / f"gone{len(now)}", {"engine": MEMBER}, {"engine": after}, WRAP_A)
+        expected = "" if bound == "subclass" else proposal
+        assert (found.kind, found.proposal) == ("retired", expected), found
+        assert expected or "pkg/engine.py:B.use" in found.unknown or bound == "subclass"
+    there = MEMBER.replace("class A", "class B") + BOUND[bound]
+    found = judged(tmp_path / "there", {"engine": MEMBER}, {"engine": there}, WRAP_A)
+    assert (found.proposal, found.to) == ("", "") if bound == "subclass" else ("retarget", "pkg/engine.py:B.f"), found
+
+
+@pytest.mark.parametrize(
+    "now", ["from pkg.second import C as A\n", "from pkg import second\n\nA = second.C\n", "A = make()\n"]
+)
+def test_a_member_whose_class_became_one_that_was_there_is_for_a_person(tmp_path: Path, now: str) -> None:
+    second = "class C:\n    def go(self, x):\n        return x\n"
+    found = judged(tmp_path, {"engine": MEMBER, "second": second}, {"engine": now, "second": second}, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", ""), found
+    assert found.unknown == "whether `A` needs the change, too"
+
+
 @pytest.mark.parametrize(("source", "proposal"), [("engine", ""), ("__init__", ""), ("second", "drop")])
 def test_only_who_imports_the_missing_function_itself_calls_it(tmp_path: Path, source: str, proposal: str) -> None:
     """Also by the name of its package; another file may have a function of that name."""

@@ -704,6 +704,11 @@ def test_a_helper_goes_with_what_uses_it(tmp_path: Path) -> None:
     assert (gone.kind, gone.proposal) == ("retired", "drop")
 
 
+def test_a_helper_stays_where_a_person_decides_on_what_uses_it(tmp_path: Path) -> None:
+    found = of(tmp_path, HELPED, "Engine = make()\n")
+    assert (found.kind, found.proposal) == ("retired", ""), found
+
+
 def test_a_helper_goes_where_its_class_went(tmp_path: Path) -> None:
     found = became(tmp_path, {"pkg/engine.py": ENGINE}, HELPED, {"pkg/new.py": ENGINE})
     assert (found.kind, found.proposal, found.to) == ("moved", "retarget", "pkg/new.py:Engine.helper")
@@ -1163,6 +1168,7 @@ BODY = "    low = scale(value, 1)\n    high = scale(value, 2)\n    return low + 
 SPREAD = f"def scale(value, by):\n    return value * by\n\n\ndef spread(value):\n{BODY}"
 WRAP_SPREAD = '@wrapped(why="x")\ndef spread(value):\n    return upstream(value)\n'
 UP = "class Base:\n    def go(self):\n        return 1\n\n\nclass Engine(Base):\n    def go(self):\n        return 2\n"
+USED = "\n    def use(self, value):\n        return [self.run(value, 1), self.run(value, 2)]\n"
 WRAP_GO = 'class Engine:\n    @wrapped(why="x")\n    def go(self):\n        return upstream(self)\n'
 INLINED = SPREAD.replace("def spread(value):", "def use(value):\n    value = int(value)")
 PRIVATE = SPREAD.replace(f"def spread(value):\n{BODY}", "def _spread(value):\n    return sum(both(value))\n")
@@ -1179,8 +1185,14 @@ PRIVATE = SPREAD.replace(f"def spread(value):\n{BODY}", "def _spread(value):\n  
         ),
         (SPREAD, WRAP_SPREAD, PRIVATE, "_spread"),
         (UP, WRAP_GO, UP.replace("    def go(self):\n        return 2\n", "    size = 2\n"), "the inherited go"),
+        (
+            UP + USED,
+            WRAP_GO,
+            UP.replace("    def go(self):\n        return 2\n", USED).replace("Engine", "Motor"),
+            "the inherited go",
+        ),
     ],
-    ids=["body-in-its-caller", "underscore-and-another-body", "inherited-now"],
+    ids=["body-in-its-caller", "underscore-and-another-body", "inherited-now", "inherited-by-its-renamed-class"],
 )
 def test_what_may_do_the_work_of_a_missing_function_is_for_a_person(
     tmp_path: Path, before: str, overlay: str, after: str, named: str

@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
+from typing import TypeAlias
 
-from npu_overlays.authoring.matcher import Matcher
+from npu_overlays.authoring.matcher import COMMON, Matcher
 from npu_overlays.authoring.port.logical_lines import Words, names_bound, words_of_lines
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.errors import listing
@@ -23,7 +24,7 @@ from npu_overlays.model import Model, Symbol, model_of
 from npu_overlays.model.definitions import FUNCTIONS, Definition
 from npu_overlays.model.fingerprint import dump, fingerprint
 from npu_overlays.model.module import Module
-from npu_overlays.model.selectors import chosen, leaf_of
+from npu_overlays.model.selectors import chosen, leaf_of, owner_of
 from npu_overlays.model.syntax import nodes_of
 from npu_overlays.model.token_layout import layout_of
 from npu_overlays.overlay.operations import Operation
@@ -36,6 +37,16 @@ _NEAR = 2
 _IMPORTING = frozenset({"from", "import"})
 # The most names in a question.
 _SHOWN = 6
+_Places: TypeAlias = dict[str, list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use:
+    """A function of the base that names an operation's target, or the own lines of a class or module."""
+
+    module: Module
+    name: str  # empty for the module's own lines
+    lines: list[Words]  # its logical lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +106,7 @@ class Callers:
         self._model = model_of(pin, base)
         self._known: dict[tuple[str, str], list[str]] = {}
         self._heirs: dict[Symbol, list[Symbol]] = {}
-        self._last: tuple[Snapshot | None, frozenset[str]] = (None, frozenset())
+        self._last: tuple[Snapshot | None, _Places, frozenset[str]] = (None, {}, frozenset())
         self._last_model: tuple[Snapshot | None, Model] = (None, self._model)
 
     def objection(self, operation: Operation, wanted: Operation, now: Snapshot, *, is_renamed: bool) -> str:
@@ -130,17 +141,36 @@ class Callers:
         Its users have another definition of that name now, its heirs have the member from elsewhere, or its callers
         have new code in place of a call.
         """
-        is_in_class = operation.owner and now.definition(operation.path, operation.owner)
+        is_in_class = now.has_class(operation.path, operation.owner)
         gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
         found = [*self._namesakes(gone, now), *(() if is_in_class else self._of_heirs(operation, now))]
         if found:
             return f"whether {listing((f'`{one}`' for one in dict.fromkeys(found)), _SHOWN)} needs the change, too"
-        replacing: list[str] = []
-        for one in chain(self._callers(gone, gone, now), self._merged_callers(gone, now)):
-            # Under that name it calls something else now.
-            if gone.leaf in _words(one.lines[1]) or any(one.added_for(gone.leaf, gone.leaf)):
-                replacing.append(str(one))
+        replacing = list(dict.fromkeys(self._replacing(operation, now, set())))
         return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change" if replacing else ""
+
+    def _replacing(self, operation: Operation, now: Snapshot, known: set[tuple[str, str]]) -> Iterator[str]:
+        """Yield the callers of a missing definition that have something in its place; of missing callers, theirs.
+
+        Args:
+            operation: its target is missing; where its class is, that has callers, too.
+            now: upstream now.
+            known: the places that need not be looked at again.
+        """
+        is_class_gone = operation.owner and not now.has_class(operation.path, operation.owner)
+        for gone in (operation, *([replace(operation, symbol=operation.owner)] if is_class_gone else [])):
+            known.add((gone.path, gone.name))
+            for use in self._uses(gone, now):
+                path, name = use.module.path, use.name
+                if path == gone.path and name.startswith(f"{gone.name}."):
+                    continue
+                found = self._now(use, gone, gone, now) or self._merged(use, now)
+                for one in found:
+                    # Under that name it calls something else now.
+                    if gone.leaf in _words(one.lines[1]) or any(one.added_for(gone.leaf, gone.leaf)):
+                        yield str(one)
+                if name and not found and (path, name) not in known:
+                    yield from self._replacing(replace(gone, path=path, symbol=name), now, known)
 
     def _namesakes(self, gone: Operation, now: Snapshot) -> Iterator[str]:
         """Yield the other definitions for which a missing one's name stands where it stood for that."""
@@ -178,31 +208,68 @@ class Callers:
         return self._last_model[1]
 
     def _callers(self, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[Caller]:
-        """Yield the functions, and the own lines of classes and modules, that named a target and are still there.
+        """Yield the functions, and the own lines of classes and modules, that named a target and are still there."""
+        for use in self._uses(operation, now):
+            yield from self._now(use, operation, wanted, now)
 
-        They are of its class; for a function, of its file and of those that import the name: any other object may have
-        an attribute of that name.
+    def _uses(self, operation: Operation, now: Snapshot) -> Iterator[Use]:
+        """Yield what named a target in files that changed.
+
+        It is of its class; for a function, of its file and of those that import the name: any other object may have an
+        attribute of that name.
         """
         others = [] if operation.owner else self._importing(operation.path, operation.name)
         for path in (operation.path, *others):
             module = self._base.module(path) if now.blob(path) != self._base.blob(path) else None
-            if module:
-                yield from self._of_module(module, operation, wanted, now)
-
-    def _merged_callers(self, gone: Operation, now: Snapshot) -> Iterator[Caller]:
-        """Yield each missing function beside a missing definition that named it, as the one that has its lines now."""
-        module, after = self._base.module(gone.path), now.module(gone.path)
-        if not module or not after:
-            return
-        for name, (one, *others) in module.definitions.items():
-            is_own = name == gone.name or name.startswith(f"{gone.name}.")
-            is_near = one.kind == "function" and not others and gone.owner in ("", one.parent)
-            if is_own or not is_near or chosen(after, name):
+            if module is None:
                 continue
-            lines = _lines(module, name)
-            if gone.leaf in _words(lines):
-                for there in _with_lines(lines, one.parent, module, after):
-                    yield Caller(path=gone.path, name=there, lines=(lines, _lines(after, there)))
+            names = [] if operation.owner else [""]
+            for name, (one, *more) in module.definitions.items():
+                is_own = path == operation.path and name == operation.name
+                is_near = not operation.owner or operation.owner in (one.parent, name)
+                if one.kind in ("function", "class") and is_near and not is_own and not more:
+                    names.append(name)
+            found = (Use(module=module, name=name, lines=_lines(module, name)) for name in names)
+            yield from (use for use in found if operation.leaf in _words(use.lines))
+
+    def _now(self, use: Use, operation: Operation, wanted: Operation, now: Snapshot) -> list[Caller]:
+        """Return a caller where it is now; if it is missing, what has its name in other files and had not."""
+        name = use.name
+        along = wanted.owner if name == operation.owner else f"{wanted.owner}.{leaf_of(name)}"
+        beside = [self._in_its_class(use, now), (wanted.path, along if operation.owner else name)]
+        found = [one for one in beside if _is_there(*one, now)][:1]
+        if not found:
+            paths = self._changed(now)[0].get(name.partition(".")[0], [])
+            elsewhere = [(path, name) for path in paths[:COMMON] if not self._base.definition(path, name)]
+            found = [one for one in elsewhere if _is_there(*one, now)]
+        return [_caller(use, path, symbol, now) for path, symbol in found]
+
+    def _merged(self, use: Use, now: Snapshot) -> list[Caller]:
+        """Return the functions that have the lines of a missing one now, beside it or in its class's new place."""
+        path, symbol = self._in_its_class(use, now)
+        was, parent, after = owner_of(use.name), owner_of(symbol), now.module(path)
+        found: list[Caller] = []
+        definitions = after.definitions if after else {}
+        for name, (one, *others) in definitions.items():
+            if one.kind != "function" or others or one.parent != parent:
+                continue
+            caller, known = _caller(use, path, name, now), name.replace(parent, was, 1)
+            gained = Counter(caller.lines[1])
+            if len(use.module.definitions.get(known, ())) == 1:
+                gained -= Counter(_lines(use.module, known))
+            if 2 * (gained & Counter(use.lines)).total() >= len(use.lines):
+                found.append(caller)
+        return found
+
+    def _in_its_class(self, use: Use, now: Snapshot) -> tuple[str, str]:
+        """Return the place where a class is now, or where a function would be that is in its class still."""
+        path, name = use.module.path, use.name
+        is_class = name and use.module.definitions[name][0].kind == "class"
+        owner = name if is_class else owner_of(name)
+        if not owner or now.has_class(path, owner):
+            return path, name
+        found = self._matcher.match(path, owner, now)
+        return found.path, name.replace(owner, found.symbol, 1)
 
     def _importing(self, path: str, name: str) -> list[str]:
         """Return the shipped modules of the base in which a name stands for that of another module."""
@@ -234,24 +301,6 @@ class Callers:
                 return True
         return False
 
-    def _of_module(self, module: Module, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[Caller]:
-        known: dict[str, Definition] = {}
-        for name, (one, *others) in module.definitions.items():
-            is_own = module.path == operation.path and name == operation.name
-            is_near = not operation.owner or operation.owner in (one.parent, name)
-            if one.kind in ("function", "class") and is_near and not is_own and not others:
-                known[name] = one
-        for name in [*known, *([] if operation.owner else [""])]:
-            lines = _lines(module, name)
-            if operation.leaf not in _words(lines):
-                continue
-            along = wanted.owner if name == operation.owner else f"{wanted.owner}.{leaf_of(name)}"
-            for path, symbol in ((module.path, name), (wanted.path, along if operation.owner else name)):
-                after = now.module(path)
-                if after and (not symbol or now.definition(path, symbol)):
-                    yield Caller(path=path, name=symbol, lines=(lines, _lines(after, symbol)))
-                    break
-
     def _others(self, caller: Caller, operation: Operation, wanted: Operation, now: Snapshot) -> list[str]:
         """Return what a caller names that is new, beside the new target: functions and classes.
 
@@ -267,21 +316,29 @@ class Callers:
             known.update(map(leaf_of, module.definitions))
         others = named & _defined(map(now.module, paths))
         called = {word for line in added for word, following in pairwise(line) if following == "("}
-        others |= named & called & self._new_names(now)
+        others |= named & called & self._changed(now)[1]
         others -= known
         return sorted(others - self._renamed(operation.path, now)) if others else []
 
-    def _new_names(self, now: Snapshot) -> frozenset[str]:
-        """Return the names of functions and classes that no shipped module had before, with underscores or without."""
+    def _changed(self, now: Snapshot) -> tuple[_Places, frozenset[str]]:
+        """Return which changed modules define a function or class of each name, and the names that none of them had.
+
+        Names of the latter differ by more than underscores. Those of the last snapshot are kept.
+        """
         if self._last[0] is not now:
-            listed: list[set[str]] = []
-            for one, other in ((now, self._base), (self._base, now)):
-                changed = (path for path in one.entries if one.blob(path) != other.blob(path) and self._place(path))
-                texts = (one.read(path) for path in changed if path.endswith(".py"))
-                listed.append(set(map(bytes.decode, chain.from_iterable(map(_DEFINING.findall, texts)))))
-            known = {name.strip("_") for name in listed[1]}
-            self._last = now, frozenset(name for name in listed[0] if name.strip("_") not in known)
-        return self._last[1]
+            places, before = self._defining(now, self._base), self._defining(self._base, now)
+            known = {name.strip("_") for name in before}
+            self._last = now, places, frozenset(name for name in places if name.strip("_") not in known)
+        return self._last[1:]
+
+    def _defining(self, one: Snapshot, other: Snapshot) -> _Places:
+        """Return the shipped modules of a snapshot that define each name, of those that differ in another one."""
+        found: _Places = {}
+        for path in one.entries:
+            if path.endswith(".py") and one.blob(path) != other.blob(path) and self._place(path):
+                for name in dict.fromkeys(_DEFINING.findall(one.read(path))):
+                    found.setdefault(name.decode(), []).append(path)
+        return found
 
     def _renamed(self, path: str, now: Snapshot) -> set[str]:
         """Return the names that missing definitions of a module have now."""
@@ -292,6 +349,17 @@ class Callers:
             if match.is_elsewhere:
                 found.add(leaf_of(match.symbol))
         return found
+
+
+def _caller(use: Use, path: str, name: str, now: Snapshot) -> Caller:
+    """Return what named a target in the place where it is now."""
+    module = now.module(path)
+    return Caller(path=path, name=name, lines=(use.lines, _lines(module, name) if module else []))
+
+
+def _is_there(path: str, name: str, now: Snapshot) -> bool:
+    """Return whether a module has one definition of a name; without a name, whether it can be read."""
+    return now.module(path) is not None and (not name or now.definition(path, name) is not None)
 
 
 def _defined(modules: Iterable[Module | None]) -> set[str]:
@@ -322,18 +390,6 @@ def _lines(module: Module, name: str) -> list[Words]:
     skipped = frozenset() if isinstance(node, FUNCTIONS) else _IMPORTING
     lines = chain.from_iterable(words_of_lines(layout_of(text)) for text in texts)
     return [line for line in lines if line and line[0] not in skipped and (len(line) > 1 or line[0][-1] not in "\"'")]
-
-
-def _with_lines(lines: list[Words], parent: str, before: Module, after: Module) -> Iterator[str]:
-    """Yield the functions of a class, or of the module itself, that have gained at least half of some lines."""
-    for name, (one, *others) in after.definitions.items():
-        if one.kind != "function" or others or one.parent != parent:
-            continue
-        gained = Counter(_lines(after, name))
-        if len(before.definitions.get(name, ())) == 1:
-            gained -= Counter(_lines(before, name))
-        if 2 * (gained & Counter(lines)).total() >= len(lines):
-            yield name
 
 
 def _is_same_but_for(name: str, one: Words, other: Words) -> bool:

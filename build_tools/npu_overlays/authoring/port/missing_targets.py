@@ -43,7 +43,7 @@ class MissingTargets:
         path = operation.path
         top, slash, _ = path.partition("/")
         if path not in now and slash and top not in now.top_folders:
-            return self._without_package(operation, now, f"there is no {top}/ any more")
+            return self._without_package(operation, now, now.lacking(top))
         if operation.action == "added":
             return self._addition(operation, now)
         found = self._relocations.of_definition(operation, now)
@@ -123,7 +123,7 @@ class MissingTargets:
         users = list(self._users(operation))
         served = [one for one in users if one.action != "added"]
         are_lost_with_it = all(one.path == operation.path and lost_place(one, now) for one in users)
-        if served and are_lost_with_it and not any(self._relocations.of_definition(one, now) for one in served):
+        if served and are_lost_with_it and all(self.verdict(one, now).proposal == "drop" for one in served):
             named = ", ".join(f"`{one.symbol}`" for one in served)
             evidence = f"{lost}, and {named} with it; this was added for {named}"
             return Verdict(kind="retired", proposal="drop", evidence=evidence)
@@ -148,7 +148,7 @@ def lost_place(operation: Operation, now: Snapshot) -> str:
     if operation.path not in now:
         return f"{operation.path} is gone"
     module, owner = now.module(operation.path), operation.owner
-    is_lost = module is not None and owner and owner not in module.definitions
+    is_lost = module is not None and owner and all(one.kind != "class" for one in module.definitions.get(owner, ()))
     return f"{operation.path} has no class `{owner}`" if is_lost else ""
 
 

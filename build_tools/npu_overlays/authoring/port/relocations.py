@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from npu_overlays.authoring.matcher import COMMON, Matcher
 from npu_overlays.authoring.port.callers import Callers
@@ -17,7 +18,7 @@ from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, breaking
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
-from npu_overlays.model.definitions import Definition
+from npu_overlays.model.definitions import Definition, SymbolKind
 from npu_overlays.model.likeness import ENOUGH
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
@@ -176,11 +177,10 @@ class Relocations:
         That is a new definition with its name or like it, a file that has half of its lines now, or what its class
         inherits. If there is none, the result names every new definition beside it.
         """
-        path, own, leaf = operation.path, now.module(operation.path), operation.leaf
+        path, leaf, beside = operation.path, operation.leaf, list[str]()
         files = self._files_with_its_lines(operation, now)
-        named, beside = [*files, *self._in_its_class(operation, now)], list[str]()
-        outer = operation.symbol.partition(".")[0]
-        is_likely = bool(named or (own and any(one.kind == "import" for one in chosen(own, outer))))
+        named = [*files, *self._in_its_class(operation, now), *self._under_its_name(operation, now)]
+        is_likely = bool(named)
         for there, name in self._new(operation, now):
             alike = self._matcher.likeness(path, operation.symbol, now, name, there=there)
             is_namesake = leaf_of(name).strip("_") == leaf.strip("_")
@@ -189,7 +189,8 @@ class Relocations:
                 named.append(f"{there}:{name}")
             elif path in self._base and (there, owner_of(name)) == (path, operation.owner):
                 beside.append(f"{there}:{name}")
-        around = now.definition(path, operation.owner) if operation.owner else None
+        place = self._matcher.match(path, operation.owner, now)
+        around = now.definition(place.path, place.symbol) if operation.owner else None
         if around and has_bases(around.node):
             return Successors(named=(*named, f"the inherited {leaf}"), is_likely=True, files=tuple(files))
         return Successors(named=tuple(named or beside), is_likely=is_likely, files=tuple(files))
@@ -219,15 +220,24 @@ class Relocations:
     def _in_its_class(self, operation: Operation, now: Snapshot) -> Iterator[str]:
         """Yield what may have replaced a missing class: a new one of its name."""
         path, owner = operation.path, operation.owner
-        if not owner or path not in self._base or now.definition(path, owner):
+        if not owner or path not in self._base or now.has_class(path, owner):
             return
         defining = now.defining(owner)
         if len(defining) > COMMON:
             return
         for there in defining:
             is_near = there.partition("/")[0] == path.partition("/")[0]
-            if is_near and now.definition(there, owner) and not self._base.definition(there, owner):
+            if is_near and now.has_class(there, owner) and not self._base.has_class(there, owner):
                 yield f"{there}:{owner}"
+
+    def _under_its_name(self, operation: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield the name of a missing definition, or of a class around it, that stands for something else now."""
+        path, module = operation.path, now.module(operation.path)
+        for name in accumulate(operation.name.split("."), "{}.{}".format):
+            kinds = {one.kind for one in chosen(module, name)} if module else set[SymbolKind]()
+            is_other = kinds and "class" not in kinds
+            if "import" in kinds or (is_other and not self._matcher.match(path, name, now).is_elsewhere):
+                yield f"{path}:{name}"
 
     def _is_changed(self, path: str, now: Snapshot) -> bool:
         """Return whether a shipped module is new at its path, or its content is new."""
