@@ -7,6 +7,7 @@ import math
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from ..samples import REWARD, Log, compare, log, write_console, write_csv, write
 SCHEMA = json.loads((Path(__file__).resolve().parents[3] / "docs" / "comparison.schema.json").read_text("utf-8"))
 
 
-def mistakes(found: object) -> list[str]:
+def mistakes(found: Any) -> list[str]:
     """Return what of a comparison is not as the schema has it."""
     import jsonschema  # noqa: PLC0415  # it builds parsers for three seconds, and every worker imports this module
 
