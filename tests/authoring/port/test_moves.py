@@ -188,6 +188,13 @@ def test_a_caller_that_another_function_has_taken_over_has_its_calls_there(
     assert proposal or "pkg/engine.py:shown" in found.unknown
 
 
+def test_a_caller_that_moved_too_is_not_what_it_calls(tmp_path: Path) -> None:
+    user = "from pkg.{} import f\n\n\ndef use(x{}):\n    return f(x)\n"
+    after = {"second": WHOLE, "other": user.format("second", ": int")}
+    found = judged(tmp_path, {"engine": WHOLE, "user": user.format("engine", "")}, after)
+    assert (found.proposal, found.to) == ("retarget", "pkg/second.py:f"), found
+
+
 @pytest.mark.parametrize(("now", "proposal"), [("y = y + 1", ""), ("", "drop")], ids=["inlined", "left-out"])
 def test_a_caller_in_another_file_has_its_calls_there(tmp_path: Path, now: str, proposal: str) -> None:
     """Half of its code is unchanged, and it imports the missing function, or stood beside it."""

@@ -53,7 +53,8 @@ class Use:
 class Caller:
     """A function that names an operation's target, or the own lines of a class or module, before and now."""
 
-    path: str  # of its module now
+    was: str  # the path of its module before
+    path: str  # and now
     name: str  # empty for the module's own lines
     lines: tuple[list[Words], list[Words]]  # its logical lines before and now
 
@@ -312,7 +313,7 @@ class Callers:
             return []
         paths = (caller.path, operation.path, wanted.path)
         known: set[str] = set()
-        for module in filter(None, map(self._base.module, paths)):
+        for module in filter(None, map(self._base.module, (caller.was, *paths))):
             known.update(map(leaf_of, module.definitions))
         others = named & _defined(map(now.module, paths))
         called = {word for line in added for word, following in pairwise(line) if following == "("}
@@ -354,7 +355,7 @@ class Callers:
 def _caller(use: Use, path: str, name: str, now: Snapshot) -> Caller:
     """Return what named a target in the place where it is now."""
     module = now.module(path)
-    return Caller(path=path, name=name, lines=(use.lines, _lines(module, name) if module else []))
+    return Caller(was=use.module.path, path=path, name=name, lines=(use.lines, _lines(module, name) if module else []))
 
 
 def _is_there(path: str, name: str, now: Snapshot) -> bool:
