@@ -107,7 +107,7 @@ class _Comparison:
         latest = (new or old)[-1]
         if all(definition.kind == "class" for definition in (latest, *old, *new)):
             self._compare_class_headers(name, old, new)
-        elif not self._is_untouched(name) and meaning(old) != meaning(new):
+        elif not self._is_untouched(name) and (len(old) != len(new) or meaning(old) != meaning(new)):
             for change in _differing(name, _named(self._before, name, old), _named(self._after, name, new)):
                 self._note(latest.parent, change)
 
@@ -195,7 +195,7 @@ def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[Symb
     """
     if {one.definition.kind for one in (*old, *new)} == {"import"}:
         yield _of_name(name, old, new)
-    elif len(old) == len(new):
+    elif len(old) == len(new) or not (old and new):
         yield from _paired(name, old, new)
     else:
         for tag, first, last, start, end in SequenceMatcher(None, _meaning(old), _meaning(new)).get_opcodes():
