@@ -26,29 +26,36 @@ def main(arguments: list[str]) -> int:
     tag = arguments[0]
     wanted = tag.removeprefix("v")
     versions = {file: _VERSION.search(Path(file).read_text("utf-8")) for file in _PROJECTS}
-    section = _section(Path("CHANGELOG.md").read_text("utf-8"), wanted)
+    sections = _sections(Path("CHANGELOG.md").read_text("utf-8"), wanted)
     wrong = [
         f"{file}: version is {found[1] if found else 'missing'}, the tag is {tag}\n    fix: write {wanted} there"
         for file, found in versions.items()
         if not found or found[1] != wanted
     ]
-    if not section:
-        wrong.append(f"CHANGELOG.md: has no section `## {wanted}`\n    fix: towncrier build --version {wanted}")
+    written = (
+        f"move their lines by hand into the section {wanted}" if sections else f"towncrier build --version {wanted}"
+    )
+    if not any(text for _, text in sections):
+        wrong.append(f"CHANGELOG.md: has no section `## {wanted}`, or nothing in it\n    fix: {written}")
+    if len(sections) > 1:
+        wrong.append(f"CHANGELOG.md: has {len(sections)} sections of {wanted}\n    fix: join them in one")
+    if any("not released" in heading for heading, _ in sections):
+        wrong.append(f"CHANGELOG.md: the heading of {wanted} says `not released yet`\n    fix: write the date instead")
     fragments = sorted(Path("changelog.d").glob("*.md"))
     if fragments:
         first = f"{fragments[0]}: this fragment and {len(fragments) - 1} more are not in CHANGELOG.md yet"
-        wrong.append(f"{first}\n    fix: towncrier build --version {wanted}, or move their lines by hand")
+        wrong.append(f"{first}\n    fix: {written}")
     for one in wrong:
         print(f"error: {one}", file=sys.stderr)
     if not wrong:
-        print(section)
+        print(sections[0][1])
     return 1 if wrong else 0
 
 
-def _section(text: str, version: str) -> str:
-    """Return what stands below the heading of a version; empty where there is nothing."""
-    found = re.search(rf"(?ms)^## \[?{re.escape(version)}\]?(?: .*?)?$\n(.*?)(?=^## |\Z)", text)
-    return found[1].strip() if found else ""
+def _sections(text: str, version: str) -> list[tuple[str, str]]:
+    """Return the sections of a version, each with what its heading says behind the version and its text."""
+    found = re.findall(rf"(?ms)^## \[?{re.escape(version)}\]?( .*?)?$\n(.*?)(?=^## |\Z)", text)
+    return [(heading, body.strip()) for heading, body in found]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import string
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,8 @@ READMES = {
     "../build_tools/npu_doctor/README": "doctor",
 }
 SWITCH = "English | 简体中文"
+# Markdown shows a backslash before any other character.
+_PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
 CHINESE_CHARACTER = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")
 
 
@@ -100,7 +103,7 @@ def fill_template(app: Sphinx, name: str, source: list[str]) -> None:
         file = app.config.site_data
         data = json.loads(Path(file).read_text("utf-8")) if file else NO_WHEELS
         environment = jinja2.Environment(trim_blocks=True, undefined=jinja2.StrictUndefined)  # noqa: S701  # Markdown
-        environment.filters["md"] = lambda text: re.sub(r"([^\w\s])", r"\\\1", " ".join(text.split()))
+        environment.filters["md"] = lambda text: _PUNCTUATION.sub(r"\\\g<0>", " ".join(text.split()))
         source[0] = environment.from_string(source[0]).render(data)
 
 

@@ -88,7 +88,8 @@ def _row_lines(row: Row) -> list[str]:
     lines = _wrap(f"{_WORDS[row.level]:<12}{row.component}: {row.found}{expected}")
     if row.level == "matched":
         return lines
-    for name, value in (("why", row.why), ("fix", row.fix), ("see", " ".join(row.see))):
+    sources = [("see", one) for one in row.see]
+    for name, value in (("why", row.why), ("fix", row.fix), *sources):
         if value:
             lines += _wrap(f"{_INDENT}{name}: {value}", further=f"{_INDENT}     ")
     return lines

@@ -183,8 +183,8 @@ The tiny model of each of these families ended with an error, with upstream's ow
 
 <!-- 本页由 `make families` 写出。 -->
 
-您的模型用到 NPU 的哪些融合算子？前面的表按 transformers 的模型族列出 `{overlay}` 的 wheel 所融合的算子，
-页末列出没有融合算子的模型族。
+您的模型用到 NPU 的哪些融合算子？本页开头的几张表按 transformers 的模型族列出
+`{overlay}` 的 wheel 所融合的算子，页末列出没有融合算子的模型族。
 
 `make families` 为 transformers 的每个文本和视觉语言模型族建立一个参数随机的微型模型，配置取自上游，只缩小尺寸。
 它分别用上游代码和 `{overlay}` 的 wheel，在 CPU 和 torch_npu {version} 的模拟 NPU 上运行前向与反向。输入为：

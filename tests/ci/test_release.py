@@ -130,7 +130,16 @@ def test_notes_wait_for_the_fragments(environment: Environment) -> None:
     files(environment.folder / "changelog.d", a_md="- a", b_md="- b")
     done = python(environment, ROOT / "ci" / "notes.py", "v0.2.0")
     assert (done.code, done.out) == (1, "")
-    assert "a.md: this fragment and 1 more are not in CHANGELOG.md yet" in done.err
+    assert "a.md: this fragment and 1 more are not in CHANGELOG.md yet\n    fix: move their lines by hand" in done.err
+
+
+def test_notes_come_from_one_section_with_a_date(environment: Environment) -> None:
+    (environment.folder / "CHANGELOG.md").write_text(f"{CHANGELOG}\n## 0.2.0 (not released yet)\n\n- soon\n", "utf-8")
+    write_versions(environment.folder, "0.2.0")
+    done = python(environment, ROOT / "ci" / "notes.py", "v0.2.0")
+    assert (done.code, done.out) == (1, "")
+    assert "CHANGELOG.md: has 2 sections of 0.2.0" in done.err
+    assert "CHANGELOG.md: the heading of 0.2.0 says `not released yet`" in done.err
 
 
 @pytest.mark.parametrize("file", PROJECTS)

@@ -22,6 +22,7 @@ from environments.once import once
 from support.environment import Done, Environment, copy_environment
 from support.http_server import served
 from support.marks import VENV_MOSTLY_BY_UV, rarely
+from support.overlays import edit
 from support.upstreams import BACKEND_FILES, METADATA, Upstream, make_upstream
 from support.venvs import Venv
 from support.wheels import members, metadata, write_wheel
@@ -597,6 +598,10 @@ def test_what_is_below_is_checked_with_all_else(environment: Environment, ours: 
     (ours / "demo@1.5" / "tree").mkdir()
     told = refused(environment, 2, "demo", "--layer", str(ours / "demo@1.5"), "--label", "acme")
     assert "has content of its own (tree), which a new overlay cannot take over" in told
+    assert 'fix: copy the folder to demo@1.5-acme, and write label = "acme" in its pyproject.toml' in told
+    copy = shutil.copytree(ours / "demo@1.5", ours / "demo@1.5-acme")
+    edit(copy / "pyproject.toml", "[tool.overlay]\n", '[tool.overlay]\nlabel = "acme"\n')
+    environment.ok("lock", copy)
 
 
 def documented(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from support.overlays import edit
@@ -92,6 +94,34 @@ def test_a_wrong_value_is_named_with_its_key(sample: Sample, old: str, new: str,
     done = build(sample)
     refused(sample, done, 3, text, str(file))
     assert "secret" not in done.err
+
+
+DROP = '[[tool.overlay.drop]]\nname = "x"\nwhy = "y"\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        # Without the project, what its layers would give is unknown: a suffix, and operations to drop.
+        (
+            r'project = "lib"\nsuffix = "npu"\n((?s:.*?))(\[tool.overlay.upstream\])',
+            rf"\1{DROP}\2",
+            "tool.overlay.project: missing",
+        ),
+        (r"packages = .*", 'packages = "src/lib"', "tool.overlay.packages: must be a list"),
+        (r"packages = .*", "packages = [3]", "tool.overlay.packages: 3 is no path"),
+        (r"commit = .*", 'commit = "abc"', "is not a full commit id"),
+        (r"revision = .*", 'revision = "1"', "tool.overlay.revision: must be"),
+    ],
+)
+def test_one_mistake_is_one_error(sample: Sample, old: str, new: str, text: str) -> None:
+    file = config(sample)
+    content, count = re.subn(old, new, file.read_text(), count=1)
+    assert count == 1
+    file.write_text(content)
+    done = build(sample)
+    refused(sample, done, 3, text)
+    assert done.err.count("error: ") == 1, done.err
 
 
 def test_what_hatchling_refuses_is_no_traceback(sample: Sample) -> None:

@@ -508,6 +508,12 @@ def test_what_a_terminal_would_obey_is_escaped_there_and_whole_in_a_pipe(sample:
     assert "\x1b[31m" not in shown
 
 
+def test_an_option_before_the_command_is_named(locked: Sample) -> None:
+    done = locked.environment.cli("--overlays", "FOLDER", "list")
+    assert done.code == 2
+    assert "error: options follow the command: npu-overlays COMMAND --overlays …" in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [

@@ -73,6 +73,13 @@ class _Parser(SuggestingParser):
             self.error(f"unrecognized arguments: {' '.join(rest)}")
         return parsed, rest
 
+    def error(self, message: str) -> NoReturn:
+        """Exit with 2; of an option before the command, say that it follows the command."""
+        first = next(iter(self._typed), "")
+        if first.startswith("-") and message.startswith("argument COMMAND: invalid choice"):
+            message = f"options follow the command: {self.prog} COMMAND {first} …"
+        super().error(message)
+
     def _takes_late(self, parsed: argparse.Namespace, word: str) -> bool:
         """Give a word behind the options to the optional argument that has none yet; return whether there is one.
 

@@ -67,9 +67,12 @@ def load_overlay(folder: Path) -> Overlay:
 def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
     named = table.get("layers", list, [])
     pin = _read_pin(table)
+    # Without the project or one of the layers that are named, what layers would add is unknown.
+    is_whole = bool(pin.project or named) and len(found) >= len(named)
+    hint = 'write suffix = "acme", for example: the wheel is called <project>-acme'
     overlay = Overlay(
         folder=folder,
-        suffix=table.get("suffix", str, hint='write suffix = "acme", for example: the wheel is called <project>-acme'),
+        suffix=table.get("suffix", str, None if is_whole else "", hint=hint),
         purpose=table.get("purpose", str, ""),
         label=table.get("label", str, ""),
         revision=table.positive("revision", 0),
@@ -86,7 +89,7 @@ def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
     )
     check_words(table, {"suffix": overlay.suffix, "label": overlay.label, "purpose": overlay.purpose})
     _check_folder(overlay, table)
-    if overlay.drops and not overlay.layers and not named:
+    if overlay.drops and not overlay.layers and is_whole:
         table.problem("drop", "there is nothing to drop without layers", "name layers, or delete the table")
     check_paths(table, "license-files", overlay.license_files)
     homes = [home for _, home in pin.homes]
@@ -99,7 +102,8 @@ def _read_overlay(folder: Path, table: Table, found: list[Found]) -> Overlay:
 def _check_folder(overlay: Overlay, table: Table) -> None:
     """Check that the folder is named after the pin, if the pin was read."""
     pin, folder = overlay.pin, overlay.folder.name
-    if "@" in folder and pin.project and pin.short and folder != overlay.name:
+    is_read = pin.project and pin.short and (not pin.commit or _COMMIT.fullmatch(pin.commit))
+    if "@" in folder and is_read and folder != overlay.name:
         what = f"names {overlay.name}, but the folder is {folder}"
         fix = f"rename the folder to {overlay.name}, or correct what is pinned"
         started = folder.removeprefix(f"{overlay.name}-")

@@ -63,9 +63,9 @@ def read_packages(table: Table) -> Packages:
     """Return the shipped folders, and the places of those whose path does not say how they are imported."""
     imports: list[tuple[str, str]] = []
     packages: list[str] = []
-    for entry in table.get(
-        "packages", list, hint='write packages = ["NAME"]: the folders of the repository that are shipped'
-    ):
+    hint = 'write packages = ["NAME"]: the folders of the repository that are shipped'
+    entries = table.get("packages", list, hint=hint)
+    for entry in entries:
         name = entry.get("import") if isinstance(entry, dict) else ""
         path = entry.get("path") if isinstance(entry, dict) else entry
         if not isinstance(path, str) or not isinstance(name, str) or (isinstance(entry, dict) and len(entry) != 2):  # noqa: PLR2004  # path and import
@@ -76,7 +76,7 @@ def read_packages(table: Table) -> Packages:
             table.problem("packages", f"`{name}` cannot be imported", 'write import = "lib", or "space.lib"')
         packages.append(path)
         imports += [(path, home_of(path, name))] if name else []
-    if not packages and "packages" in table.keys():  # noqa: SIM118  # a method of Table
+    if not entries:
         table.problem("packages", "is empty", 'write packages = ["NAME"]')
     check_paths(table, "packages", packages)
     return tuple(packages), tuple(imports)

@@ -156,10 +156,13 @@ class Table:
         self._where = where
         self._key = key
         self._asked: set[str] = set()
+        self._unread: set[str] = set()
         self.problems = problems
 
     def problem(self, key: str, what: str, fix: str) -> None:
-        """Note a mistake at one of this table's keys."""
+        """Note a mistake at one of this table's keys; of a value that could not be read, only the first."""
+        if key in self._unread:
+            return
         self.problems.append(Problem(where=place_in(self._where, self._dotted(key)), what=what, fix=fix))
 
     def _dotted(self, key: str) -> str:
@@ -175,6 +178,7 @@ class Table:
             self.problem(key, f"must be {_NAMES[kind]}, not {value!r}", hint or self._example(key, kind))
         else:
             return value
+        self._unread.add(key)
         return kind() if default is None else default
 
     def _example(self, key: str, kind: type) -> str:
@@ -184,14 +188,14 @@ class Table:
     def positive(self, key: str, default: int | None = None) -> int:
         """Return a whole number from 1 on."""
         value = self.get(key, int, default, hint=f"write {key} = 1")
-        if value < 1 and type(self._values.get(key)) is int:
+        if value < 1 and key in self._values:
             self.problem(key, f"counts from 1, not {value}", f"write {key} = 1")
         return value
 
     def filled(self, key: str, *, hint: str = "") -> str:
         """Return a text that is not blank."""
         value = self.get(key, str, hint=hint)
-        if not value.strip() and isinstance(self._values.get(key), str):
+        if not value.strip():
             self.problem(key, "is empty", hint or self._example(key, str))
         return value
 
@@ -205,7 +209,7 @@ class Table:
         if not all(isinstance(value, str) for value in values):
             self.problem(key, "must be a list of texts", f'write {key} = ["…"]')
             return ()
-        if required and not values and key in self._values:
+        if required and not values:
             self.problem(key, "is empty", f'write {key} = ["…"], with at least one text')
         return tuple(values)
 

@@ -93,7 +93,7 @@ def test_templates_are_alike_in_both_languages(name: str) -> None:
 
 
 def test_text_of_wheels_is_no_markup_on_a_page(environment: Environment) -> None:
-    text = "a_b* [x](y) `c` <script>d</script> #e 1. f|g {h} \\i $j &amp;"
+    text = "a_b* [x](y) `c` <script>d</script> #e 1. f|g {h} \\i $j &amp; 甲：乙，（丙）"
     report = f"<!DOCTYPE html><title>{text}</title>"
     project = write_project(environment.folder / "project", {"index.md": (DOCS / "patches.md").read_text("utf-8")})
     (environment.folder / "report.html").write_text(report)

@@ -105,13 +105,8 @@ def _base(folder: Path, project: str, problems: list[Problem]) -> Overlay | None
     own = [name for name in CONTENT_FOLDERS if (folder / name).is_dir()]
     if own or overlay.edits or overlay.drops or overlay.assigned:
         what = f"has content of its own ({', '.join(own) or CONFIG_FILE}), which a new overlay cannot take over"
-        problems.append(
-            Problem(
-                where=str(folder),
-                what=what,
-                fix="name the layers it is made of with --layer, and the pin with --release or --commit",
-            )
-        )
+        fix = f'copy the folder to {folder.name}-acme, and write label = "acme" in its {CONFIG_FILE}'
+        problems.append(Problem(where=str(folder), what=what, fix=fix))
     if overlay.pin.project != project:
         what = f"is an overlay of {overlay.pin.project}, not of {project}"
         problems.append(Problem(where=str(folder), what=what, fix=f"name an overlay of {project}"))

@@ -63,7 +63,7 @@ def find_target(pin: Pin, to: str, clone: Path | None) -> PortTarget:
     bare = replace(pin, commit=commit, tag=tag, archives=())
     if archive is None:
         if not commit:
-            raise SourceError(problems or _unnamed(pin, to))
+            raise SourceError(_unknown(to, problems) if problems else _unnamed(pin, to))
         is_missed = version and problems
         notes = (f"no release archive is pinned beside the commit: {problems[-1].what}",) if is_missed else ()
         return PortTarget(pin=bare, history=repository, notes=notes)
@@ -93,7 +93,8 @@ def _commit(pin: Pin, to: str, clone: Path | None, problems: list[Problem]) -> t
         try:
             repository, found = history(pin, [name, *known], clone=clone, cache=acquisition.cache_root(), progress=step)
         except SourceError as error:
-            problems += error.problems
+            # Of v1.2 and 1.2, the name that the user wrote is reported.
+            problems += [one for one in error.problems if name == to]
             continue
         return found[name], name if _version(name) else "", repository
     return "", "", None
@@ -123,6 +124,13 @@ def _version(to: str, *, digits: bool = False) -> str:
     except InvalidVersion:
         return ""
     return text if digits or "." in text else ""
+
+
+def _unknown(to: str, problems: list[Problem]) -> Problem:
+    """Return one error for a name that neither git nor an index knows."""
+    answers = [f"{one.where}: {one.what}" for one in problems]
+    fixes = dict.fromkeys(one.fix for one in problems)
+    return Problem(where=f"--to {to}", what="; ".join(answers), fix="; or ".join(fixes))
 
 
 def _unnamed(pin: Pin, to: str) -> Problem:

@@ -82,4 +82,4 @@ def _mistakes(folder: Path, found: tuple[EditedFile, ...], overlay: Overlay, tre
     for one in found:
         if one.path in tree.upstream and one.content is not None and one.executable != tree.is_executable(one.path):
             what = "has another executable bit than upstream's file, and no overlay can change that"
-            yield Problem(where=one.path, what=what, fix=f"chmod {'-' if one.executable else '+'}x {one.path}")
+            yield Problem(where=one.path, what=what, fix=f"run `chmod {'-' if one.executable else '+'}x {one.path}`")
