@@ -591,6 +591,12 @@ def test_an_ill_machine_says_nothing_else_is_ill(machine: Machine) -> None:
     assert broken == {("install.limits", "numpy"), ("install.requirements", "numpy for vllm-ascend")}
 
 
+def test_a_stack_for_cann_that_works_with_numpy_2_takes_it(machine: Machine) -> None:
+    numpy_2(machine)
+    rows = machine.report("transformers-5.24.0").rows
+    assert not [row for row in rows if row.component == "numpy" and row.level == "broken"]
+
+
 @pytest.mark.parametrize(("version", "level"), [("2.2.0", "matched"), ("1.26.4", "broken")])
 def test_of_a_component_that_the_stack_names_the_stack_alone_says_what_will_do(
     machine: Machine, version: str, level: str

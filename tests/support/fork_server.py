@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from npu_overlays.commands.parser import parser
+from npu_overlays.pipeline import build_version
 
 # What commands import when they run, some of it only where it is needed.
 _IMPORTED = (
@@ -31,6 +32,8 @@ def main() -> int:
     for name in _IMPORTED:
         importlib.import_module(name)
     parser()  # which imports every command
+    # It is kept, and of the same files in each fork.
+    build_version._tool_digest()
     # Looking through all of that for what can be freed takes each fork longer than most commands do.
     gc.freeze()
     for line in sys.stdin:

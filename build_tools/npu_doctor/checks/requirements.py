@@ -211,7 +211,8 @@ def _is_lifted(context: Context, unless: Mapping[str, str]) -> bool:
     overlays = context.stack.overlays if context.stack else ()
     pins = {pin.partition("@")[0]: pin.partition("@")[2] for pin in overlays}
     for name, allow in unless.items():
-        version = pins[name] if name in pins else versions.public(context.version(name))
+        stated = context.stack.component(name) if context.stack else None
+        version = pins.get(name) or (stated.version if stated else "") or versions.public(context.version(name))
         # A commit id of digits alone would be a version, and a high one.
         is_commit = name in pins and "." not in version
         if not is_commit and versions.allows(allow, version):

@@ -53,6 +53,7 @@ class Snapshot:
     contents: Mapping[str, bytes] = field(repr=False, compare=False)  # the bytes of the blobs that are asked for
     names: DefinedNames = field(repr=False, compare=False)  # which names the modules define
     pin: str = ""  # what messages call it
+    archive: str = ""  # the file name of the release archive that it was read from; empty for a commit
 
     def __contains__(self, path: object) -> bool:
         return path in self.entries
@@ -111,6 +112,10 @@ class Snapshot:
                 found.append(one)
         return found[0] if len(found) == 1 else ""
 
+    def lacking(self, top: str) -> str:
+        """Return that a folder at the root is missing; upstream may have a folder that its archive lacks."""
+        return f"{self.archive} has no {top}/" if self.archive else f"there is no {top}/ any more"
+
     @cached_property
     def top_folders(self) -> frozenset[str]:
         """The folders at the root of the repository."""
@@ -134,7 +139,7 @@ def snapshot_of(tree: SourceTree, names: DefinedNames, pin: str = "") -> Snapsho
         contents[entry.blob] = tree.content[path]
         if path.endswith(".py"):
             names.note(entry.blob, tree.content[path])
-    return Snapshot(entries=entries, contents=contents, names=names, pin=pin)
+    return Snapshot(entries=entries, contents=contents, names=names, pin=pin, archive=tree.source.archive)
 
 
 def tree_of(snapshot: Snapshot, paths: Iterable[str]) -> SourceTree:

@@ -63,7 +63,10 @@ class Options:
     root: Path
     project: str = option(metavar="PROJECT", help="its name on the package index, e.g. attrs")
     folder: Path | None = option(
-        nargs="?", type=whole_path, metavar="DIR", help="where to write (default: PROJECT@PIN)"
+        nargs="?",
+        type=whole_path,
+        metavar="DIR",
+        help="where to write (default: PROJECT@PIN, in the folder of overlays if there is one)",
     )
     suffix: str = text_option("--suffix", "WORD", "name the wheel PROJECT-WORD; on a terminal you are asked")
     release: str = text_option("--release", "VERSION", "the release to pin (default: the newest)")

@@ -177,7 +177,7 @@ def test_what_a_release_does_not_hold_any_more_is_not_shipped_and_that_is_said(r
     # A path alone may be longer.
     said = [line for line in (done.err + done.out).splitlines() if " " in line.strip()]
     assert max(map(len, said)) <= 100
-    assert "there is no more/ any more" in done.out
+    assert "demo-1.1-py3-none-any.whl has no more/" in done.out
     folder = released.environment.folder / "demo@1.1"
     settings = tomllib.loads((folder / "pyproject.toml").read_text())["tool"]["overlay"]
     assert (settings["packages"], settings["license-files"]) == (["demo"], ["LICENSE"])

@@ -8,7 +8,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
@@ -41,6 +40,8 @@ def cells(count: int) -> list[Cell]:
 
 def mistakes(text: str) -> list[str]:
     """Return what of a pipeline is not as GitLab's schema has it."""
+    import jsonschema  # noqa: PLC0415  # it builds parsers for three seconds, and every worker imports this module
+
     schema = json.loads(SCHEMA.read_text("utf-8"))
     validator = jsonschema.validators.validator_for(schema)(schema)
     return [error.message for error in validator.iter_errors(yaml.safe_load(text))]

@@ -43,7 +43,7 @@ class MissingTargets:
         path = operation.path
         top, slash, _ = path.partition("/")
         if path not in now and slash and top not in now.top_folders:
-            return self._without_package(operation, now, f"there is no {top}/ any more")
+            return self._without_package(operation, now, now.lacking(top))
         if operation.action == "added":
             return self._addition(operation, now)
         found = self._relocations.of_definition(operation, now)

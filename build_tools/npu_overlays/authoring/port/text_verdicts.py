@@ -62,7 +62,7 @@ class SubstitutionVerdicts:
                 if is_it and one not in self._base:
                     others.append(one)
             return retired(f"{path} is gone", others, is_likely=bool(others))
-        evidence, there = f"upstream has no {top}/ any more", now.relocated_file(path, self._base)
+        evidence, there = now.lacking(top), now.relocated_file(path, self._base)
         # A file that the overlay changes already is not new to it.
         if there and there not in edited:
             return left(evidence, there)

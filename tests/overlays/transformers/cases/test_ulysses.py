@@ -24,7 +24,9 @@ def _unregistered() -> Iterator[None]:
     ulysses.register_ulysses_group(None)
 
 
-# Four ranks exceed the two key-value heads, which are then repeated.
+# Four ranks exceed the two key-value heads, which are then repeated. Each imports transformers; that two ranks of verl
+# share sequences is tried by its training, always.
+@pytest.mark.thorough
 @pytest.mark.parametrize("ranks", [4])
 def test_ranks_together_compute_what_one_process_does(ranks: int) -> None:
     path = os.pathsep.join(filter(None, (str(LAB), os.environ.get("PYTHONPATH"))))
