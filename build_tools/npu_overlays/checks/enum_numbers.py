@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from itertools import chain
 
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
@@ -17,8 +16,9 @@ _FLAGS = frozenset({"enum.Flag", "enum.IntFlag"})
 def report_enum_numbers(context: CheckContext, report: ProblemReport) -> None:
     """Report members that keep their name and get another number: stored or sent numbers would mean another member."""
     before, after = context.before.classes, context.after.classes
-    paths = [module.path for module in context.modules if b"auto(" in (module.before or b"")]
-    for symbol in chain.from_iterable(map(after.classes, paths)):
+    for symbol in context.changed_classes():
+        if b"auto(" not in (context.tree.before(symbol.path) or b""):
+            continue
         old, new = _numbers(before, symbol), _numbers(after, symbol)
         moved = [name for name in old if name in new and new[name] != old[name]]
         if moved:

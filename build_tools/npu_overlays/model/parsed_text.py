@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from npu_overlays.model.definitions import Definition, definitions_of
 from npu_overlays.model.exports import Surface, looks_dynamic, may_import_all, surface_of, typing_only
 from npu_overlays.model.lazy_packages import looks_lazy
-from npu_overlays.model.scope_reader import ScopeReader, read_scopes
+from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Scopes
 from npu_overlays.model.syntax import line_starts, nodes_of, statements_of, syntax_tree
 
@@ -33,7 +33,6 @@ class ParsedText:
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.tree = syntax_tree(content)
-        self._reader: ScopeReader | None = None
 
     @cached_property
     def lines(self) -> list[bytes]:
@@ -70,16 +69,11 @@ class ParsedText:
 
     def scopes_in(self, is_wanted: Callable[[ast.AST], bool]) -> Scopes:
         """Return the same with what wanted functions read, and what they bind for themselves."""
-        if "scopes" in self.__dict__:
+        if "scopes" in self.__dict__ or (b"global" in self.content and _GLOBAL.search(self.content)):
             return self.scopes
-        if self._reader:
-            self._reader.read_more(is_wanted)
-        elif b"global" in self.content and _GLOBAL.search(self.content):
-            return self.scopes
-        else:
-            self._reader = ScopeReader(self.tree, is_wanted)
-            self.__dict__["outer_scopes"] = self._reader.scopes  # which it has as well
-        return self._reader.scopes
+        found = read_scopes(self.tree, is_wanted)
+        self.__dict__.setdefault("outer_scopes", found)  # which it has as well
+        return found
 
     @cached_property
     def surface(self) -> Surface:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from npu_overlays.model.definitions import FunctionNode, blocks, bound_name, dotted_names, is_typing_only
@@ -14,9 +14,16 @@ from npu_overlays.model.syntax import INNER_FIELDS, called, children, is_name
 _LITERAL = ("Literal", "Annotated")
 
 
-def read_scopes(tree: ast.Module) -> Scopes:
-    """Return the scopes of a module."""
-    return ScopeReader(tree, lambda _: True).scopes
+def read_scopes(tree: ast.Module, is_wanted: Callable[[ast.AST], bool] = lambda _: True) -> Scopes:
+    """Return the scopes of a module.
+
+    Args:
+        tree: its syntax.
+        is_wanted: returns whether to read the body of a function, or of a lambda; what others bind and read is missing.
+    """
+    scopes = Scopes()
+    _Reader(scopes, is_wanted).read(tree)
+    return scopes
 
 
 class _Position(NamedTuple):
@@ -48,14 +55,18 @@ class _Walk:
     """Walks a tree once, without recursion: upstream's expressions may be nested deeper than Python's stack allows.
 
     A node goes to the method ``_visit_`` plus its type's name; if there is none, its children are visited.
+
+    Args:
+        scopes: receive the scopes that the walk opens.
     """
 
-    def __init__(self) -> None:
-        self.scopes = Scopes()  # which the walk opens
+    def __init__(self, scopes: Scopes) -> None:
+        self._scopes = scopes
         self._pending: list[tuple[ast.AST, _Position]] = []
 
-    def _walk(self) -> None:
-        """Visit what is pending, and everything inside it."""
+    def walk(self, statements: Iterable[ast.stmt], place: _Position) -> None:
+        """Visit statements at `place`, and everything inside them."""
+        self._later(reversed(list(statements)), place)
         visits: dict[type[ast.AST], Callable[[Any, _Position], None]] = {}
         while self._pending:
             node, place = self._pending.pop()
@@ -98,38 +109,24 @@ class _Walk:
             deferred=place.scope.deferred or deferred,
             transparent=transparent,
         )
-        self.scopes.all.append(scope)
+        self._scopes.all.append(scope)
         return _Position(scope, typing_only=place.typing_only, called=place.called, at=place.at)
 
 
-class ScopeReader(_Walk):
-    """Notes what each node of a module binds and reads, also in the bodies of functions if these are wanted.
+class _Reader(_Walk):
+    """Notes what each node binds and reads, also in the bodies of functions if these are wanted."""
 
-    Args:
-        tree: the syntax of the module.
-        is_wanted: returns whether to read the body of a function, or of a lambda; what others bind and read is missing.
-    """
-
-    def __init__(self, tree: ast.Module, is_wanted: Callable[[ast.AST], bool]) -> None:
-        super().__init__()
+    def __init__(self, scopes: Scopes, is_wanted: Callable[[ast.AST], bool]) -> None:
+        super().__init__(scopes)
         self._is_wanted = is_wanted
-        self._unread: list[tuple[FunctionNode | ast.Lambda, _Position]] = []
-        self._later(reversed(tree.body), _Position(self.scopes.module, direct=True))
-        self._walk()
-        self.scopes.module.loads += _loads_of_all(tree.body)
-        for scope in self.scopes.all:
+
+    def read(self, tree: ast.Module) -> None:
+        self.walk(tree.body, _Position(self._scopes.module, direct=True))
+        self._scopes.module.loads += _loads_of_all(tree.body)
+        for scope in self._scopes.all:
             for name in [name for name, kind in scope.outer.items() if kind == "global" and scope.parent]:
                 for binding in scope.bindings.pop(name, []):
-                    self.scopes.module.bind(name, binding._replace(how="global", direct=False))
-
-    def read_more(self, is_wanted: Callable[[ast.AST], bool]) -> None:
-        """Read the bodies of more functions, none of which has a ``global`` statement."""
-        self._is_wanted = is_wanted
-        unread, self._unread = self._unread, []
-        for node, inner in reversed(unread):
-            self._body(node, inner)
-        self._walk()
-        self.scopes.__dict__.pop("global_loads", None)  # they are found anew
+                    self._scopes.module.bind(name, binding._replace(how="global", direct=False))
 
     def _parameters(self, node: ast.AST, place: _Position) -> _Position:
         """Return the position of a definition's annotations and bases: inside its type parameters, if it has any."""
@@ -153,7 +150,7 @@ class ScopeReader(_Walk):
     _visit_AsyncFunctionDef = _visit_FunctionDef  # noqa: N815  # likewise
 
     def _decorators(self, node: FunctionNode | ast.ClassDef, place: _Position) -> None:
-        self.scopes.callees.update(map(called, node.decorator_list))
+        self._scopes.callees.update(map(called, node.decorator_list))
         self._later(iter(node.decorator_list), place._replace(called=True))
 
     def _visit_Lambda(self, node: ast.Lambda, place: _Position) -> None:  # noqa: N802  # likewise
@@ -166,13 +163,8 @@ class ScopeReader(_Walk):
             if isinstance(argument, ast.arg):
                 inner.scope.bind(argument.arg, Binding(argument, "parameter"))
                 self._later(argument.annotation, annotated)
-        self._body(node, inner)
-
-    def _body(self, node: FunctionNode | ast.Lambda, inner: _Position) -> None:
         if self._is_wanted(node):
             self._later(reversed(node.body) if isinstance(node.body, list) else node.body, inner)
-        else:
-            self._unread.append((node, inner))
 
     def _visit_ClassDef(self, node: ast.ClassDef, place: _Position) -> None:  # noqa: N802  # likewise
         place.scope.bind(node.name, place.bound(node, "definition"))
@@ -217,7 +209,7 @@ class ScopeReader(_Walk):
         self._children(node, place)
 
     def _visit_Call(self, node: ast.Call, place: _Position) -> None:  # noqa: N802  # likewise
-        self.scopes.callees.add(node.func)
+        self._scopes.callees.add(node.func)
         self._children(node, place if place.called else place._replace(called=True))
 
     def _visit_Constant(self, node: ast.Constant, place: _Position) -> None:  # noqa: N802  # likewise
@@ -288,7 +280,7 @@ class ScopeReader(_Walk):
             return
         for alias in node.names:
             if alias.name == "*":
-                self.scopes.stars.append(place.bound(node))
+                self._scopes.stars.append(place.bound(node))
             else:
                 place.scope.bind(bound_name(node, alias), place.bound(node))
 
