@@ -88,6 +88,13 @@ class Matcher:
         one, another = self._shape(path, symbol, self._base), self._shape(there or path, other, now)
         return likeness(one, another) if one is not None and another is not None else 0.0
 
+    def is_new(self, path: str, symbol: str, now: Snapshot, other: str, *, there: str) -> bool:
+        """Return whether a definition was not there before, or in another file became like one of the base."""
+        if now.definition(there, other) is None or self._base.definition(there, other) is None:
+            return now.definition(there, other) is not None
+        alike = self.likeness(path, symbol, now, other, there=there) if there != path else 0.0
+        return alike >= ENOUGH and alike > self.likeness(path, symbol, self._base, other, there=there)
+
     def _shape(self, path: str, symbol: str, snapshot: Snapshot) -> TokenPairs | None:
         key = (path, snapshot.blob(path), symbol)
         if key not in self._shapes:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import partial
+from functools import cache, partial
 from typing import Literal, NamedTuple
 
 from npu_overlays.changes.equivalence import bases, decorators, meaning, order, owners, statements
@@ -85,6 +85,7 @@ class _Comparison:
     def __init__(self, before: Module, after: Module) -> None:
         self._before = before
         self._after = after
+        self._is_untouched = cache(self._has_same_text)
         self._classes: dict[str, list[SymbolChange]] = {}
         self._inner_classes: dict[str, list[str]] = {}
         for name in filter(partial(_classes, after), after.definitions):
@@ -106,15 +107,17 @@ class _Comparison:
         latest = (new or old)[-1]
         if all(definition.kind == "class" for definition in (latest, *old, *new)):
             self._compare_class_headers(name, old, new)
-        elif not self._is_untouched(name) and meaning(old) != meaning(new):
+        elif not self._is_untouched(name) and (len(old) != len(new) or meaning(old) != meaning(new)):
             for change in _differing(name, _named(self._before, name, old), _named(self._after, name, new)):
                 self._note(latest.parent, change)
 
-    def _is_untouched(self, name: str) -> bool:
+    def _has_same_text(self, name: str) -> bool:
         """Return whether a name has one definition in each module, with the same text in the same branch."""
         old, new = self._before.definitions.get(name, []), self._after.definitions.get(name, [])
         if len(old) != 1 or len(new) != 1 or (old[0].kind, old[0].branch) != (new[0].kind, new[0].branch):
             return False
+        if (owner := new[0].owner) and self._is_untouched(owner.name):
+            return True
         return self._before.whole_text(old[0].node) == self._after.whole_text(new[0].node)
 
     def _compare_class_headers(self, name: str, old: list[Definition], new: list[Definition]) -> None:
@@ -192,7 +195,7 @@ def _differing(name: str, old: list[_Named], new: list[_Named]) -> Iterator[Symb
     """
     if {one.definition.kind for one in (*old, *new)} == {"import"}:
         yield _of_name(name, old, new)
-    elif len(old) == len(new):
+    elif len(old) == len(new) or not (old and new):
         yield from _paired(name, old, new)
     else:
         for tag, first, last, start, end in SequenceMatcher(None, _meaning(old), _meaning(new)).get_opcodes():

@@ -14,7 +14,7 @@ from npu_overlays.model.definitions import Definition, FunctionNode, branches_of
 from npu_overlays.model.encodings import as_declared, as_names, as_utf8, encoding_of
 from npu_overlays.model.parsed_text import ParsedText, parsed_text
 from npu_overlays.model.scopes import Binding, Scopes
-from npu_overlays.model.syntax import line_starts, statement_lists
+from npu_overlays.model.syntax import statement_lists
 from npu_overlays.model.tokens import tokens
 
 _BY_PATCH = "change this file by a patch under patches/"
@@ -43,25 +43,17 @@ class Module:
         self.newline = "\r\n" if b"\r\n" in self.content else "\n"
 
     @cached_property
-    def _lines(self) -> list[bytes]:
-        return self.content.splitlines(keepends=True)
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return line_starts(self._lines)
-
-    @cached_property
     def encoding(self) -> str:
         """The encoding that the file declares; other characters cannot be written to it."""
         return encoding_of(self.file)
 
     def offset(self, line: int, column: int = 0) -> int:
         """Return the byte offset of a 1-based line and a 0-based UTF-8 column, as `ast` counts them."""
-        return self._starts[line - 1] + column
+        return self.parsed.starts[line - 1] + column
 
     def line_end(self, line: int) -> int:
         """Return the byte offset behind a 1-based line, its line end included."""
-        return self._starts[line]
+        return self.parsed.starts[line]
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Return the byte offsets at which a node starts (without decorators) and ends."""
@@ -98,7 +90,7 @@ class Module:
 
     def lines(self, first: int, last: int) -> str:
         r"""Return the text of 1-based lines `first` to `last`, with line ends as ``\n``."""
-        return b"".join(self._lines[first - 1 : last]).decode().replace("\r\n", "\n").replace("\r", "\n")
+        return b"".join(self.parsed.lines[first - 1 : last]).decode().replace("\r\n", "\n").replace("\r", "\n")
 
     def indentation(self, node: ast.stmt) -> str:
         """Return the indentation of a statement's line."""
@@ -106,7 +98,7 @@ class Module:
 
     def line_indentation(self, line: int) -> str:
         """Return the indentation of a 1-based line."""
-        text = self._lines[line - 1].decode()
+        text = self.parsed.lines[line - 1].decode()
         return text[: len(text) - len(text.lstrip())]
 
     def begins_line(self, node: ast.stmt) -> bool:
@@ -115,7 +107,7 @@ class Module:
 
     def goes_on(self, line: int) -> bool:
         """Return whether a 1-based line ends in a backslash, which joins the next one to it."""
-        return self._lines[line - 1].rstrip(b"\r\n").endswith(b"\\")
+        return self.parsed.lines[line - 1].rstrip(b"\r\n").endswith(b"\\")
 
     @cached_property
     def _as_names(self) -> bytes:
@@ -268,7 +260,7 @@ class Module:
             following = self.tree.body[number + 1 : number + 2]
             if not following or not self._reaches(node, following[0]):
                 line = node.end_lineno or node.lineno
-                while self.goes_on(line) and line < len(self._lines):
+                while self.goes_on(line) and line < len(self.parsed.lines):
                     line += 1
                 yield group, self.line_end(line)
                 group = []

@@ -13,7 +13,7 @@ from npu_overlays.model.exports import Surface, looks_dynamic, may_import_all, s
 from npu_overlays.model.lazy_packages import looks_lazy
 from npu_overlays.model.scope_reader import read_scopes
 from npu_overlays.model.scopes import Scopes
-from npu_overlays.model.syntax import nodes_of, statements_of, syntax_tree
+from npu_overlays.model.syntax import line_starts, nodes_of, statements_of, syntax_tree
 
 # A stage without a model asks again about the texts that it read last.
 _KEPT = 256
@@ -33,6 +33,16 @@ class ParsedText:
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.tree = syntax_tree(content)
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        """Its lines, with their ends."""
+        return self.content.splitlines(keepends=True)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The byte at which each line begins, and the one after the last line."""
+        return line_starts(self.lines)
 
     @cached_property
     def nodes(self) -> list[ast.AST]:

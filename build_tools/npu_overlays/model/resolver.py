@@ -29,6 +29,7 @@ from npu_overlays.model.syntax import text_of
 _Binder: TypeAlias = Definition | Binding
 # A name of a file's module, and whether assignments are followed.
 _Lookup: TypeAlias = tuple[str, str, bool]
+_BINDING = re.compile(rb"\b(?:del|global|for|with|except)\b|:=")
 _OTHERWISE = rb"\b(?:del|global|for)\b.*\b%b\b|\b(?:with|except)\b.*\bas\b.*\b%b\b|\b%b\s*:="
 _ALIASES = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)
 
@@ -346,8 +347,8 @@ def _gives_value(definition: Definition) -> bool:
 
 def _may_be_bound_otherwise(module: Module, symbol: str) -> bool:
     leaf = symbol.rpartition(".")[2].encode()
-    binding = re.compile(_OTHERWISE % ((re.escape(leaf),) * 3))
-    if not any(map(binding.search, _lines_with(leaf, module.content))):
+    lines = filter(_BINDING.search, _lines_with(leaf, module.content))
+    if not any(re.search(_OTHERWISE % ((re.escape(leaf),) * 3), line) for line in lines):
         return False  # reading the scopes is slow
     return any(not isinstance(one.node, ast.ImportFrom) for one in module.other_bindings(symbol))
 

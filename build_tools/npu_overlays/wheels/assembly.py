@@ -13,6 +13,7 @@ import stat
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,6 +33,11 @@ class WheelFile:
     executable: bool = False  # whether it is to be installed so
     member: DeflatedMember | None = None  # how a wheel holds these bytes, where that is known already
 
+    @cached_property
+    def packed(self) -> DeflatedMember:
+        """How a wheel holds its bytes."""
+        return self.member or deflated(self.content)
+
     def read(self) -> bytes:
         """Return the file's bytes."""
         return inflated(self.member) if self.member else self.content
@@ -47,7 +53,7 @@ def assemble(out: BinaryIO, metadata: bytes, files: Sequence[WheelFile]) -> None
     """
     with zipfile.ZipFile(io.BytesIO(metadata)) as told, zipfile.ZipFile(out, "w") as wheel:
         *others, record = told.infolist()
-        rows = [_append(wheel, _entry(file, record), file.member or deflated(file.content)) for file in files]
+        rows = [_append(wheel, _entry(file, record), file.packed) for file in files]
         for entry in others:
             _append(wheel, copy.copy(entry), deflated(told.read(entry)))
         _append(wheel, copy.copy(record), deflated(_text(rows) + told.read(record)))

@@ -31,7 +31,6 @@ from npu_overlays.sources.cache import cache_root
 from npu_overlays.sources.cache_trust import check
 from npu_overlays.sources.deflated_members import (
     DeflatedMember,
-    deflated,
     forget_older,
     keep,
     kept_members,
@@ -142,10 +141,9 @@ def _facts(kit: Kit, known: Container[str], own: dict[str, DeflatedMember]) -> d
     """Return the JSON of a kit, without its files' bytes; members that are not known are added to `own`."""
     files = []
     for file in kit.files:
-        member = file.member or deflated(file.content)
-        if member.sha256 not in known:
-            own[member.sha256] = member
-        files.append([file.place, file.executable, member.sha256])
+        if file.packed.sha256 not in known:
+            own[file.packed.sha256] = file.packed
+        files.append([file.place, file.executable, file.packed.sha256])
     return {"name": kit.name, "metadata": base64.b85encode(kit.metadata).decode(), "files": files}
 
 

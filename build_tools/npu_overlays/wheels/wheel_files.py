@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +37,7 @@ def wheel_files(prepared: Prepared) -> list[WheelFile]:
     kept = upstream_members(tree.upstream, prepared.content.overlay.pin)
     files = [_shipped(tree, kept, path, place) for path, place in shipped.items()]
     files += _summary_files(prepared)
-    listed = canonical_json(manifest(prepared.record, [(file.place, _sha256(file)) for file in files]))
+    listed = canonical_json(manifest(prepared.record, [(file.place, file.packed.sha256) for file in files]))
     package = prepared.content.overlay.summary_package
     files.append(WheelFile(place=f"{package}/manifest.json", content=listed))
     # A wheel has a folder called after itself for what lies outside the library folder.
@@ -53,10 +52,6 @@ def _shipped(tree: PatchedTree, kept: Mapping[str, DeflatedMember], path: str, p
     member = None if path in tree.changed else kept.get(tree.upstream.entries[path].blob)
     content = b"" if member else tree.after(path) or b""
     return WheelFile(place=place, content=content, executable=tree.is_executable(path), member=member)
-
-
-def _sha256(file: WheelFile) -> str:
-    return file.member.sha256 if file.member else hashlib.sha256(file.content).hexdigest()
 
 
 def _walked(file: WheelFile) -> tuple[tuple[bool, str], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,34 @@ def test_a_caller_that_another_function_has_taken_over_has_its_calls_there(
     found = judged(tmp_path, {"engine": gone + USES.format("y = f(y)") + other}, {"engine": after})
     assert (found.kind, found.proposal) == ("retired", proposal), found
     assert proposal or "pkg/engine.py:shown" in found.unknown
+
+
+STUB = "class A:\n    def f(self, x):\n        raise NotImplementedError\n"
+FILLED = f"class A:\n    def f(self, x, more=0):\n{textwrap.indent(BODY, '    ')}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        ({"engine": WHOLE, "user": STUB}, {"user": FILLED}, "pkg/user.py:A.f"),
+        (
+            {
+                "engine": f"{WHOLE}\n\ndef use(x):\n    y = f(x)\n    log(y, x)\n    return check(y)\n",
+                "user": "def use(x):\n    return 0\n",
+            },
+            {"user": "def use(x):\n    y = made(x)\n    log(y, x)\n    return check(y)\n"},
+            "pkg/user.py:use",
+        ),
+        ({"engine": f"{WHOLE}\n\n{REST}", "user": "y = 1\n"}, {"user": REST}, "pkg/user.py"),
+    ],
+    ids=["a-stub-has-its-code", "its-caller-is-there", "what-stood-beside-it-is-there"],
+)
+def test_what_is_missing_with_its_file_may_be_in_a_file_that_was_there(
+    tmp_path: Path, before: dict[str, str], after: dict[str, str], named: str
+) -> None:
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal) == ("retired", ""), found
+    assert named in found.unknown
 
 
 def test_a_caller_that_moved_too_is_not_what_it_calls(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from npu_overlays.errors import listing
 from npu_overlays.model import Model, Symbol, model_of
 from npu_overlays.model.definitions import FUNCTIONS, Definition
 from npu_overlays.model.fingerprint import dump, fingerprint
+from npu_overlays.model.likeness import ENOUGH
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of
 from npu_overlays.model.syntax import nodes_of
@@ -173,6 +174,18 @@ class Callers:
                 if name and not found and (path, name) not in known:
                     yield from self._replacing(replace(gone, path=path, symbol=name), now, known)
 
+    def merged_into(self, path: str, now: Snapshot) -> list[str]:
+        """Return the files that were there in which definitions of a missing file stand now under their names."""
+        module = self._base.module(path) if path not in now else None
+        names = module.definitions if module else ()
+        found: list[str] = []
+        for name in names:
+            for there in self._changed(now)[0].get(name, [])[:COMMON]:
+                is_new = there in self._base and not self._base.definition(there, name)
+                if is_new and self._matcher.likeness(path, name, now, name, there=there) >= ENOUGH:
+                    found.append(there)
+        return list(dict.fromkeys(found))
+
     def _namesakes(self, gone: Operation, now: Snapshot) -> Iterator[str]:
         """Yield the other definitions for which a missing one's name stands where it stood for that."""
         if gone.owner:
@@ -241,8 +254,8 @@ class Callers:
         found = [one for one in beside if _is_there(*one, now)][:1]
         if not found:
             paths = self._changed(now)[0].get(name.partition(".")[0], [])
-            elsewhere = [(path, name) for path in paths[:COMMON] if not self._base.definition(path, name)]
-            found = [one for one in elsewhere if _is_there(*one, now)]
+            own = use.module.path
+            found = [(path, name) for path in paths[:COMMON] if self._matcher.is_new(own, name, now, name, there=path)]
         return [_caller(use, path, symbol, now) for path, symbol in found]
 
     def _merged(self, use: Use, now: Snapshot) -> list[Caller]:

@@ -180,6 +180,7 @@ class Relocations:
         path, leaf, beside = operation.path, operation.leaf, list[str]()
         files = self._files_with_its_lines(operation, now)
         named = [*files, *self._in_its_class(operation, now), *self._under_its_name(operation, now)]
+        named += [there for there in self.callers.merged_into(path, now) if there not in files]
         is_likely = bool(named)
         for there, name in self._new(operation, now):
             alike = self._matcher.likeness(path, operation.symbol, now, name, there=there)
@@ -254,8 +255,7 @@ class Relocations:
                 continue
             for name in symbols(module):
                 is_sought = there == path or leaf_of(name).strip("_") == leaf.strip("_")
-                is_new = self._base.definition(there, name) is None and now.definition(there, name) is not None
-                if is_sought and is_new:
+                if is_sought and self._matcher.is_new(path, operation.symbol, now, name, there=there):
                     yield there, name
 
     def of_edit(self, operation: Operation, now: Snapshot) -> Relocation | None:

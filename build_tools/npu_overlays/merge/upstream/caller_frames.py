@@ -54,8 +54,9 @@ def callers_seen(classes: ClassGraph, path: str, function: Definition) -> float:
         if key in known or not isinstance(node, FUNCTIONS):
             continue
         known.add(key)
-        calls = [inner for inner in own_nodes(node) if isinstance(inner, ast.Call)]
-        steps = visit.steps + _steps(list(own_nodes(node)))
+        nodes = list(own_nodes(node))
+        calls = [inner for inner in nodes if isinstance(inner, ast.Call)]
+        steps = visit.steps + _steps(nodes)
         read = _seen_by_itself(calls, visit.values, steps) - visit.calls_between
         if read < inf or visit.path == path:
             seen = max(seen, read)
