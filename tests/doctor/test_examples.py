@@ -32,6 +32,7 @@ def test_the_examples_of_the_summary_run(site: InstalledSite) -> None:
     assert {example: code_of(site, example) for example in shown} == dict.fromkeys(shown, 0)
 
 
+@pytest.mark.thorough
 def test_the_examples_of_the_doctor_run(site: InstalledSite) -> None:
     (site.folder.parent / "lab.json").write_text('{"schema": 1}')
     (site.folder.parent / "train.py").write_text("import verl.trainer\n")

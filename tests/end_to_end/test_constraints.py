@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.environment import Done
+from support.marks import MOSTLY_BY_UV
 from support.overlays import edit, write_stack
 from support.wheels import contents
 
@@ -80,6 +81,7 @@ def test_constraints_that_do_not_fit_the_wheels_beside_them_are_named(
 
 
 @pytest.mark.slow
+@MOSTLY_BY_UV
 def test_the_pair_of_the_constraints_is_installed_and_kept_together(empty: CellEnvironment) -> None:
     """The other builds lie there as well, and upstream's newer release."""
     revisions = [empty.shelf.folder / f"revision-{number}" / FILE for number in (1, 2)]

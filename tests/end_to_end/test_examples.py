@@ -15,12 +15,15 @@ from npu_overlays.overlay.stacks import stacks_folder
 from publish.website.conftest import write_project
 from support.environment import Done
 from support.examples import examples
+from support.marks import rarely
 from support.overlays import edit
 
 from .sample import CORE, LIB_FILES, Sample
 
 COMMANDS = commands_of(parser())
 SOURCE = "src/lib/core.py"
+# Those of the others are run in long runs only; `make test` sees that their arguments are understood.
+OFTEN = ("build", "check", "checkout", "diff", "init", "lock", "port", "refresh")
 # What the examples say of verl, and what it is in the sample; the longest first.
 _WORDS = {
     "python -m pytest -q tests/test_protocol_on_cpu.py": f"sh -c '! grep -q at.once {SOURCE}'",
@@ -90,7 +93,7 @@ _PREPARATIONS: dict[str, Callable[[Sample], None]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*OFTEN, *rarely(*sorted(COMMANDS.keys() - {*OFTEN}))])
 def test_the_first_example_of_a_command_runs(own_upstream: Sample, wheels: Path, command: str) -> None:
     shutil.copytree(wheels, own_upstream.folder / "wheels")
     if prepare := _PREPARATIONS.get(command):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from language.overlays import git_diff
+from support.marks import rarely
 
 from .conftest import FILES, REPEATED, Team, files
 
@@ -245,7 +246,7 @@ def test_packages_of_a_wheel_are_found_where_the_patches_have_them(team: Team, t
     assert 'packages = ["src/lib", ' in (Path(found["folder"]) / "pyproject.toml").read_text("utf-8")
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("suffix", [*rarely(".gz", ".bz2"), ".xz"])
 def test_a_compressed_patch_of_a_series_is_unpacked(team: Team, tmp_path: Path, suffix: str) -> None:
     steps = PatchSeries(team)
     pack: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -318,7 +319,7 @@ def test_a_file_whose_name_is_not_in_utf8_is_refused_as_such(team: Team) -> None
     assert "whose name is not in UTF-8 fix: leave that file out" in team.refused(code=5)
 
 
-@pytest.mark.parametrize("form", ["patches", "operations"])
+@pytest.mark.parametrize("form", ["operations", *rarely("patches")])
 def test_a_mail_that_changes_the_mode_of_a_file_an_earlier_one_added(team: Team, tmp_path: Path, form: str) -> None:
     steps, tool = PatchSeries(team, ""), "src/lib/tool.sh"
     box = mail(1, "Adds a tool", steps.diff({tool: b"#!/bin/sh\n"}).replace(b"mode 100755", b"mode 100644"))

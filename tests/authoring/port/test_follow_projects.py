@@ -118,6 +118,7 @@ def projects(tmp_path: Path) -> Projects:
     return made
 
 
+@pytest.mark.thorough
 def test_each_project_is_followed_past_its_failures_until_its_ports_are_adopted(projects: Projects) -> None:
     assert projects.followed() == []
 

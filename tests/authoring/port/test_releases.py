@@ -186,6 +186,7 @@ def test_what_a_release_does_not_hold_any_more_is_not_shipped_and_that_is_said(r
     released.environment.ok("check", "demo@1.1")
 
 
+@pytest.mark.thorough
 def test_the_kind_of_wheel_that_was_pinned_is_pinned_again(tmp_path: Path) -> None:
     environment = Environment(folder=tmp_path)
     pure, here, elsewhere = "py3-none-any", str(next(sys_tags())), "cp399-cp399-win_arm64"

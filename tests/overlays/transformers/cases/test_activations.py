@@ -52,6 +52,8 @@ def lines() -> list[str]:
     return done.stdout.splitlines()
 
 
+# It starts a process of its own, which imports torch and transformers once more.
+@pytest.mark.thorough
 def test_transformers_own_silu_class_is_recognized(lines: list[str]) -> None:
     # Two layers; experts go through one product each, which shares their activation.
     assert lines == ["qwen3 2 False", "qwen3_moe 2 True"]

@@ -66,7 +66,13 @@ def _net(model: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("device", "attention"), [("cpu", "sdpa"), ("cpu", "eager"), ("npu", "sdpa"), ("npu", "flash_attention_2")]
+    ("device", "attention"),
+    [
+        ("cpu", "sdpa"),
+        pytest.param("cpu", "eager", marks=pytest.mark.thorough),
+        pytest.param("npu", "sdpa", marks=pytest.mark.thorough),
+        ("npu", "flash_attention_2"),
+    ],
 )
 @pytest.mark.parametrize("family", FAMILIES)
 def test_packed_sequences_are_computed_as_each_alone(family: str, device: str, attention: str) -> None:

@@ -113,7 +113,8 @@ class Run:
 TRAINER, NEW_TRAINER = "verl.trainer.fsdp_sft_trainer", "verl.trainer.sft_trainer"
 HAS_TRAINER = changed("verl/trainer/fsdp_sft_trainer.py", "run_sft")
 HAS_NEW_TRAINER = changed("verl/trainer/sft_trainer.py", "run_sft")
-STEPS = 12
+# Twelve teach experts, too, which are trained in long runs only.
+STEPS, FEW_STEPS = 12, 8
 SEED = "trainer.deterministic_seed=3"
 FAMILIES = ("qwen2", "qwen3_moe")
 # Trained in long runs only: experts cost as much as the rest together, and half precision on both devices 25 s of CPU,
@@ -171,7 +172,7 @@ NPU = {**CPU, "sequence parallelism": training("qwen2", SEED, shared=True)}
 
 
 def train(
-    folder: Path, plan: dict[str, tuple[str, ...]], *, packages: str = "", npu: bool = False
+    folder: Path, plan: dict[str, tuple[str, ...]], *, packages: str = "", npu: bool = False, steps: int = STEPS
 ) -> tuple[dict[str, Run], list[ranks.Written]]:
     """Return every run of a plan by its name, and all that each rank wrote.
 
@@ -180,13 +181,14 @@ def train(
         plan: what is trained.
         packages: folder with upstream's, to run those.
         npu: whether to train on the emulated NPU.
+        steps: how many to train.
     """
     common = [
         "data.train_batch_size=16",
         "data.micro_batch_size_per_gpu=8",
         f"trainer.device={'npu' if npu else 'cpu'}",
         "trainer.logger=[console]",
-        f"trainer.total_training_steps={STEPS}",
+        f"trainer.total_training_steps={steps}",
         "trainer.resume_mode=disable",
         "trainer.default_local_dir=checkpoints",
         "optim.lr=5e-3",
@@ -217,9 +219,15 @@ def left_out(request: pytest.FixtureRequest) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def on_cpu(folder: Path, left_out: set[str]) -> tuple[dict[str, Run], list[ranks.Written]]:
+def steps(left_out: set[str]) -> int:
+    """Return how many steps are trained; verls before 0.9, which round more, keep twelve."""
+    return FEW_STEPS if left_out and NAMES_PRECISION else STEPS
+
+
+@pytest.fixture(scope="module")
+def on_cpu(folder: Path, left_out: set[str], steps: int) -> tuple[dict[str, Run], list[ranks.Written]]:
     """Return what the installed trainers did on the CPU, and what their ranks wrote."""
-    return train(folder, {name: plan for name, plan in CPU.items() if name not in left_out})
+    return train(folder, {name: plan for name, plan in CPU.items() if name not in left_out}, steps=steps)
 
 
 @pytest.fixture(scope="module")
@@ -229,9 +237,10 @@ def otherwise(folder: Path) -> dict[str, Run]:
 
 
 @pytest.fixture(scope="module")
-def on_npu(folder: Path, left_out: set[str]) -> dict[str, Run]:
+def on_npu(folder: Path, left_out: set[str], steps: int) -> dict[str, Run]:
     """Return what they did on the emulated NPU."""
-    return train(folder, {name: plan for name, plan in NPU.items() if name not in left_out}, npu=True)[0]
+    plan = {name: arguments for name, arguments in NPU.items() if name not in left_out}
+    return train(folder, plan, npu=True, steps=steps)[0]
 
 
 @pytest.fixture(scope="module")
@@ -241,12 +250,12 @@ def upstreams(folder: Path) -> dict[str, Run]:
 
 
 def test_the_loss_goes_down_and_the_summary_is_logged_once(
-    on_cpu: tuple[dict[str, Run], list[ranks.Written]],
+    on_cpu: tuple[dict[str, Run], list[ranks.Written]], steps: int
 ) -> None:
     runs, written = on_cpu
     losses = runs["qwen2"].losses
 
-    assert len(losses) == STEPS
+    assert len(losses) == steps
     assert losses[-1] < 0.7 * losses[0]
     assert [(one.out + one.err).count("= NPU Patch Summary =") for one in written] == [1, 0]
 
@@ -298,16 +307,16 @@ def test_the_curve_is_upstreams(
     "name", [pytest.param(name, marks=[pytest.mark.thorough] * (name in THOROUGH)) for name in NPU]
 )
 def test_the_curve_on_the_npu_is_that_on_the_cpu(
-    on_cpu: tuple[dict[str, Run], list[ranks.Written]], on_npu: dict[str, Run], name: str
+    on_cpu: tuple[dict[str, Run], list[ranks.Written]], on_npu: dict[str, Run], steps: int, name: str
 ) -> None:
     run, alike = on_npu[name], on_cpu[0][name if name in CPU else "qwen2"]
     shared = ("hccl.alltoall_base",) if name not in CPU else ()
 
-    assert len(run.losses) == STEPS
+    assert len(run.losses) == steps
     assert run.losses[-1] < 0.7 * run.losses[0]
     assert _apart(run.losses, alike.losses) <= (0.02 if name == "in bfloat16" else CLOSE)
     wanted = {*FUSED.get(name, FUSED["qwen2"]), "hccl.reduce_scatter_base", *shared}
-    lacking = [{name for name in wanted if counts.get(name, 0) < STEPS} for counts in run.operators]
+    lacking = [{name for name in wanted if counts.get(name, 0) < steps} for counts in run.operators]
     assert lacking == [set(), set()]
 
 
