@@ -108,6 +108,23 @@ def test_what_another_file_defines_under_that_name_has_other_callers(tmp_path: P
     assert (found.kind, found.proposal) == ("renamed", ""), found
 
 
+@pytest.mark.parametrize(("now", "proposal"), [("other.f", "retarget"), ("third.f_of_one", "")])
+def test_one_of_the_uses_of_what_moved_names_something_new_in_its_place(
+    tmp_path: Path, now: str, proposal: str
+) -> None:
+    """No use is a call: they are values of tables, which stand one below the other."""
+    tables = "from pkg import {}\n\nONE = make({{'f': {}}})\nTWO = make({{'f': {}}})\n"
+    before = {"engine": WHOLE, "user": tables.format("engine", "engine.f", "engine.f")}
+    after = {
+        "other": WHOLE,
+        "third": f"def f_of_one(x):\n{HALF}",
+        "user": tables.format("other, third", now, "other.f"),
+    }
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal, found.to) == ("moved", proposal, "pkg/other.py:f"), found
+    assert proposal or "`f_of_one`" in found.unknown
+
+
 SHIM = f"def new(x):\n{BODY}\n\ndef f(x):\n    warn('use new')\n    return new(x)\n"
 LOCKED = SHIM.replace("warn('use new')\n    return new(x)", "with lock:\n        return new(x)")
 
@@ -252,6 +269,40 @@ def test_the_callers_of_a_caller_that_is_missing_too_have_nothing_in_its_place(
     assert proposal or "pkg/user.py:use" in found.unknown
 
 
+TABLED = """class Many(Base):
+    def parse_{}(self, x):
+        items = {}(x, 1)
+        return self.{}(items)
+"""
+
+
+@pytest.mark.parametrize(("after", "proposal"), [(TABLED.format("all", "listed", "made"), ""), ("y = 1\n", "drop")])
+def test_what_is_missing_with_its_caller_goes_only_if_nothing_may_do_the_work_of_that(
+    tmp_path: Path, after: str, proposal: str
+) -> None:
+    """Nothing names the caller: it is looked up by a text."""
+    before = f"def f(x, size):\n{HALF}\n\n{TABLED.format('list', 'f', 'kept')}"
+    overlay = WRAP_F.replace("x)", "x, size)")
+    found = judged(tmp_path, {"engine": before}, {"engine": after}, overlay)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "whether what pkg/engine.py:Many.parse_list has in its place" in found.unknown
+
+
+def test_a_member_is_not_dropped_where_those_beside_it_moved_with_their_class(tmp_path: Path) -> None:
+    """Its name is a common one; class and file have other names now."""
+    common = {f"common{number}": "class K:\n    def __init__(self):\n        pass\n" for number in range(COMMON + 1)}
+    stream = "class {0}:\n    def __init__(self, made):\n        self.made = made\n\n    def f(self, x):\n        {1}\n"
+    opened = "\n\nclass {0}Backend:\n    def opened(self):\n        return {0}(self.connect(1))\n"
+    body = "y = self.made.read(x + 1)\n        return [y, x, 1]"
+    before, after = ((stream + opened).format(name, body) for name in ("AsyncStream", "AnyStream"))
+    for leaf, expected in (("f", "retarget"), ("__init__", "")):
+        given = "made" if leaf == "__init__" else "x"
+        wrapper = f"def {leaf}(self, {given}):\n        return upstream(self, {given})\n"
+        overlay = f'class AsyncStream:\n    @wrapped(why="x")\n    {wrapper}'
+        found = judged(tmp_path / leaf, common | {"engine": before}, common | {"anyio": after}, overlay)
+        assert found.proposal == expected, found
+
+
 MEMBER = """class A:
     limit = 10
 
@@ -289,6 +340,20 @@ def test_a_member_is_sought_in_its_class_whatever_the_old_name_of_that_stands_fo
     there = MEMBER.replace("class A", "class B") + BOUND[bound]
     found = judged(tmp_path / "there", {"engine": MEMBER}, {"engine": there}, WRAP_A)
     assert (found.proposal, found.to) == ("", "") if bound == "subclass" else ("retarget", "pkg/engine.py:B.f"), found
+
+
+@pytest.mark.parametrize(("name", "proposal"), [("_A", ""), ("B", "retarget")])
+def test_a_class_that_is_private_now_and_handed_out_to_those_who_still_name_it_is_for_a_person(
+    tmp_path: Path, name: str, proposal: str
+) -> None:
+    """Its module warns of the old name: what upstream itself calls may be another one by now."""
+    handed = (
+        f"\n\ndef __getattr__(name):\n    if name == 'A':\n        return warned({name})\n    raise AttributeError\n"
+    )
+    after = MEMBER.replace("class A", f"class {name}") + handed
+    found = judged(tmp_path, {"engine": MEMBER}, {"engine": after}, WRAP_A)
+    assert (found.proposal, found.to) == (proposal, f"pkg/engine.py:{name}.f"), found
+    assert proposal or "`A`" in found.unknown
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,8 @@ CALL = "self.run(number, os.sep)"
 LOOP = f"for number in range(times):\n                {CALL}\n"
 BEGUN = ENGINE.replace("def start", "def _begin")
 HALTED = ENGINE.replace("def stop", "def halt")
+STEPPED = ENGINE.replace(CALL, "self.step(number)") + f"\n        def step(self, number):\n            {CALL}\n"
+CALLS_STEP = "\n        def last(self):\n            return self.step(9)\n"
 SMALL = "class Engine:\n    def start(self, times=1):\n        return self.x\n"
 SMALL_TWIN = "    def other(self):\n        return self.x\n"
 SIZED = SMALL.replace("def start", "def size")
@@ -190,13 +192,8 @@ CASES = {
     "edit does not fit the renamed method": Case(
         EDIT, BEGUN.replace("os.sep", "os.linesep"), "renamed", to="Engine._begin", evidence="it does not fit there"
     ),
-    "find is in a new method": Case(
-        EDIT,
-        ENGINE.replace(CALL, "self.step(number)") + f"\n        def step(self, number):\n            {CALL}\n",
-        "moved",
-        "retarget",
-        "Engine.step",
-    ),
+    "find is in a new method": Case(EDIT, STEPPED, "moved", "retarget", "Engine.step"),
+    "find is in a new method that others call, too": Case(EDIT, STEPPED + CALLS_STEP, "find gone"),
     "find was in another method before": Case(
         EDIT, OPENS_AGAIN.replace(CALL, "self.run(number)"), "find gone", before=OPENS_AGAIN
     ),
@@ -545,6 +542,7 @@ ELSEWHERE = "\n    def helper(engine, number):\n        engine.run(number, os.se
     [
         (ENGINE, CLEARED.replace("return self.state\n\n", "return self.state, os.linesep\n\n", 1)),  # in its place
         (ENGINE, CLEARED.replace("LIMIT = 1", "LIMIT = 1\n    print(os.sep)")),  # elsewhere in the file
+        (ENGINE, CLEARED.replace("LIMIT = 1", "LIMIT = {'class': 'os.sep'}")),  # as a text
         (f"{ENGINE}{ELSEWHERE}", f"{CLEARED}{ELSEWHERE.replace('os.sep', 'os.sep, os.sep')}"),
     ],
 )

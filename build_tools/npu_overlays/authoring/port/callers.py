@@ -7,26 +7,25 @@ does half of the work, or all of it for most users.
 from __future__ import annotations
 
 import ast
-import copy
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import TypeAlias
 
 from npu_overlays.authoring.matcher import COMMON, Matcher
 from npu_overlays.authoring.port.logical_lines import Words, names_bound, words_of_lines
+from npu_overlays.authoring.port.other_names import is_exchanged, is_kept_for_others
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.errors import listing
 from npu_overlays.model import Model, Symbol, model_of
-from npu_overlays.model.definitions import FUNCTIONS, Definition
-from npu_overlays.model.fingerprint import dump, fingerprint
+from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.fingerprint import fingerprint
 from npu_overlays.model.likeness import ENOUGH
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of
-from npu_overlays.model.syntax import nodes_of
 from npu_overlays.model.token_layout import layout_of
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.sources.pin import Pin
@@ -98,13 +97,16 @@ class Callers:
         base: upstream where the overlay was locked.
         matcher: finds its definitions again.
         pin: says which paths are shipped.
+        has_successor: whether something may do the work of a missing definition.
     """
 
-    def __init__(self, base: Snapshot, matcher: Matcher, pin: Pin) -> None:
+    def __init__(
+        self, base: Snapshot, matcher: Matcher, pin: Pin, has_successor: Callable[[Operation, Snapshot], bool]
+    ) -> None:
         self._base = base
         self._matcher = matcher
         self._pin = pin
-        self._place = pin.place
+        self._has_successor = has_successor
         self._model = model_of(pin, base)
         self._known: dict[tuple[str, str], list[str]] = {}
         self._heirs: dict[Symbol, list[Symbol]] = {}
@@ -119,6 +121,9 @@ class Callers:
         module = now.module(operation.path)
         if operation.action == "edited" and module and chosen(module, operation.symbol):
             return ""  # A part of the code moved, and the target calls that.
+        old, new = (one.name.partition(".")[0] for one in (operation, wanted))
+        if module and is_kept_for_others(module, old, new):
+            return f"whether upstream itself uses `{new}`: `{old}` is only handed out to those who still name it"
         callers = list(self._callers(operation, wanted, now))
         for one in callers:
             if others := self._others(one, operation, wanted, now):
@@ -127,7 +132,7 @@ class Callers:
                 )
         before = self._base.definition(operation.path, operation.symbol)
         after = now.definition(wanted.path, wanted.symbol)
-        is_same = before and after and _is_exchanged(before, after, operation.leaf, wanted.leaf)
+        is_same = before and after and is_exchanged(before, after, operation.leaf, wanted.leaf)
         if not is_renamed or is_same or any(one.is_same_but_for(operation.leaf, wanted.leaf) for one in callers):
             return ""
         why = "it is other code, and no caller changed in the name alone"
@@ -171,8 +176,11 @@ class Callers:
                     # Under that name it calls something else now.
                     if gone.leaf in _words(one.lines[1]) or any(one.added_for(gone.leaf, gone.leaf)):
                         yield str(one)
-                if name and not found and (path, name) not in known:
-                    yield from self._replacing(replace(gone, path=path, symbol=name), now, known)
+                caller = replace(gone, path=path, symbol=name)
+                if name and not found and self._has_successor(caller, now):
+                    yield f"{path}:{name}"
+                elif name and not found and (path, name) not in known:
+                    yield from self._replacing(caller, now, known)
 
     def merged_into(self, path: str, now: Snapshot) -> list[str]:
         """Return the files that were there in which definitions of a missing file stand now under their names."""
@@ -290,7 +298,7 @@ class Callers:
         if (path, name) not in self._known:
             found: list[str] = []
             for there in self._base.entries:
-                is_shipped = there.endswith(".py") and there != path and self._place(there)
+                is_shipped = there.endswith(".py") and there != path and self._pin.place(there)
                 is_possible = is_shipped and name.encode() in self._base.read(there)
                 if is_possible and (self._imports(there, path, name) or self._has_attribute(there, path, name)):
                     found.append(there)
@@ -320,7 +328,8 @@ class Callers:
 
         What only has a new name does not count, nor does what is raised.
         """
-        added = list(caller.added_for(operation.leaf, wanted.leaf))
+        leaves = operation.leaf, wanted.leaf
+        added = list(caller.added_for(*leaves))
         named = _words(added) - {*wanted.name.split(".")}
         if not named:
             return []
@@ -330,7 +339,9 @@ class Callers:
             known.update(map(leaf_of, module.definitions))
         others = named & _defined(map(now.module, paths))
         called = {word for line in added for word, following in pairwise(line) if following == "("}
-        others |= named & called & self._changed(now)[1]
+        # One of several uses may name something new without a call.
+        uses = [sum(line.count(leaf) for line in lines) for lines, leaf in zip(caller.lines, leaves, strict=True)]
+        others |= (named if uses[0] > uses[1] else named & called) & self._changed(now)[1]
         others -= known
         return sorted(others - self._renamed(operation.path, now)) if others else []
 
@@ -349,7 +360,7 @@ class Callers:
         """Return the shipped modules of a snapshot that define each name, of those that differ in another one."""
         found: _Places = {}
         for path in one.entries:
-            if path.endswith(".py") and one.blob(path) != other.blob(path) and self._place(path):
+            if path.endswith(".py") and one.blob(path) != other.blob(path) and self._pin.place(path):
                 for name in dict.fromkeys(_DEFINING.findall(one.read(path))):
                     found.setdefault(name.decode(), []).append(path)
         return found
@@ -413,19 +424,3 @@ def _is_same_but_for(name: str, one: Words, other: Words) -> bool:
 
 def _words(lines: list[Words]) -> set[str]:
     return {word for line in lines for word in line}
-
-
-def _is_exchanged(before: Definition, after: Definition, old: str, new: str) -> bool:
-    """Return whether a definition has the code of another one but for one name."""
-    own, there = (dump(one.node, docstrings=False) for one in (before, after))
-    return own != there == dump(_with_name(before.node, old, new), docstrings=False)
-
-
-def _with_name(node: ast.stmt, old: str, new: str) -> ast.stmt:
-    """Return a statement with one name replaced by another, also in attributes and definitions."""
-    made = copy.deepcopy(node)
-    for one in nodes_of(made):
-        for field in ("id", "attr", "name"):
-            if getattr(one, field, None) == old:
-                setattr(one, field, new)
-    return made

@@ -114,7 +114,7 @@ class Relocations:
         self._fitter = fitter
         self._shipped = pin.place
         self._matcher = Matcher(base)
-        self.callers = Callers(base, self._matcher, pin)
+        self.callers = Callers(base, self._matcher, pin, lambda gone, now: self.successors(gone, now).is_likely)
         self._blobs_before = frozenset(base.entries.values())
         self._counts: dict[tuple[str, str], int] = {}
 
@@ -259,7 +259,7 @@ class Relocations:
                     yield there, name
 
     def of_edit(self, operation: Operation, now: Snapshot) -> Relocation | None:
-        """Return the new function of the file that the target calls now for the lines of an edit, if the edit fits it.
+        """Return the new function of the file that only the target calls, now that lines of an edit stand there.
 
         It has every find, and no other definition has it; the target itself has none of them any more.
         """
@@ -277,7 +277,7 @@ class Relocations:
             return None
         (symbol,) = innermost
         is_near = owner_of(symbol) in ("", operation.owner) and leaf_of(symbol) != operation.leaf
-        is_called = is_near and not chosen(before, symbol) and _names(module, operation.symbol, leaf_of(symbol))
+        is_called = is_near and not chosen(before, symbol) and _names_alone(module, operation.symbol, symbol)
         if chosen(module, operation.symbol) and not is_called:
             return None
         alike = self._matcher.likeness(operation.path, operation.symbol, now, symbol)
@@ -361,6 +361,13 @@ def _names(module: Module, symbol: str, leaf: str) -> bool:
     """Return whether a definition names something."""
     known = chosen(module, symbol)
     return any(leaf in layout_of(module.whole_text(one.node).decode()).texts for one in known)
+
+
+def _names_alone(module: Module, symbol: str, other: str) -> bool:
+    """Return whether a definition names another one, and nothing else in their module does, which would change too."""
+    leaf, known = leaf_of(other), [*chosen(module, symbol), *chosen(module, other)]
+    own = sum(layout_of(module.whole_text(one.node).decode()).texts.count(leaf) for one in known)
+    return _names(module, symbol, leaf) and layout_of(module.content.decode()).texts.count(leaf) == own
 
 
 def _has_finds(operation: Operation, module: Module, name: str) -> bool:

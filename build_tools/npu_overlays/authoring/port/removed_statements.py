@@ -7,6 +7,7 @@ statement may need the edit in another form. `relocations` looks into other file
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from functools import partial
 
@@ -15,6 +16,9 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
+
+# A name that a configuration can have as a text.
+_DOTTED = re.compile(r"\w+(?:\.\w+)+")
 
 
 def are_removed(operation: Operation, before: Module, now: Module) -> bool:
@@ -50,12 +54,17 @@ def _is_gone(edit: Edit, before: Module, now: Module) -> bool:
 
 
 def _is_rewritten(edit: Edit, old: TokenLayout, new: Counter[tuple[str, ...]]) -> bool:
-    """Return whether a new line binds a name that an edited line bound, or is like a line of the find."""
+    """Return whether a new line binds a name that an edited line bound, or has a find's name as a text, or its line."""
     lines, finds = words_of_lines(old), list(filter(None, words_of_lines(layout_of(edit.find))))
     bound: set[str] = set()
     for line in _lines_found(old, edit):
         bound |= names_bound(lines[line])
-    return any(bound & names_bound(words) or any(map(partial(is_like, words), finds)) for words in new)
+    named = frozenset(_DOTTED.findall(edit.find))
+    for words in new:
+        texts = {word.strip("\"'") for word in words if word[0] in "\"'"}
+        if bound & names_bound(words) or texts & named or any(map(partial(is_like, words), finds)):
+            return True
+    return False
 
 
 def _lines_found(layout: TokenLayout, edit: Edit) -> frozenset[int]:
