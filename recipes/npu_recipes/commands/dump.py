@@ -53,7 +53,7 @@ class Options:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    text = "the .npz to write; {rank} becomes RANK, or the process id"
+    text = "the .npz to write; {rank} becomes RANK, or `pid` and the process id"
     parser.add_argument("--out", required=True, metavar="FILE", help=text)
     parser.add_argument("--calls", type=int, default=1, metavar="N", help="forwards of a model to record (default: 1)")
     parser.add_argument("--skip", type=int, default=0, metavar="N", help="forwards to skip first (default: 0)")
