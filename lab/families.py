@@ -3,8 +3,7 @@
 A configuration is upstream's default with its sizes made small, by the names they have in all families. What cannot be
 built that way, or does not run on text alone, is listed with the error.
 
-usage: python families.py FOLDER [--emulated] [--after FOLDER] [FAMILY ...]
-                                                     FOLDER/FAMILY.pt, or FOLDER/FAMILY.txt with the error
+usage: python families.py FOLDER [--emulated] [FAMILY ...]     FOLDER/FAMILY.pt, or FOLDER/FAMILY.txt with the error
 """
 
 from __future__ import annotations
@@ -236,11 +235,10 @@ def _inputs(layout: str) -> dict[str, torch.Tensor]:
     return {"input_ids": ids, "attention_mask": mask}
 
 
-def _save(family: str, folder: Path, results: Callable[[str, dict[str, Any]], dict[str, Any]], after: Path) -> None:
+def _save(family: str, folder: Path, results: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
     """Run a family and save results by variant, and of the emulated NPU the operators that ran; or else the error."""
     try:
-        more = torch.load(after / f"{family}.pt")["needs"] if after.name else needs(family)
-        torch.save({"needs": more, **results(family, more)}, folder / f"{family}.pt")
+        torch.save(results(family, needs(family)), folder / f"{family}.pt")
     except Exception as error:  # whatever upstream raises is the answer
         lines = str(error).strip().splitlines() or [""]
         (folder / f"{family}.txt").write_text(f"{type(error).__name__}: {lines[0]}\n", "utf-8")
@@ -293,9 +291,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--emulated", action="store_true", help="on the emulated NPU")
-    parser.add_argument(
-        "--after", type=Path, default=Path(), metavar="FOLDER", help="families that ran there, with what they needed"
-    )
     parser.add_argument("families", nargs="*", metavar="FAMILY")
     options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -309,9 +304,7 @@ def main() -> int:
     build("llama", {})
     context = multiprocessing.get_context("fork")
     for family in options.families or families():
-        if options.after.name and not (options.after / f"{family}.pt").is_file():
-            continue
-        child = context.Process(target=_save, args=(family, options.folder, results, options.after))
+        child = context.Process(target=_save, args=(family, options.folder, results))
         child.start()
         child.join(_SECONDS)
         if child.exitcode != 0:

@@ -47,26 +47,21 @@ def measure(overlay: str, installations: Installations, folder: Path, names: Seq
     torch = torch_environment()
     patched, upstream = installations.install(torch, overlay).python, installations.upstream(torch, overlay).python
     version = stack_versions(overlay)[-1]
-    first, *others = folders = [folder / str(number) for number in range(4)]
-    _run(upstream, first, version, *names)
-    # What each family needs is known then, and the others need not look for it.
-    after = ("--after", str(first), *names)
-    emulated = ("--emulated", *after)
-    runs = [(patched, after), (upstream, emulated), (patched, emulated)]
+    runs = [(upstream, False), (patched, False), (upstream, True), (patched, True)]
     with ThreadPoolExecutor(2) as pool:
         made = [
-            pool.submit(_run, python, to, version, *arguments)
-            for to, (python, arguments) in zip(others, runs, strict=True)
+            pool.submit(_run, python, folder / str(number), version, names, emulated=emulated)
+            for number, (python, emulated) in enumerate(runs)
         ]
         for one in made:
             one.result()
-    command = [str(upstream), str(_COMPARED), *map(str, folders)]
+    command = [str(upstream), str(_COMPARED), *(str(folder / str(number)) for number in range(len(runs)))]
     done = subprocess.run(command, env=_variables(version), capture_output=True, text=True, check=True)
     return [_read(line) for line in done.stdout.splitlines()]
 
 
-def _run(python: Path, folder: Path, version: str, *arguments: str) -> None:
-    command = [str(python), "-W", "ignore", str(_SCRIPT), str(folder), *arguments]
+def _run(python: Path, folder: Path, version: str, names: Sequence[str], *, emulated: bool) -> None:
+    command = [str(python), "-W", "ignore", str(_SCRIPT), str(folder), *names, *(["--emulated"] if emulated else [])]
     subprocess.run(command, env=_variables(version), capture_output=True, text=True, check=True)
 
 

@@ -1,39 +1,14 @@
-"""Collection: every worker imports all tests, which takes a while; a terminal shows the seconds.
-
-Each worker begins with another folder. In a fresh clone it compiles the tests there for all, and finds the others
-compiled.
-"""
+"""Progress of the collection: every worker imports all tests, which takes a while; a terminal shows the seconds."""
 
 from __future__ import annotations
 
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 _COLLECTED = pytest.StashKey[threading.Event]()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Turn the folders of the one that a worker is to collect, by its number."""
-    worker = getattr(config, "workerinput", None)
-    if worker is None or len(config.args) != 1 or not Path(config.args[0]).is_dir():
-        return
-    found = [one for one in sorted(Path(config.args[0]).iterdir()) if _is_collected(one)]
-    begin = len(found) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
-    config.args[:] = [str(one) for one in (*found[begin:], *found[:begin])]
-
-
-def _is_collected(path: Path) -> bool:
-    return path.match("test_*.py") or (path.is_dir() and not path.name.startswith(("_", ".")))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every worker the same order, before anything else sorts by it."""
-    items.sort(key=lambda item: item.path)
 
 
 @pytest.hookimpl(optionalhook=True)
