@@ -15,6 +15,7 @@ from npu_overlays.authoring.port.adaptation import adapted
 from npu_overlays.authoring.port.change_sentences import changed_parts
 from npu_overlays.authoring.port.fit import Fit, Fitter
 from npu_overlays.authoring.port.missing_targets import MissingTargets, lost_place, new_definitions
+from npu_overlays.authoring.port.open_questions import OpenQuestions
 from npu_overlays.authoring.port.relocations import Relocations
 from npu_overlays.authoring.port.removed_statements import are_removed
 from npu_overlays.authoring.port.renamed_words import UnprovenError, function_of
@@ -99,6 +100,7 @@ class Classifier:
         self.fitter = Fitter(self.operations, locked, distribution)
         self._repositories = (pin.repository, *pin.mirrors)
         self._relocations = Relocations(base, self.fitter, pin)
+        self._questions = OpenQuestions(base, self._relocations, pin)
         self._missing = MissingTargets(self.operations, base, self.fitter, self._relocations)
         self._absorption = Absorption(base, distribution)
         self._known: dict[_Key, Verdict] = {}
@@ -133,12 +135,11 @@ class Classifier:
 
         A missing function whose callers have other code in place of the call may still do its work, under any name.
         """
-        callers = self._relocations.callers
         unknown = ""
         if found.proposal == "retarget" and found.wanted:
-            unknown = callers.objection(operation, found.wanted, now, is_renamed=found.kind == "renamed")
+            unknown = self._questions.of_target(operation, found.wanted, now, is_renamed=found.kind == "renamed")
         elif found.proposal == "drop" and found.kind == "retired" and operation.action != "added":
-            unknown = callers.question(operation, now)
+            unknown = self._questions.of_missing(operation, now)
         return replace(found, proposal="", unknown=unknown) if unknown else found
 
     def _applying(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:

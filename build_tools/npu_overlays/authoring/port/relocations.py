@@ -12,10 +12,12 @@ from itertools import accumulate
 
 from npu_overlays.authoring.matcher import COMMON, Matcher
 from npu_overlays.authoring.port.callers import Callers
+from npu_overlays.authoring.port.changed_definitions import ChangedDefinitions
 from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.verdicts import Kind, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, breaking
+from npu_overlays.model import model_of
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition, SymbolKind
@@ -113,14 +115,16 @@ class Relocations:
         self._base = base
         self._fitter = fitter
         self._shipped = pin.place
-        self._matcher = Matcher(base)
-        self.callers = Callers(base, self._matcher, pin, lambda gone, now: self.successors(gone, now).is_likely)
+        self.matcher = Matcher(base)
+        self.changed = ChangedDefinitions(base, pin)
+        self.model = model_of(pin, base)
+        self.callers = Callers(base, self.model, self.matcher, self.changed, pin)
         self._blobs_before = frozenset(base.entries.values())
         self._counts: dict[tuple[str, str], int] = {}
 
     def of_definition(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return the new place of an operation's definition; None if there is none."""
-        match = self._matcher.match(operation.path, operation.symbol, now)
+        match = self.matcher.match(operation.path, operation.symbol, now)
         if not match.is_elsewhere:
             return None
         return self._judged(operation, match.path, match.symbol, match.likeness, now)
@@ -128,11 +132,11 @@ class Relocations:
     def of_shim(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return the new place of the code of a definition that only calls it now; None if others call that still."""
         path, symbol, module = operation.path, operation.symbol, now.module(operation.path)
-        if module is None or self._matcher.likeness(path, symbol, now, symbol) >= ENOUGH:
+        if module is None or self.matcher.likeness(path, symbol, now, symbol) >= ENOUGH:
             return None
         if not self._names_new(module, symbol):
             return None
-        match = self._matcher.successor(path, symbol, now)
+        match = self.matcher.successor(path, symbol, now)
         if match is None or not _names(module, symbol, leaf_of(match.symbol)):
             return None
         found = self._judged(operation, match.path, match.symbol, match.likeness, now)
@@ -154,7 +158,7 @@ class Relocations:
 
     def of_member(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return the target of an added member in its class's new place; None if the class has none."""
-        match = self._matcher.match(operation.path, operation.owner, now) if operation.owner else None
+        match = self.matcher.match(operation.path, operation.owner, now) if operation.owner else None
         module = now.module(match.path) if match and match.is_elsewhere else None
         if match is None or module is None:
             return None
@@ -166,7 +170,7 @@ class Relocations:
     def of_file(self, operation: Operation, path: str, now: Snapshot) -> Relocation | None:
         """Return the target of the same name in another file; None if there is none, or it is not alike."""
         module, symbol = now.module(path), operation.symbol
-        alike = self._matcher.likeness(operation.path, symbol, now, symbol, there=path)
+        alike = self.matcher.likeness(operation.path, symbol, now, symbol, there=path)
         if module is None or len(chosen(module, symbol)) != 1 or alike < ENOUGH:
             return None
         return self._judged(operation, path, symbol, alike, now)
@@ -180,21 +184,33 @@ class Relocations:
         path, leaf, beside = operation.path, operation.leaf, list[str]()
         files = self._files_with_its_lines(operation, now)
         named = [*files, *self._in_its_class(operation, now), *self._under_its_name(operation, now)]
-        named += [there for there in self.callers.merged_into(path, now) if there not in files]
+        named += [there for there in self._merged_into(path, now) if there not in files]
         is_likely = bool(named)
         for there, name in self._new(operation, now):
-            alike = self._matcher.likeness(path, operation.symbol, now, name, there=there)
+            alike = self.matcher.likeness(path, operation.symbol, now, name, there=there)
             is_namesake = leaf_of(name).strip("_") == leaf.strip("_")
             is_likely |= is_namesake or alike >= ENOUGH
             if is_namesake or alike >= _SIMILAR:
                 named.append(f"{there}:{name}")
             elif path in self._base and (there, owner_of(name)) == (path, operation.owner):
                 beside.append(f"{there}:{name}")
-        place = self._matcher.match(path, operation.owner, now)
+        place = self.matcher.match(path, operation.owner, now)
         around = now.definition(place.path, place.symbol) if operation.owner else None
         if around and has_bases(around.node):
             return Successors(named=(*named, f"the inherited {leaf}"), is_likely=True, files=tuple(files))
         return Successors(named=tuple(named or beside), is_likely=is_likely, files=tuple(files))
+
+    def _merged_into(self, path: str, now: Snapshot) -> list[str]:
+        """Return the files that were there in which definitions of a missing file stand now under their names."""
+        module = self._base.module(path) if path not in now else None
+        names = module.definitions if module else ()
+        found: list[str] = []
+        for name in names:
+            for there in self.changed.places(name, now)[:COMMON]:
+                is_new = there in self._base and not self._base.definition(there, name)
+                if is_new and self.matcher.likeness(path, name, now, name, there=there) >= ENOUGH:
+                    found.append(there)
+        return list(dict.fromkeys(found))
 
     def _files_with_its_lines(self, operation: Operation, now: Snapshot) -> list[str]:
         """Return the files in which at least half of a missing definition's lines stand that did not before.
@@ -237,7 +253,7 @@ class Relocations:
         for name in accumulate(operation.name.split("."), "{}.{}".format):
             kinds = {one.kind for one in chosen(module, name)} if module else set[SymbolKind]()
             is_other = kinds and "class" not in kinds
-            if "import" in kinds or (is_other and not self._matcher.match(path, name, now).is_elsewhere):
+            if "import" in kinds or (is_other and not self.matcher.match(path, name, now).is_elsewhere):
                 yield f"{path}:{name}"
 
     def _is_changed(self, path: str, now: Snapshot) -> bool:
@@ -255,7 +271,7 @@ class Relocations:
                 continue
             for name in symbols(module):
                 is_sought = there == path or leaf_of(name).strip("_") == leaf.strip("_")
-                if is_sought and self._matcher.is_new(path, operation.symbol, now, name, there=there):
+                if is_sought and self.matcher.is_new(path, operation.symbol, now, name, there=there):
                     yield there, name
 
     def of_edit(self, operation: Operation, now: Snapshot) -> Relocation | None:
@@ -280,7 +296,7 @@ class Relocations:
         is_called = is_near and not chosen(before, symbol) and _names_alone(module, operation.symbol, symbol)
         if chosen(module, operation.symbol) and not is_called:
             return None
-        alike = self._matcher.likeness(operation.path, operation.symbol, now, symbol)
+        alike = self.matcher.likeness(operation.path, operation.symbol, now, symbol)
         judged = self._judged(operation, operation.path, symbol, alike, now)
         return None if judged.problem else replace(judged, by_text=True)
 

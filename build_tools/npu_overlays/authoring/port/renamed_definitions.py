@@ -1,4 +1,4 @@
-"""Other names: a definition under another name → whether only the name changed, and who still asks for the old one."""
+"""Renamed definitions: a definition under another name → whether only its name changed, and whether both are kept."""
 
 from __future__ import annotations
 

@@ -1,0 +1,50 @@
+"""Changed definitions: upstream before and now → the modules that define each name, of those that differ."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.sources.pin import Pin
+
+_DEFINING = re.compile(rb"\b(?:def|class)[ \t]+(\w+)")
+_Places: TypeAlias = dict[str, list[str]]
+
+
+class ChangedDefinitions:
+    """Finds functions and classes by name in the modules that changed; what it found in the last snapshot is kept.
+
+    Args:
+        base: upstream where the overlay was locked.
+        pin: says which paths are shipped.
+    """
+
+    def __init__(self, base: Snapshot, pin: Pin) -> None:
+        self._base = base
+        self._pin = pin
+        self._last: tuple[Snapshot | None, _Places, frozenset[str]] = (None, {}, frozenset())
+
+    def places(self, name: str, now: Snapshot) -> list[str]:
+        """Return the changed modules that define a function or class of a name now."""
+        return self._found(now)[0].get(name, [])
+
+    def new_names(self, now: Snapshot) -> frozenset[str]:
+        """Return the names that none of the modules had before; they differ from those by more than underscores."""
+        return self._found(now)[1]
+
+    def _found(self, now: Snapshot) -> tuple[_Places, frozenset[str]]:
+        if self._last[0] is not now:
+            places, before = self._defining(now, self._base), self._defining(self._base, now)
+            known = {name.strip("_") for name in before}
+            self._last = now, places, frozenset(name for name in places if name.strip("_") not in known)
+        return self._last[1:]
+
+    def _defining(self, one: Snapshot, other: Snapshot) -> _Places:
+        """Return the shipped modules of a snapshot that define each name, of those that differ in another one."""
+        found: _Places = {}
+        for path in one.entries:
+            if path.endswith(".py") and one.blob(path) != other.blob(path) and self._pin.place(path):
+                for name in dict.fromkeys(_DEFINING.findall(one.read(path))):
+                    found.setdefault(name.decode(), []).append(path)
+        return found

@@ -1,0 +1,187 @@
+"""Open questions: an operation with a possible new target, or with none → what its callers leave open about it.
+
+Equal code shows where a text went, and not what is called in its place: upstream may call something new beside it that
+does half of the work, or all of it for most users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from npu_overlays.authoring.port.callers import Caller, words_in
+from npu_overlays.authoring.port.relocations import Relocations
+from npu_overlays.authoring.port.renamed_definitions import is_exchanged, is_kept_for_others
+from npu_overlays.authoring.snapshots import Snapshot
+from npu_overlays.errors import listing
+from npu_overlays.model import Model, Symbol, model_of
+from npu_overlays.model.fingerprint import fingerprint
+from npu_overlays.model.module import Module
+from npu_overlays.model.selectors import chosen, leaf_of
+from npu_overlays.overlay.operations import Operation
+from npu_overlays.sources.pin import Pin
+
+# The most names in a question.
+_SHOWN = 6
+
+
+class OpenQuestions:
+    """Asks whether the callers of an operation's target call something else now.
+
+    Args:
+        base: upstream where the overlay was locked.
+        relocations: finds what may do the work of a missing definition.
+        pin: says which paths are shipped.
+    """
+
+    def __init__(self, base: Snapshot, relocations: Relocations, pin: Pin) -> None:
+        self._base = base
+        self._relocations = relocations
+        self._pin = pin
+        self._model = relocations.model
+        self._callers = relocations.callers
+        self._heirs: dict[Symbol, list[Symbol]] = {}
+        self._last_model: tuple[Snapshot | None, Model] = (None, self._model)
+
+    def of_target(self, operation: Operation, wanted: Operation, now: Snapshot, *, is_renamed: bool) -> str:
+        """Return the question that the callers leave open about a new target; empty if there is none.
+
+        Where name and code changed, a caller has to show that the new definition replaces the old one.
+        """
+        module = now.module(operation.path)
+        if operation.action == "edited" and module and chosen(module, operation.symbol):
+            return ""  # A part of the code moved, and the target calls that.
+        old, new = (one.name.partition(".")[0] for one in (operation, wanted))
+        if module and is_kept_for_others(module, old, new):
+            return f"whether upstream itself uses `{new}`: `{old}` is only handed out to those who still name it"
+        callers = list(self._callers.of(operation, wanted, now))
+        for one in callers:
+            if others := self._others(one, operation, wanted, now):
+                return (
+                    f"whether `{others[0]}`, which its caller `{one.name or one.path}` calls now, needs the change, too"
+                )
+        before = self._base.definition(operation.path, operation.symbol)
+        after = now.definition(wanted.path, wanted.symbol)
+        is_same = before and after and is_exchanged(before, after, operation.leaf, wanted.leaf)
+        if not is_renamed or is_same or any(one.is_same_but_for(operation.leaf, wanted.leaf) for one in callers):
+            return ""
+        why = "it is other code, and no caller changed in the name alone"
+        return f"whether `{wanted.symbol}` does all of its work: {why}"
+
+    def of_missing(self, operation: Operation, now: Snapshot) -> str:
+        """Return the question that a missing definition, or its missing class, leaves open; empty if there is none.
+
+        Its users have another definition of that name now, its heirs have the member from elsewhere, or its callers
+        have new code in place of a call.
+        """
+        is_in_class = now.has_class(operation.path, operation.owner)
+        gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
+        found = [*self._namesakes(gone, now), *(() if is_in_class else self._of_heirs(operation, now))]
+        if found:
+            return f"whether {listing((f'`{one}`' for one in dict.fromkeys(found)), _SHOWN)} needs the change, too"
+        replacing = list(dict.fromkeys(self._replacing(operation, now, set())))
+        return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change" if replacing else ""
+
+    def _replacing(self, operation: Operation, now: Snapshot, known: set[tuple[str, str]]) -> Iterator[str]:
+        """Yield the callers of a missing definition that have something in its place; of missing callers, theirs.
+
+        Args:
+            operation: its target is missing; where its class is, that has callers, too.
+            now: upstream now.
+            known: the places that need not be looked at again.
+        """
+        is_class_gone = operation.owner and not now.has_class(operation.path, operation.owner)
+        for gone in (operation, *([replace(operation, symbol=operation.owner)] if is_class_gone else [])):
+            known.add((gone.path, gone.name))
+            for use in self._callers.uses(gone, now):
+                path, name = use.module.path, use.name
+                if path == gone.path and name.startswith(f"{gone.name}."):
+                    continue
+                found = self._callers.now(use, gone, gone, now) or self._callers.merged(use, now)
+                for one in found:
+                    # Under that name it calls something else now.
+                    if gone.leaf in words_in(one.lines[1]) or any(one.added_for(gone.leaf, gone.leaf)):
+                        yield str(one)
+                caller = replace(gone, path=path, symbol=name)
+                if name and not found and self._relocations.successors(caller, now).is_likely:
+                    yield f"{path}:{name}"
+                elif name and not found and (path, name) not in known:
+                    yield from self._replacing(caller, now, known)
+
+    def _namesakes(self, gone: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield the other definitions for which a missing one's name stands where it stood for that."""
+        if gone.owner:
+            return
+        for there in self._callers.importing(gone.path, gone.name):
+            is_possible = there in now and now.blob(there) != self._base.blob(there)
+            if is_possible and gone.name.encode() in now.read(there):
+                for target in self._model_now(now).resolver.found(there, gone.name, follow=True):
+                    if isinstance(target, Symbol) and target != Symbol(gone.path, gone.name):
+                        yield f"{target.path}:{target.name}"
+
+    def _of_heirs(self, operation: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield the members that heirs of a missing class have now, themselves or from a base, and had not."""
+        gone = Symbol(operation.path, operation.owner)
+        if not operation.owner:
+            return
+        if gone not in self._heirs:
+            self._heirs[gone] = list(self._model.classes.heirs(gone))
+        for heir in self._heirs[gone]:
+            if not now.definition(*heir):
+                continue
+            known = self._model.classes.line(heir)
+            for one in self._model_now(now).classes.line(heir):
+                member = one.member(operation.leaf)
+                was, there = self._base.definition(*member), now.definition(*member)
+                is_known = one in known and was and there and fingerprint(was.node) == fingerprint(there.node)
+                if there and not is_known:
+                    yield f"{member.path}:{member.name}"
+
+    def _model_now(self, now: Snapshot) -> Model:
+        """Return the model of a snapshot; that of the last one is kept."""
+        if self._last_model[0] is not now:
+            self._last_model = now, model_of(self._pin, now)
+        return self._last_model[1]
+
+    def _others(self, caller: Caller, operation: Operation, wanted: Operation, now: Snapshot) -> list[str]:
+        """Return what a caller names that is new, beside the new target: functions and classes.
+
+        What only has a new name does not count, nor does what is raised.
+        """
+        leaves = operation.leaf, wanted.leaf
+        added = list(caller.added_for(*leaves))
+        named = words_in(added) - {*wanted.name.split(".")}
+        if not named:
+            return []
+        paths = (caller.path, operation.path, wanted.path)
+        known: set[str] = set()
+        for module in filter(None, map(self._base.module, (caller.was, *paths))):
+            known.update(map(leaf_of, module.definitions))
+        others = named & _defined(map(now.module, paths))
+        called = {word for line in added for word, following in pairwise(line) if following == "("}
+        # One of several uses may name something new without a call.
+        uses = [sum(line.count(leaf) for line in lines) for lines, leaf in zip(caller.lines, leaves, strict=True)]
+        others |= (named if uses[0] > uses[1] else named & called) & self._relocations.changed.new_names(now)
+        others -= known
+        return sorted(others - self._renamed(operation.path, now)) if others else []
+
+    def _renamed(self, path: str, now: Snapshot) -> set[str]:
+        """Return the names that missing definitions of a module have now."""
+        module, found = self._base.module(path), set[str]()
+        names = module.definitions if module else ()
+        for name in names:
+            match = self._relocations.matcher.match(path, name, now)
+            if match.is_elsewhere:
+                found.add(leaf_of(match.symbol))
+        return found
+
+
+def _defined(modules: Iterable[Module | None]) -> set[str]:
+    """Return the names of the functions and classes of some modules."""
+    found: set[str] = set()
+    for module in filter(None, modules):
+        for name, known in module.definitions.items():
+            if any(one.kind in ("function", "class") for one in known):
+                found.add(leaf_of(name))
+    return found
