@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ _SEMICOLON = {"en": "; ", "zh": "；"}
 _HARDWARE: dict[str, dict[str, str]] = {"en": {}, "zh": {"any CPU": "任意 CPU", " or ": " 或 "}}
 
 
+@cache
 def tables(language: str) -> dict[str, str]:
     """Return the tables by name, in a language: `en` or `zh`."""
     return {name: table(_HEADS[name][language], rows(language)) for name, rows in _ROWS.items()}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.http_server import Served, served
+from support.marks import MOSTLY_BY_UV
 
 from .cell import INTACT, CellEnvironment
 from .sample import Sample
@@ -61,6 +62,7 @@ def test_the_pair_is_installed_from_it(empty: CellEnvironment, server: Served, i
     assert any(path.endswith(".whl.metadata") for path in server.asked) == (installer != "oldest pip")
 
 
+@MOSTLY_BY_UV
 def test_what_was_yanked_is_not_chosen(empty: CellEnvironment, server: Served, written: Path) -> None:
     shelf = empty.shelf
     arguments = [f"--yank={name}-npu=={shelf.version(name, 2)}" for name in ("app", "lib")]

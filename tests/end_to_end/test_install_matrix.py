@@ -49,6 +49,7 @@ def test_one_wheel_alone_tells_what_the_summary_of_its_file_tells(empty: CellEnv
     assert ("Engine" in told.out, "app Patch Summary" in told.out) == (True, False)
 
 
+@MOSTLY_BY_UV
 def test_fresh_from_files_in_reverse_order(empty: CellEnvironment) -> None:
     # Upstream is there, so that an installer that kept to the order given would mix the two.
     empty.install(empty.shelf.release)
@@ -87,6 +88,7 @@ def test_over_upstream(empty: CellEnvironment, before: str) -> None:
     assert not (empty.venv.site / "lib/fresh.py").exists()
 
 
+@MOSTLY_BY_UV
 @pytest.mark.parametrize("consumer", ["consumer", *rarely("whole")])
 def test_over_upstream_together_with_what_requires_it(empty: CellEnvironment, consumer: str) -> None:
     # `lib[all]` makes the companion require lib-npu, which requires the companion: a circle for pip to break.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.marks import rarely
+from support.marks import MOSTLY_BY_UV, rarely
 
 from .cell import CellEnvironment
 from .shelf import NEWER
@@ -61,6 +61,7 @@ def test_upstream_that_the_companion_answers(pair: CellEnvironment, wanted: str)
     assert pair.check() == 0
 
 
+@MOSTLY_BY_UV
 def test_the_companion_alone_says_what_to_do(pair: CellEnvironment) -> None:
     pair.reaction("uninstall", "app-npu", "lib-npu")
     said = pair.refused_import()

@@ -1,14 +1,25 @@
-"""Progress of the collection: every worker imports all tests, which takes a while; a terminal shows the seconds."""
+"""Collection: every worker imports all tests, which takes a while; a terminal shows the seconds."""
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 _COLLECTED = pytest.StashKey[threading.Event]()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[None]:
+    """Have no garbage looked for meanwhile, nor later among the tests: it took a quarter of the time."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

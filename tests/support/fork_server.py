@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
+import multiprocessing
 import os
 import sys
 from typing import Any
@@ -28,7 +30,11 @@ _IMPORTED = (
 
 
 def main() -> int:
-    """Serve requests until there are no more; in each fork, be npu-overlays and return its exit code."""
+    """Serve requests until there are no more, each in a fork.
+
+    A fork of multiprocessing ends without freeing what it shares with this process, and so without copying it before,
+    which took it longer than many a command.
+    """
     for name in _IMPORTED:
         importlib.import_module(name)
     parser()  # which imports every command
@@ -36,16 +42,16 @@ def main() -> int:
     build_version._tool_digest()
     # Looking through all of that for what can be freed takes each fork longer than most commands do.
     gc.freeze()
+    context = multiprocessing.get_context("fork")
     for line in sys.stdin:
-        forked = os.fork()
-        if not forked:
-            return _run(json.loads(line))
-        _, status = os.waitpid(forked, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201  # this is the answer
+        forked = context.Process(target=_run, args=(json.loads(line),))
+        forked.start()
+        forked.join()
+        print(forked.exitcode, flush=True)  # noqa: T201  # this is the answer
     return 0
 
 
-def _run(request: dict[str, Any]) -> int:
+def _run(request: dict[str, Any]) -> None:
     """Become a process as `subprocess.run` would have started it, and run the command."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     files = [os.open(os.devnull, os.O_RDONLY), *(os.open(name, flags, 0o600) for name in request["outputs"])]
@@ -62,8 +68,10 @@ def _run(request: dict[str, Any]) -> int:
     os.chdir(request["cwd"])
     sys.path[0] = request["cwd"]
     sys.argv = ["npu-overlays", *request["arguments"]]
-    code: int = importlib.import_module("npu_overlays.cli").main()
-    return code
+    try:
+        sys.exit(importlib.import_module("npu_overlays.cli").main())
+    finally:
+        atexit._run_exitfuncs()
 
 
 if __name__ == "__main__":

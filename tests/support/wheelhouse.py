@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from support.environment import Environment
@@ -54,8 +53,9 @@ def make_site(folder: Path, wheelhouse: Path, environment: Environment) -> None:
     """Install the build tool and all it needs below `folder`, for any Python to find by ``PYTHONPATH``."""
     compiled = {path for path in wheelhouse.glob(f"{_PORTABLE}-*.whl") if not path.name.endswith("-none-any.whl")}
     wheels = [str(path) for path in wheelhouse.glob("*.whl") if path not in compiled]
-    command: Sequence[str] = ("-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), *wheels)
-    environment.python(*command)
+    # Each Python compiles for itself what it imports of that.
+    plainly = ("--quiet", "--no-compile", "--no-deps")
+    environment.python("-m", "pip", "install", *plainly, "--target", str(folder), *wheels)
 
 
 def run_pip(*arguments: str) -> str:

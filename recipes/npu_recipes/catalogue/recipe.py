@@ -20,6 +20,8 @@ from npu_recipes.errors import Problem, RecipeError
 _FOLDER = Path(__file__).parent / "recipes"
 # The key that names the recipe with which a recipe shares what it does not state.
 _LIKE = "like"
+# The safe one in C, ten times as fast, where PyYAML was built with it.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _ALGORITHMS = ("sft", "grpo", "dapo")
 
 
@@ -135,7 +137,7 @@ def _stated(name: str, text: str) -> Any:
     The two are merged as JSON merge patches are (RFC 7386): tables key by key, and null takes a key away.
     """
     try:
-        stated = yaml.safe_load(text)
+        stated = yaml.load(text, _LOADER)  # noqa: S506  # a safe one
     except yaml.YAMLError as error:
         fix = "correct the syntax at the line that it names"
         raise RecipeError(Problem(where=f"{name}.yaml", what=f"is not YAML: {error}", fix=fix)) from error
