@@ -171,9 +171,7 @@ STACKS = (
         processes=(
             "training",
             "training at length",
-            "platform",
             "platform of the npu",
-            "drivers",
             "drivers on a cluster",
             "audits",
             "images",

@@ -52,25 +52,25 @@ _PROOFS = {
         "npu: test_emulated.test_verl_sees_the_npu*",
         "npu: test_emulated.test_models_compute*",
         "npu: test_actor.*",
-        "drivers: test_nothing_patched.*",
+        "*: test_nothing_patched.*",
     ),
     "verl/workers/engine/fsdp/utils.py:apply_npu_fsdp_patches": (
         "npu: test_emulated.test_verl_sees_the_npu*",
-        "drivers: test_nothing_patched.*",
+        "*: test_nothing_patched.*",
     ),
     _ENTER: ("engines: test_switching.*",),
     "verl/workers/megatron_workers.py:ActorRolloutRefWorker.update_actor": (
         "engines: test_megatron.test_on_other_devices_the_whole_batch*-update_actor?",
     ),
     "recipe/one_step_off_policy/ray_trainer.py:OneStepOffRayTrainer.init_workers": (
-        "drivers: test_drivers.*-OneStepOffRayTrainer?",
+        "*: test_drivers.*-OneStepOffRayTrainer?",
     ),
     "verl/workers/rollout/vllm_rollout/vllm_async_server.py:AsyncvLLMServer.init_engine": (
         "engines: test_engines.test_a_servers_engine*",
     ),
 }
 _MOVED = (
-    Reason(cases="drivers: test_nothing_patched.*", says="tion_forward']", operation=_PATCHING),
+    Reason(cases="*: test_nothing_patched.*", says="tion_forward']", operation=_PATCHING),
     Reason(
         cases="engines: test_engines.test_a_server_refuses*",
         says="vLLMHttpServerBase",
@@ -85,7 +85,7 @@ _MOVED = (
         why="takes a machine that has no accelerator for one with CUDA, unless VERL_PLATFORM says otherwise",
     ),
     Reason(
-        cases="drivers: test_drivers.*-RobRaySACTrainer?",
+        cases="*: test_drivers.*-RobRaySACTrainer?",
         since="0d1100dddb2ada236d0811fbb23c5a8a4d9e69cb",
         why="lets a trainer be imported, on which the overlay has no operation",
     ),
@@ -136,7 +136,7 @@ _SETTINGS = tuple(
 )
 # Each configuration is left to a person by its own name.
 _CONFIGURATIONS = tuple(
-    Reason(cases=f"drivers: test_drivers.*configuration*{Path(file).name}*", operation=f"recipe/{file}")
+    Reason(cases=f"*: test_drivers.*configuration*{Path(file).name}*", operation=f"recipe/{file}")
     for file in (
         "fully_async_policy/config/fully_async_ppo_megatron_trainer.yaml",
         "fully_async_policy/config/fully_async_ppo_trainer.yaml",
@@ -150,7 +150,7 @@ _CONFIGURATIONS = tuple(
 def _case_of(file: str) -> str:
     """Return how cases are named that look at a trainer, which is by its module, or at a configuration."""
     named = f"{file.removesuffix('.py').replace('/', '.')}-*" if file.endswith(".py") else f"{file}?"
-    return f"drivers: test_drivers.*?{named}"
+    return f"*: test_drivers.*?{named}"
 
 
 _TRAINERS = tuple(

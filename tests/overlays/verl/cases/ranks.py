@@ -6,6 +6,7 @@ imported what every rank imports: that takes each of them a minute on a slow mac
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import os
@@ -69,6 +70,8 @@ def _start(logs: Path, imports: Iterable[str], command: list[str]) -> int:
         importlib.import_module(name)
     from torch.distributed import TCPStore  # noqa: PLC0415  # a second, for the ranks alone
 
+    # Trainers collect garbage when they begin: what is imported need not be looked through by each rank.
+    gc.freeze()
     pipes = [os.pipe() for _ in range(RANKS)]
     running = {_fork(rank, pipes[rank][0], logs, command) for rank in range(RANKS)}
     # Only now, since a fork has none of the threads that serve it.

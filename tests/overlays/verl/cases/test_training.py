@@ -132,7 +132,12 @@ NAMES_PRECISION = any("_autocast_dtype" in file.read_text("utf-8") for file in E
 PRECISE = ("+engine.mixed_precision={param_dtype:fp32,reduce_dtype:fp32,buffer_dtype:fp32}",) if NAMES_PRECISION else ()
 HALF = ("engine.mixed_precision=null",) if NAMES_PRECISION else ()
 CLOSE = 1e-5 if NAMES_PRECISION else 0.02
-NEW = ("data.train_files=chats.parquet", "data.max_length=64", "engine.strategy=fsdp2", *PRECISE)
+# Only what no supervised loss asks for would be compiled, and each rank would import the compiler.
+NEW = (
+    *("data.train_files=chats.parquet", "data.max_length=64"),
+    *("engine.strategy=fsdp2", "engine.use_torch_compile=False"),
+    *PRECISE,
+)
 
 
 def training(family: str, *more: str, attention: str = "", shared: bool = False) -> tuple[str, ...]:
