@@ -448,6 +448,36 @@ def test_lines_outside_of_functions_and_by_their_module_call_what_is_missing(
     assert proposal or "pkg/user.py" in found.unknown
 
 
+@pytest.mark.parametrize(
+    ("now", "proposal"), [("class MADE:\n    b = 1\n", ""), ("from os import sep as MADE\n", ""), ("", "drop")]
+)
+def test_what_a_missing_class_made_is_defined_otherwise_now(tmp_path: Path, now: str, proposal: str) -> None:
+    gone = "class A:\n    def f(self, x):\n        return x.go(1)\n"
+    after = {"engine": "y = 1\n", "user": f"{now}MORE = 1\n"}
+    found = judged(
+        tmp_path, {"engine": gone, "user": "from pkg.engine import A\n\nMADE = A()\nMORE = 1\n"}, after, WRAP_A
+    )
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/user.py:MADE" in found.unknown
+
+
+@pytest.mark.parametrize(
+    ("now", "proposal"), [("    from pkg.third import g\n    return g(x)\n", ""), ("    return 0\n", "")]
+)
+def test_a_function_that_imports_what_is_missing_calls_it(tmp_path: Path, now: str, proposal: str) -> None:
+    own = "class A:\n    def f(self, x):\n        return x.go(1)\n"
+    user = "def use(x):\n{}\n\ndef other(x):\n    return x\n"
+    before = {
+        "engine": own,
+        "user": user.format("    from .engine import A\n    return A(x)\n"),
+        "third": "def g(x):\n    return x\n",
+    }
+    after = {"third": before["third"], "user": user.format(now)}
+    found = judged(tmp_path, before, after, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert "pkg/user.py:use" in found.unknown
+
+
 def test_the_index_of_a_package_that_lists_other_names_now_calls_nothing(tmp_path: Path) -> None:
     index = "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from pkg.{} import {}\n"
     before = {

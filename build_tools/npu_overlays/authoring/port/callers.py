@@ -177,7 +177,8 @@ class Callers:
         return self._known[path, name]
 
     def _imports(self, there: str, path: str, name: str) -> bool:
-        return Symbol(path, name) in self._model.resolver.found(there, name, follow=True)
+        """Return whether a module, or a function of it, imports a definition of another one by its name."""
+        return Symbol(path, name) in self._model.resolver.anywhere(there, ast.Name(name, ast.Load()))
 
     def _has_attribute(self, there: str, path: str, name: str) -> bool:
         """Return whether a module names a definition of another one as an attribute of that."""

@@ -30,13 +30,16 @@ def are_removed(operation: Operation, before: Module, now: Module) -> bool:
         now: the same module now.
     """
     old, new = _layout(before, operation.symbol), _layout(now, operation.symbol)
-    deleted: set[int] = set()
+    deleted, rewritten = set[int](), set[int]()
     matcher = difflib.SequenceMatcher(None, words_of_lines(old), words_of_lines(new), autojunk=False)
     for tag, start, end, _, _ in matcher.get_opcodes():
-        if tag == "delete":
-            deleted.update(range(start, end))
+        if tag != "equal":
+            (deleted if tag == "delete" else rewritten).update(range(start, end))
     for edit in operation.edits:
-        if not _lines_found(old, edit) <= deleted or not _is_gone(edit, before, now):
+        found = _lines_found(old, edit)
+        # What a rewritten line has in place of a variable may be what the edited line bound to it.
+        is_inlined = not rewritten.isdisjoint(_lines_using(old, found))
+        if not found <= deleted or is_inlined or not _is_gone(edit, before, now):
             return False
     was, there = (Counter(words_of_lines(layout_of(module.content.decode()))) for module in (before, now))
     return not any(_is_rewritten(edit, old, there - was) for edit in operation.edits)
@@ -65,6 +68,13 @@ def _is_rewritten(edit: Edit, old: TokenLayout, new: Counter[tuple[str, ...]]) -
         if bound & names_bound(words) or texts & named or any(map(partial(is_like, words), finds)):
             return True
     return False
+
+
+def _lines_using(layout: TokenLayout, binding: frozenset[int]) -> frozenset[int]:
+    """Return the numbers of the lines that name what some lines bind."""
+    lines = words_of_lines(layout)
+    bound = frozenset[str]().union(*(names_bound(lines[number]) for number in binding))
+    return frozenset(number for number, words in enumerate(lines) if not bound.isdisjoint(words))
 
 
 def _lines_found(layout: TokenLayout, edit: Edit) -> frozenset[int]:
