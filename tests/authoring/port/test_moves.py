@@ -388,6 +388,31 @@ def test_a_caller_that_imports_another_of_that_name_now_has_that_in_its_place(tm
 WRAP_A = 'class A:\n    @wrapped(why="x")\n    def f(self, x):\n        return upstream(self, x)\n'
 
 
+@pytest.mark.parametrize(
+    ("decorator", "kept", "proposal"),
+    [("dataclass", "", ""), ("dataclass(eq=True)", "@dataclass(eq=False)\n", ""), ("other", "@other\n", "drop")],
+    ids=["new", "with-other-arguments", "as-before"],
+)
+def test_what_a_new_decorator_of_its_class_may_make_is_for_a_person(
+    tmp_path: Path, decorator: str, kept: str, proposal: str
+) -> None:
+    own = "class A:\n    size: int = 1\n"
+    member = "\n    def f(self, x):\n        return x.go(1)\n"
+    found = judged(tmp_path, {"engine": f"{kept}{own}{member}"}, {"engine": f"@{decorator}\n{own}"}, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or f"what `@{decorator}` makes" in found.unknown
+
+
+def test_a_member_does_not_go_where_that_of_another_class_that_is_gone_went(tmp_path: Path) -> None:
+    """The class of the other one has another name there, too."""
+    reader = "class {}:\n    def other(self):\n        return 1\n\n    def f(self, x):\n"
+    reader += "        self.{} = x + 1\n        self.size = {}\n        self.end = False\n"
+    before = {"engine": reader.format("A", "stream", "None"), "second": reader.format("A", "sock", "None")}
+    after = {"engine": "y = 1\n", "second": "y = 1\n", "third": reader.format("_A", "sock", "None")}
+    found = judged(tmp_path, before, after, WRAP_A)
+    assert found.proposal == "", found
+
+
 @pytest.mark.parametrize("use", ["def use(x):\n    return A(x)\n", "class B(A):\n    pass\n", "", "__all__ = ['A']\n"])
 @pytest.mark.parametrize(("there", "proposal"), [("second", ""), ("", "drop")])
 def test_another_class_of_that_name_that_is_imported_now_is_named(

@@ -5,6 +5,7 @@ A target is found by its likeness (see `matcher`), or because exactly one other 
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from npu_overlays.model import model_of
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition, SymbolKind
+from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.likeness import ENOUGH
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
@@ -198,7 +200,23 @@ class Relocations:
         around = now.definition(place.path, place.symbol) if operation.owner else None
         if around and has_bases(around.node):
             return Successors(named=(*named, f"the inherited {leaf}"), is_likely=True, files=tuple(files))
+        if made_by := self._new_decorator(operation, around):
+            return Successors(named=(*named, f"what `@{made_by}` makes"), is_likely=True, files=tuple(files))
         return Successors(named=tuple(named or beside), is_likely=is_likely, files=tuple(files))
+
+    def _new_decorator(self, operation: Operation, around: Definition | None) -> str:
+        """Return the decorator that the class of a missing member has now and had not: it may make the member."""
+        before = self._base.definition(operation.path, operation.owner) if around else None
+        if (
+            not around
+            or not before
+            or not isinstance(around.node, ast.ClassDef)
+            or not isinstance(before.node, ast.ClassDef)
+        ):
+            return ""
+        known = set(map(dump, before.node.decorator_list))
+        new = [one for one in around.node.decorator_list if dump(one) not in known]
+        return ast.unparse(new[0]) if new else ""
 
     def _merged_into(self, path: str, now: Snapshot) -> list[str]:
         """Return the files that were there in which definitions of a missing file stand now under their names."""
