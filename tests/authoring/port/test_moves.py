@@ -403,6 +403,26 @@ def test_what_a_new_decorator_of_its_class_may_make_is_for_a_person(
     assert proposal or f"what `@{decorator}` makes" in found.unknown
 
 
+@pytest.mark.parametrize(("named", "proposal"), [("g", ""), ("f", "drop")], ids=["only-its", "of-others-too"])
+def test_what_reads_an_attribute_that_nothing_else_has_calls_it(tmp_path: Path, named: str, proposal: str) -> None:
+    member = "class A:\n    def f(self, x):\n        return x.go(1)\n"
+    user = "from pkg.engine import made\n\n\ndef use(x):\n    {}\n    return log(x, 1)\n"
+    other = f"class B:\n    def {named}(self):\n        return 1\n"
+    before = {"engine": member, "other": other, "user": user.format("check(made().f(x))")}
+    after = {"engine": "class A:\n    size = 1\n", "other": other, "user": user.format("check(counted(made(), x))")}
+    found = judged(tmp_path, before, after, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/user.py:use" in found.unknown
+
+
+def test_what_went_with_its_file_to_a_new_one_may_have_another_name_there(tmp_path: Path) -> None:
+    beside = "def beside(x):\n    return [x, x.size, x.end]\n"
+    renamed = WHOLE.replace("def f(x)", "def checked(x, more)").replace("c = b - 3", "c = more")
+    found = judged(tmp_path, {"engine": f"{WHOLE}\n\n{beside}"}, {"second": f"{renamed}\n\n{beside}"})
+    assert (found.kind, found.proposal) == ("retired", ""), found
+    assert "pkg/second.py:checked" in found.unknown
+
+
 def test_a_member_does_not_go_where_that_of_another_class_that_is_gone_went(tmp_path: Path) -> None:
     """The class of the other one has another name there, too."""
     reader = "class {}:\n    def other(self):\n        return 1\n\n    def f(self, x):\n"

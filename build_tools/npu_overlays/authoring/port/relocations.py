@@ -186,7 +186,7 @@ class Relocations:
         path, leaf, beside = operation.path, operation.leaf, list[str]()
         files = self._files_with_its_lines(operation, now)
         named = [*files, *self._in_its_class(operation, now), *self._under_its_name(operation, now)]
-        named += [there for there in self._merged_into(path, now) if there not in files]
+        named += [there for there in self._moved_to(path, now) if there in self._base and there not in files]
         is_likely = bool(named)
         for there, name in self._new(operation, now):
             alike = self.matcher.likeness(path, operation.symbol, now, name, there=there)
@@ -218,14 +218,14 @@ class Relocations:
         new = [one for one in around.node.decorator_list if dump(one) not in known]
         return ast.unparse(new[0]) if new else ""
 
-    def _merged_into(self, path: str, now: Snapshot) -> list[str]:
-        """Return the files that were there in which definitions of a missing file stand now under their names."""
+    def _moved_to(self, path: str, now: Snapshot) -> list[str]:
+        """Return the files in which definitions of a missing file stand now under their names."""
         module = self._base.module(path) if path not in now else None
         names = module.definitions if module else ()
         found: list[str] = []
         for name in names:
             for there in self.changed.places(name, now)[:COMMON]:
-                is_new = there in self._base and not self._base.definition(there, name)
+                is_new = not self._base.definition(there, name)
                 if is_new and self.matcher.likeness(path, name, now, name, there=there) >= ENOUGH:
                     found.append(there)
         return list(dict.fromkeys(found))
@@ -280,15 +280,15 @@ class Relocations:
         return path.endswith(".py") and not is_same and bool(self._shipped(path))
 
     def _new(self, operation: Operation, now: Snapshot) -> Iterator[tuple[str, str]]:
-        """Yield the new definitions of a file, and those of its package with the symbol's name."""
+        """Yield the new definitions of a file or what it became, and those of its package with the symbol's name."""
         path, leaf = operation.path, operation.leaf
-        defining = now.defining(leaf)
-        for there in dict.fromkeys([path, *(defining if len(defining) <= COMMON else ())]):
+        defining, own = now.defining(leaf), (path, *self._moved_to(path, now))
+        for there in dict.fromkeys([*own, *(defining if len(defining) <= COMMON else ())]):
             module = now.module(there)
             if module is None or there.partition("/")[0] != path.partition("/")[0]:
                 continue
             for name in symbols(module):
-                is_sought = there == path or leaf_of(name).strip("_") == leaf.strip("_")
+                is_sought = there in own or leaf_of(name).strip("_") == leaf.strip("_")
                 if is_sought and self.matcher.is_new(path, operation.symbol, now, name, there=there):
                     yield there, name
 
