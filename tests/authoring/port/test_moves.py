@@ -400,17 +400,23 @@ def test_what_a_new_decorator_of_its_class_may_make_is_for_a_person(
     member = "\n    def f(self, x):\n        return x.go(1)\n"
     found = judged(tmp_path, {"engine": f"{kept}{own}{member}"}, {"engine": f"@{decorator}\n{own}"}, WRAP_A)
     assert (found.kind, found.proposal) == ("retired", proposal), found
-    assert proposal or f"what `@{decorator}` makes" in found.unknown
+    assert proposal or f"`@{decorator}` needs the change" in found.unknown
 
 
-@pytest.mark.parametrize(("named", "proposal"), [("g", ""), ("f", "drop")], ids=["only-its", "of-others-too"])
-def test_what_reads_an_attribute_that_nothing_else_has_calls_it(tmp_path: Path, named: str, proposal: str) -> None:
-    member = "class A:\n    def f(self, x):\n        return x.go(1)\n"
+@pytest.mark.parametrize(
+    ("leaf", "other", "proposal"),
+    [("_f", "g", ""), ("_f", "_f", "drop"), ("f", "g", "drop")],
+    ids=["only-its", "of-others-too", "not-private"],
+)
+def test_what_reads_a_private_attribute_that_nothing_else_has_calls_it(
+    tmp_path: Path, leaf: str, other: str, proposal: str
+) -> None:
+    member = f"class A:\n    def {leaf}(self, x):\n        return x.go(1)\n"
     user = "from pkg.engine import made\n\n\ndef use(x):\n    {}\n    return log(x, 1)\n"
-    other = f"class B:\n    def {named}(self):\n        return 1\n"
-    before = {"engine": member, "other": other, "user": user.format("check(made().f(x))")}
-    after = {"engine": "class A:\n    size = 1\n", "other": other, "user": user.format("check(counted(made(), x))")}
-    found = judged(tmp_path, before, after, WRAP_A)
+    second = f"class B:\n    def {other}(self):\n        return 1\n"
+    before = {"engine": member, "second": second, "user": user.format(f"check(made().{leaf}(x))")}
+    after = {"engine": "class A:\n    size = 1\n", "second": second, "user": user.format("check(counted(made(), x))")}
+    found = judged(tmp_path, before, after, WRAP_A.replace("def f", f"def {leaf}"))
     assert (found.kind, found.proposal) == ("retired", proposal), found
     assert proposal or "pkg/user.py:use" in found.unknown
 

@@ -109,7 +109,7 @@ class Callers:
         """Yield what named a target in files that changed.
 
         It is of its class; for a function, of its file and of those that import the name. Any other object may have an
-        attribute of that name, unless nothing else in the package defines it.
+        attribute of that name, unless it is private and nothing else in the package defines it.
         """
         is_only = self._is_only(operation) if operation.owner else False
         others = self._reading(operation) if is_only else self.importing(operation.path, operation.name)
@@ -133,9 +133,10 @@ class Callers:
                     yield Use(module=module, name=name, lines=lines)
 
     def _is_only(self, operation: Operation) -> bool:
-        """Return whether nothing else in the package defines something of the name of a member."""
+        """Return whether no other object may have a member's name: it is private, and nothing else defines it."""
         module, leaf = self._base.module(operation.path), operation.leaf
-        if module is None or self._base.defining(leaf) != [operation.path]:
+        is_private = leaf.startswith("_") and not leaf.endswith("__")
+        if module is None or not is_private or self._base.defining(leaf) != [operation.path]:
             return False
         return [name for name in module.definitions if leaf_of(name) == leaf] == [operation.name]
 

@@ -201,7 +201,7 @@ class Relocations:
         if around and has_bases(around.node):
             return Successors(named=(*named, f"the inherited {leaf}"), is_likely=True, files=tuple(files))
         if made_by := self._new_decorator(operation, around):
-            return Successors(named=(*named, f"what `@{made_by}` makes"), is_likely=True, files=tuple(files))
+            return Successors(named=(*named, f"@{made_by}"), is_likely=True, files=tuple(files))
         return Successors(named=tuple(named or beside), is_likely=is_likely, files=tuple(files))
 
     def _new_decorator(self, operation: Operation, around: Definition | None) -> str:
