@@ -166,14 +166,18 @@ class Matcher:
 
     def _has_better_origin(self, path: str, before: Definition, found: Match, now: Snapshot) -> bool:
         """Return whether something else that is gone is what became a candidate: by its name, or by its likeness."""
-        for origin in dict.fromkeys([path, *self._base.defining(leaf_of(found.symbol))]):
+        leaf = leaf_of(found.symbol)
+        defining = self._base.defining(leaf)
+        is_telling = len(defining) <= COMMON
+        for origin in dict.fromkeys([path, *defining]):
             for other in self._gone(origin, now):
                 is_itself = (origin, other.name) == (path, before.name)
                 if is_itself or other.kind == "import":
                     continue
                 if other.name == found.symbol != before.name:
                     return True
-                if origin == path or other.name == found.symbol:
+                is_namesake = other.name == found.symbol or (is_telling and leaf_of(other.name) == leaf)
+                if origin == path or is_namesake:
                     alike = self.likeness(origin, other.name, now, found.symbol, there=found.path)
                     if alike >= found.likeness and _has_same_form(before, other):
                         return True

@@ -388,6 +388,57 @@ def test_a_caller_that_imports_another_of_that_name_now_has_that_in_its_place(tm
 WRAP_A = 'class A:\n    @wrapped(why="x")\n    def f(self, x):\n        return upstream(self, x)\n'
 
 
+@pytest.mark.parametrize(
+    ("decorator", "kept", "proposal"),
+    [("dataclass", "", ""), ("dataclass(eq=True)", "@dataclass(eq=False)\n", ""), ("other", "@other\n", "drop")],
+    ids=["new", "with-other-arguments", "as-before"],
+)
+def test_what_a_new_decorator_of_its_class_may_make_is_for_a_person(
+    tmp_path: Path, decorator: str, kept: str, proposal: str
+) -> None:
+    own = "class A:\n    size: int = 1\n"
+    member = "\n    def f(self, x):\n        return x.go(1)\n"
+    found = judged(tmp_path, {"engine": f"{kept}{own}{member}"}, {"engine": f"@{decorator}\n{own}"}, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or f"`@{decorator}` needs the change" in found.unknown
+
+
+@pytest.mark.parametrize(
+    ("leaf", "other", "proposal"),
+    [("_f", "g", ""), ("_f", "_f", "drop"), ("f", "g", "drop")],
+    ids=["only-its", "of-others-too", "not-private"],
+)
+def test_what_reads_a_private_attribute_that_nothing_else_has_calls_it(
+    tmp_path: Path, leaf: str, other: str, proposal: str
+) -> None:
+    member = f"class A:\n    def {leaf}(self, x):\n        return x.go(1)\n"
+    user = "from pkg.engine import made\n\n\ndef use(x):\n    {}\n    return log(x, 1)\n"
+    second = f"class B:\n    def {other}(self):\n        return 1\n"
+    before = {"engine": member, "second": second, "user": user.format(f"check(made().{leaf}(x))")}
+    after = {"engine": "class A:\n    size = 1\n", "second": second, "user": user.format("check(counted(made(), x))")}
+    found = judged(tmp_path, before, after, WRAP_A.replace("def f", f"def {leaf}"))
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/user.py:use" in found.unknown
+
+
+def test_what_went_with_its_file_to_a_new_one_may_have_another_name_there(tmp_path: Path) -> None:
+    beside = "def beside(x):\n    return [x, x.size, x.end]\n"
+    renamed = WHOLE.replace("def f(x)", "def checked(x, more)").replace("c = b - 3", "c = more")
+    found = judged(tmp_path, {"engine": f"{WHOLE}\n\n{beside}"}, {"second": f"{renamed}\n\n{beside}"})
+    assert (found.kind, found.proposal) == ("retired", ""), found
+    assert "pkg/second.py:checked" in found.unknown
+
+
+def test_a_member_does_not_go_where_that_of_another_class_that_is_gone_went(tmp_path: Path) -> None:
+    """The class of the other one has another name there, too."""
+    reader = "class {}:\n    def other(self):\n        return 1\n\n    def f(self, x):\n"
+    reader += "        self.{} = x + 1\n        self.size = {}\n        self.end = False\n"
+    before = {"engine": reader.format("A", "stream", "None"), "second": reader.format("A", "sock", "None")}
+    after = {"engine": "y = 1\n", "second": "y = 1\n", "third": reader.format("_A", "sock", "None")}
+    found = judged(tmp_path, before, after, WRAP_A)
+    assert found.proposal == "", found
+
+
 @pytest.mark.parametrize("use", ["def use(x):\n    return A(x)\n", "class B(A):\n    pass\n", "", "__all__ = ['A']\n"])
 @pytest.mark.parametrize(("there", "proposal"), [("second", ""), ("", "drop")])
 def test_another_class_of_that_name_that_is_imported_now_is_named(
@@ -446,6 +497,36 @@ def test_lines_outside_of_functions_and_by_their_module_call_what_is_missing(
     found = judged(tmp_path, before, after)
     assert (found.kind, found.proposal) == ("retired", proposal), found
     assert proposal or "pkg/user.py" in found.unknown
+
+
+@pytest.mark.parametrize(
+    ("now", "proposal"), [("class MADE:\n    b = 1\n", ""), ("from os import sep as MADE\n", ""), ("", "drop")]
+)
+def test_what_a_missing_class_made_is_defined_otherwise_now(tmp_path: Path, now: str, proposal: str) -> None:
+    gone = "class A:\n    def f(self, x):\n        return x.go(1)\n"
+    after = {"engine": "y = 1\n", "user": f"{now}MORE = 1\n"}
+    found = judged(
+        tmp_path, {"engine": gone, "user": "from pkg.engine import A\n\nMADE = A()\nMORE = 1\n"}, after, WRAP_A
+    )
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/user.py:MADE" in found.unknown
+
+
+@pytest.mark.parametrize(
+    ("now", "proposal"), [("    from pkg.third import g\n    return g(x)\n", ""), ("    return 0\n", "")]
+)
+def test_a_function_that_imports_what_is_missing_calls_it(tmp_path: Path, now: str, proposal: str) -> None:
+    own = "class A:\n    def f(self, x):\n        return x.go(1)\n"
+    user = "def use(x):\n{}\n\ndef other(x):\n    return x\n"
+    before = {
+        "engine": own,
+        "user": user.format("    from .engine import A\n    return A(x)\n"),
+        "third": "def g(x):\n    return x\n",
+    }
+    after = {"third": before["third"], "user": user.format(now)}
+    found = judged(tmp_path, before, after, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert "pkg/user.py:use" in found.unknown
 
 
 def test_the_index_of_a_package_that_lists_other_names_now_calls_nothing(tmp_path: Path) -> None:

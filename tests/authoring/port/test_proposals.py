@@ -38,6 +38,8 @@ OTHERWISE = {
 }
 # What `port` leaves to a person, who moved or rewrote each by hand.
 YOURS = {
+    # The function that chose this class chooses another one now; the port by hand has nothing for that.
+    "AsyncvLLMServer.init_engine": "retired",
     "apply_monkey_patch": "find gone",
     # Its new place has other code, and its only caller changed beyond the name: `async def _execute_method` now.
     "vLLMAsyncRollout.init_worker": "renamed",

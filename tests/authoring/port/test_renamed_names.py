@@ -233,6 +233,15 @@ def test_what_an_import_brings_has_another_name_now(tmp_path: Path) -> None:
         assert "repeat" not in "".join(written(found))
 
 
+def test_what_upstream_had_before_is_no_new_name_of_what_it_still_has(tmp_path: Path) -> None:
+    after = IMPORTING.replace("repeat", "expand")
+    both = OPS + OPS.replace("repeat", "expand")
+    for overlay in (wrapped("upstream(self, x) + repeat(x, n=1)"), wrapped("upstream(self, x) + len([repeat])")):
+        found = of(tmp_path / str(len(overlay)), overlay, IMPORTING, after, more={"pkg/ops.py": (both, both)})
+        assert (found.proposal, found.applies) == ("", False), found
+        assert "whether `repeat` is `expand` now: pkg/ops.py still has `repeat`" in found.unknown, found.unknown
+
+
 NAMING_NONE = MEMBER.format(mark='replaced(why="x")', body="return x + 1")
 
 

@@ -561,6 +561,11 @@ MAKES = """
             sync(cfg.group, self.b)
             self.c = cfg.c
 
+            made = first if cfg.a else second
+            log(cfg.c)
+            made(cfg.c)
+            log(cfg.b)
+
         def go(self):
             return self.device
 """
@@ -586,6 +591,9 @@ PROPERTY = f'{GOES}\n        @property\n        def device(self):\n            r
         ('self.device = "cuda"', (GOES, PROPERTY), "find gone"),
         ("sync(cfg.group, self.b)", ("go(self):\n", "go(self):\n            sync(group, self.b)\n"), "find gone"),
         ("sync(cfg.group, self.b)", ("go(self):\n", "go(self):\n            log(self.b)\n"), "already gone"),
+        ("made = first if cfg.a else second", ("made(cfg.c)\n", "second(cfg.c)\n"), "find gone"),
+        ("made = first if cfg.a else second", ("            made(cfg.c)\n", ""), "already gone"),
+        ("sync(cfg.group, self.b)", ("log(cfg.b)\n", "log(cfg.b)\n            log(self.b)\n"), "find gone"),
     ],
 )
 def test_an_edit_of_a_statement_that_moved_and_changed_is_for_a_person(

@@ -7,7 +7,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 
 from npu_overlays.authoring.matcher import COMMON, Matcher
 from npu_overlays.authoring.port.changed_definitions import ChangedDefinitions
@@ -108,22 +108,43 @@ class Callers:
     def uses(self, operation: Operation, now: Snapshot) -> Iterator[Use]:
         """Yield what named a target in files that changed.
 
-        It is of its class; for a function, of its file and of those that import the name: any other object may have an
-        attribute of that name.
+        It is of its class; for a function, of its file and of those that import the name. Any other object may have an
+        attribute of that name, unless it is private and nothing else in the package defines it.
         """
-        others = [] if operation.owner else self.importing(operation.path, operation.name)
-        for path in (operation.path, *others):
+        is_only = self._is_only(operation) if operation.owner else False
+        others = self._reading(operation) if is_only else self.importing(operation.path, operation.name)
+        for path in (operation.path, *(others if is_only or not operation.owner else ())):
             module = self._base.module(path) if now.blob(path) != self._base.blob(path) else None
             if module is None:
                 continue
-            names = [] if operation.owner else [""]
+            names = [""] if is_only or not operation.owner else []
             for name, (one, *more) in module.definitions.items():
                 is_own = path == operation.path and name == operation.name
-                is_near = not operation.owner or operation.owner in (one.parent, name)
+                is_near = is_only or not operation.owner or operation.owner in (one.parent, name)
                 if one.kind in ("function", "class") and is_near and not is_own and not more:
                     names.append(name)
-            found = (Use(module=module, name=name, lines=_lines(module, name)) for name in names)
-            yield from (use for use in found if operation.leaf in words_in(use.lines))
+            for name in names:
+                lines = _lines(module, name)
+                is_in_class = path == operation.path and operation.owner in (owner_of(name), name)
+                has_name = (
+                    _reads(lines, operation.leaf) if is_only and not is_in_class else operation.leaf in words_in(lines)
+                )
+                if has_name:
+                    yield Use(module=module, name=name, lines=lines)
+
+    def _is_only(self, operation: Operation) -> bool:
+        """Return whether no other object may have a member's name: it is private, and nothing else defines it."""
+        module, leaf = self._base.module(operation.path), operation.leaf
+        is_private = leaf.startswith("_") and not leaf.endswith("__")
+        if module is None or not is_private or self._base.defining(leaf) != [operation.path]:
+            return False
+        return [name for name in module.definitions if leaf_of(name) == leaf] == [operation.name]
+
+    def _reading(self, operation: Operation) -> list[str]:
+        """Return the other shipped modules of the base that read an attribute of a member's name."""
+        named = f".{operation.leaf}".encode()
+        paths = (there for there in self._base.entries if there.endswith(".py") and there != operation.path)
+        return [there for there in paths if named in self._base.read(there) and self._pin.place(there)]
 
     def now(self, use: Use, operation: Operation, wanted: Operation, now: Snapshot) -> list[Caller]:
         """Return a caller where it is now; if it is missing, what has its name in other files and had not."""
@@ -177,7 +198,8 @@ class Callers:
         return self._known[path, name]
 
     def _imports(self, there: str, path: str, name: str) -> bool:
-        return Symbol(path, name) in self._model.resolver.found(there, name, follow=True)
+        """Return whether a module, or a function of it, imports a definition of another one by its name."""
+        return Symbol(path, name) in self._model.resolver.anywhere(there, ast.Name(name, ast.Load()))
 
     def _has_attribute(self, there: str, path: str, name: str) -> bool:
         """Return whether a module names a definition of another one as an attribute of that."""
@@ -229,6 +251,11 @@ def _lines(module: Module, name: str) -> list[Words]:
 def _is_same_but_for(name: str, one: Words, other: Words) -> bool:
     """Return whether a line has something else only where another one has a name."""
     return len(one) == len(other) and all(word in (there, name) for word, there in zip(one, other, strict=True))
+
+
+def _reads(lines: Iterable[Words], leaf: str) -> bool:
+    """Return whether logical lines read an attribute of a name."""
+    return any((".", leaf) in pairwise(line) for line in lines)
 
 
 def words_in(lines: Iterable[Words]) -> set[str]:

@@ -140,6 +140,7 @@ class FollowedNames:
             raise UnprovenError(f"{said}, and upstream changed more than that in what this is written for")
         wanted = with_names(operation, names)
         self._check_known(operation, names)
+        self._check_gone(operation, names)
         text = renamed(wanted.text, operation.leaf) if wanted.text else ""
         return replace(wanted, text=text, shared="")
 
@@ -156,6 +157,17 @@ class FollowedNames:
             is_found = all(name.old in names_in(one.find, "attribute") for one in operation.edits)
             if name.role == "attribute" and (operation.text or not is_found):
                 raise UnprovenError(f"{name}, and what gives `{operation.owner}` it is not known")
+
+    def _check_gone(self, operation: Operation, names: Iterable[RenamedName]) -> None:
+        """Raise `UnprovenError` if upstream uses something else that it had before, and still has what it used."""
+        news = {one.old: one.new for one in names if one.role == "global"}
+        for read, entry in self._entries(operation):
+            old = entry.rpartition(" ")[2]
+            found = self.symbols.chain(operation.path, [news[old]]) if old in news else []
+            has_both = found and self.classifier.base.definition(found[-1].path, found[-1].symbol)
+            if has_both and self.symbols.find(read.path, read.symbol):
+                said = f"{read.path} still has `{read.symbol}`, and upstream had `{news[old]}` before"
+                raise UnprovenError(f"whether `{old}` is `{news[old]}` now: {said}")
 
     def _entries(self, operation: Operation) -> Iterator[tuple[Read, str]]:
         """Yield what the lock says that an operation reads, with the name by which it reads that."""

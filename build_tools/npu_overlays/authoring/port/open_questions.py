@@ -6,11 +6,13 @@ does half of the work, or all of it for most users.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from npu_overlays.authoring.port.callers import Caller, words_in
+from npu_overlays.authoring.port.callers import Caller, Use, words_in
+from npu_overlays.authoring.port.logical_lines import names_bound
 from npu_overlays.authoring.port.relocations import Relocations
 from npu_overlays.authoring.port.renamed_definitions import is_exchanged, is_kept_for_others
 from npu_overlays.authoring.snapshots import Snapshot
@@ -99,6 +101,7 @@ class OpenQuestions:
                 if path == gone.path and name.startswith(f"{gone.name}."):
                     continue
                 found = self._callers.now(use, gone, gone, now) or self._callers.merged(use, now)
+                yield from self._defined_otherwise(use, gone, now)
                 for one in found:
                     # Under that name it calls something else now.
                     if gone.leaf in words_in(one.lines[1]) or any(one.added_for(gone.leaf, gone.leaf)):
@@ -109,6 +112,16 @@ class OpenQuestions:
                 elif name and not found and (path, name) not in known:
                     yield from self._replacing(caller, now, known)
 
+    def _defined_otherwise(self, use: Use, gone: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield what a module or class bound to a value of a missing definition, and defines or imports now."""
+        path, name, module = use.module.path, use.name, now.module(use.module.path)
+        if module is None or (name and use.module.definitions[name][0].kind != "class"):
+            return
+        for leaf in sorted(frozenset[str]().union(*(names_bound(line) for line in use.lines if gone.leaf in line))):
+            symbol = f"{name}.{leaf}" if name else leaf
+            if any(one.kind != "attribute" for one in module.definitions.get(symbol, ())):
+                yield f"{path}:{symbol}"
+
     def _namesakes(self, gone: Operation, now: Snapshot) -> Iterator[str]:
         """Yield the other definitions for which a missing one's name stands where it stood for that."""
         if gone.owner:
@@ -116,7 +129,7 @@ class OpenQuestions:
         for there in self._callers.importing(gone.path, gone.name):
             is_possible = there in now and now.blob(there) != self._base.blob(there)
             if is_possible and gone.name.encode() in now.read(there):
-                for target in self._model_now(now).resolver.found(there, gone.name, follow=True):
+                for target in self._model_now(now).resolver.anywhere(there, ast.Name(gone.name, ast.Load())):
                     if isinstance(target, Symbol) and target != Symbol(gone.path, gone.name):
                         yield f"{target.path}:{target.name}"
 

@@ -5,6 +5,7 @@ A target is found by its likeness (see `matcher`), or because exactly one other 
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from npu_overlays.model import model_of
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition, SymbolKind
+from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.likeness import ENOUGH
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
@@ -184,7 +186,7 @@ class Relocations:
         path, leaf, beside = operation.path, operation.leaf, list[str]()
         files = self._files_with_its_lines(operation, now)
         named = [*files, *self._in_its_class(operation, now), *self._under_its_name(operation, now)]
-        named += [there for there in self._merged_into(path, now) if there not in files]
+        named += [there for there in self._moved_to(path, now) if there in self._base and there not in files]
         is_likely = bool(named)
         for there, name in self._new(operation, now):
             alike = self.matcher.likeness(path, operation.symbol, now, name, there=there)
@@ -198,16 +200,32 @@ class Relocations:
         around = now.definition(place.path, place.symbol) if operation.owner else None
         if around and has_bases(around.node):
             return Successors(named=(*named, f"the inherited {leaf}"), is_likely=True, files=tuple(files))
+        if made_by := self._new_decorator(operation, around):
+            return Successors(named=(*named, f"@{made_by}"), is_likely=True, files=tuple(files))
         return Successors(named=tuple(named or beside), is_likely=is_likely, files=tuple(files))
 
-    def _merged_into(self, path: str, now: Snapshot) -> list[str]:
-        """Return the files that were there in which definitions of a missing file stand now under their names."""
+    def _new_decorator(self, operation: Operation, around: Definition | None) -> str:
+        """Return the decorator that the class of a missing member has now and had not: it may make the member."""
+        before = self._base.definition(operation.path, operation.owner) if around else None
+        if (
+            not around
+            or not before
+            or not isinstance(around.node, ast.ClassDef)
+            or not isinstance(before.node, ast.ClassDef)
+        ):
+            return ""
+        known = set(map(dump, before.node.decorator_list))
+        new = [one for one in around.node.decorator_list if dump(one) not in known]
+        return ast.unparse(new[0]) if new else ""
+
+    def _moved_to(self, path: str, now: Snapshot) -> list[str]:
+        """Return the files in which definitions of a missing file stand now under their names."""
         module = self._base.module(path) if path not in now else None
         names = module.definitions if module else ()
         found: list[str] = []
         for name in names:
             for there in self.changed.places(name, now)[:COMMON]:
-                is_new = there in self._base and not self._base.definition(there, name)
+                is_new = not self._base.definition(there, name)
                 if is_new and self.matcher.likeness(path, name, now, name, there=there) >= ENOUGH:
                     found.append(there)
         return list(dict.fromkeys(found))
@@ -262,15 +280,15 @@ class Relocations:
         return path.endswith(".py") and not is_same and bool(self._shipped(path))
 
     def _new(self, operation: Operation, now: Snapshot) -> Iterator[tuple[str, str]]:
-        """Yield the new definitions of a file, and those of its package with the symbol's name."""
+        """Yield the new definitions of a file or what it became, and those of its package with the symbol's name."""
         path, leaf = operation.path, operation.leaf
-        defining = now.defining(leaf)
-        for there in dict.fromkeys([path, *(defining if len(defining) <= COMMON else ())]):
+        defining, own = now.defining(leaf), (path, *self._moved_to(path, now))
+        for there in dict.fromkeys([*own, *(defining if len(defining) <= COMMON else ())]):
             module = now.module(there)
             if module is None or there.partition("/")[0] != path.partition("/")[0]:
                 continue
             for name in symbols(module):
-                is_sought = there == path or leaf_of(name).strip("_") == leaf.strip("_")
+                is_sought = there in own or leaf_of(name).strip("_") == leaf.strip("_")
                 if is_sought and self.matcher.is_new(path, operation.symbol, now, name, there=there):
                     yield there, name
 

@@ -7,11 +7,13 @@ statement may need the edit in another form. `relocations` looks into other file
 from __future__ import annotations
 
 import difflib
+import keyword
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import partial
 
-from npu_overlays.authoring.port.logical_lines import is_like, names_bound, words_of_lines
+from npu_overlays.authoring.port.logical_lines import Words, is_like, names_bound, words_of_lines
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 from npu_overlays.model.token_layout import TokenLayout, layout_of
@@ -19,6 +21,8 @@ from npu_overlays.overlay.operations import Edit, Operation
 
 # A name that a configuration can have as a text.
 _DOTTED = re.compile(r"\w+(?:\.\w+)+")
+# What a definition begins with: its parameters are no work.
+_HEADS = frozenset({"def", "@"})
 
 
 def are_removed(operation: Operation, before: Module, now: Module) -> bool:
@@ -30,16 +34,35 @@ def are_removed(operation: Operation, before: Module, now: Module) -> bool:
         now: the same module now.
     """
     old, new = _layout(before, operation.symbol), _layout(now, operation.symbol)
-    deleted: set[int] = set()
-    matcher = difflib.SequenceMatcher(None, words_of_lines(old), words_of_lines(new), autojunk=False)
-    for tag, start, end, _, _ in matcher.get_opcodes():
-        if tag == "delete":
-            deleted.update(range(start, end))
+    lines, there = words_of_lines(old), words_of_lines(new)
+    deleted, rewritten, written = set[int](), set[int](), list[Words]()
+    for tag, start, end, first, behind in difflib.SequenceMatcher(None, lines, there, autojunk=False).get_opcodes():
+        if tag != "equal":
+            (deleted if tag == "delete" else rewritten).update(range(start, end))
+            written += there[first:behind]
     for edit in operation.edits:
-        if not _lines_found(old, edit) <= deleted or not _is_gone(edit, before, now):
+        found = _lines_found(old, edit)
+        edited, used = [lines[number] for number in found], [lines[number] for number in rewritten]
+        if not found <= deleted or _goes_on(edited, used, written) or not _is_gone(edit, before, now):
             return False
-    was, there = (Counter(words_of_lines(layout_of(module.content.decode()))) for module in (before, now))
-    return not any(_is_rewritten(edit, old, there - was) for edit in operation.edits)
+    was, has = (Counter(words_of_lines(layout_of(module.content.decode()))) for module in (before, now))
+    return not any(_is_rewritten(edit, old, has - was) for edit in operation.edits)
+
+
+def _goes_on(edited: Iterable[Words], rewritten: Iterable[Words], written: Iterable[Words]) -> bool:
+    """Return whether lines of the definition may do the work of edited ones now.
+
+    Args:
+        edited: the lines that are gone.
+        rewritten: those with others in their place: what they have for a variable may be what the edited lines bound.
+        written: the new lines: they may do it with what the edited ones named.
+    """
+    bound, named = frozenset[str]().union(*map(names_bound, edited)), set[str]()
+    for line in edited:
+        named.update(word for word in line if word.isidentifier() and not keyword.iskeyword(word))
+    named -= {"self", "cls"}
+    is_inlined = any(not bound.isdisjoint(line) for line in rewritten)
+    return is_inlined or any(not named.isdisjoint(line) for line in written if not _HEADS.intersection(line[:2]))
 
 
 def _layout(module: Module, symbol: str) -> TokenLayout:
