@@ -13,6 +13,8 @@ from npu_overlays.model.tokens import significant
 TokenPairs = Counter[tuple[str, str]]
 # Below that, two definitions are two.
 ENOUGH = 0.5
+# Below that, two of one name have nothing in common.
+SIMILAR = 0.2
 
 
 def token_pairs(module: Module, definition: Definition) -> TokenPairs:

@@ -178,8 +178,9 @@ USES = "def use(x):\n    y = prepared(x)\n    {}\n    return y\n"
         ("y = f(y)", "y = len(y) and y + 1", ""),
         ("f(y)", "", "drop"),
         ("y = A().f(y)", "y = y + 1", ""),
+        ("go = other if y.fits else f\n    y = ray.remote(go)", "y = ray.remote(other)", "drop"),
     ],
-    ids=["another-call", "inlined", "left-out", "of-its-class"],
+    ids=["another-call", "inlined", "left-out", "of-its-class", "another-way-that-it-had"],
 )
 def test_what_is_missing_is_dropped_only_where_its_callers_have_nothing_in_its_place(
     tmp_path: Path, call: str, now: str, proposal: str
@@ -232,6 +233,16 @@ def test_what_is_missing_with_its_file_may_be_in_a_file_that_was_there(
     found = judged(tmp_path, before, after)
     assert (found.kind, found.proposal) == ("retired", ""), found
     assert named in found.unknown
+
+
+def test_a_function_with_a_callers_name_and_other_code_is_another_one(tmp_path: Path) -> None:
+    before = {
+        "engine": f"{WHOLE}\n\ndef main(x):\n    y = f(x)\n    log(y, x)\n    return check(y)\n",
+        "user": "y = 1\n",
+    }
+    after = {"user": "y = 1\n\n\ndef main():\n    for one in sorted(tasks()):\n        one.start()\n"}
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal) == ("retired", "drop"), found
 
 
 def test_a_caller_that_moved_too_is_not_what_it_calls(tmp_path: Path) -> None:

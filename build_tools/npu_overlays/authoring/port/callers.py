@@ -15,6 +15,7 @@ from npu_overlays.authoring.port.logical_lines import Words, names_bound, words_
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.model import Model, Symbol
 from npu_overlays.model.definitions import FUNCTIONS
+from npu_overlays.model.likeness import SIMILAR
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import leaf_of, owner_of
 from npu_overlays.model.token_layout import layout_of
@@ -69,6 +70,14 @@ class Caller:
                 is_in_place = any(_is_same_but_for(new, one, line) for one in was if new in one)
                 if line[0] != "raise" and (is_near or is_in_place or not results.isdisjoint(line)):
                     yield line
+
+    def calls_otherwise(self, name: str) -> bool:
+        """Return whether its new lines for calls of a name name something that it did not name before.
+
+        If they do not, it had another way to do that work already, and upstream deleted the one that is gone.
+        """
+        before = words_in(self.lines[0])
+        return any(not before.issuperset(line) for line in self.added_for(name, name))
 
     def is_same_but_for(self, old: str, new: str) -> bool:
         """Return whether a name in it became another one, and nothing else changed."""
@@ -155,7 +164,10 @@ class Callers:
         if not found:
             paths = self._changed.places(name.partition(".")[0], now)
             own = use.module.path
-            found = [(path, name) for path in paths[:COMMON] if self._matcher.is_new(own, name, now, name, there=path)]
+            for path in paths[:COMMON]:
+                alike = self._matcher.likeness(own, name, now, name, there=path)
+                if alike >= SIMILAR and self._matcher.is_new(own, name, now, name, there=path):
+                    found.append((path, name))
         return [_caller(use, path, symbol, now) for path, symbol in found]
 
     def merged(self, use: Use, now: Snapshot) -> list[Caller]:

@@ -104,7 +104,7 @@ class OpenQuestions:
                 yield from self._defined_otherwise(use, gone, now)
                 for one in found:
                     # Under that name it calls something else now.
-                    if gone.leaf in words_in(one.lines[1]) or any(one.added_for(gone.leaf, gone.leaf)):
+                    if gone.leaf in words_in(one.lines[1]) or one.calls_otherwise(gone.leaf):
                         yield str(one)
                 caller = replace(gone, path=path, symbol=name)
                 if name and not found and self._relocations.successors(caller, now).is_likely:

@@ -23,7 +23,7 @@ from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition, SymbolKind
 from npu_overlays.model.fingerprint import dump
-from npu_overlays.model.likeness import ENOUGH
+from npu_overlays.model.likeness import ENOUGH, SIMILAR
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
 from npu_overlays.model.syntax import has_bases
@@ -31,8 +31,6 @@ from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
 from npu_overlays.sources.pin import Pin
 
-# A new definition with at least this likeness is named.
-_SIMILAR = 0.2
 # Characters of a line that says where it came from.
 _TELLING = 12
 
@@ -192,7 +190,7 @@ class Relocations:
             alike = self.matcher.likeness(path, operation.symbol, now, name, there=there)
             is_namesake = leaf_of(name).strip("_") == leaf.strip("_")
             is_likely |= is_namesake or alike >= ENOUGH
-            if is_namesake or alike >= _SIMILAR:
+            if is_namesake or alike >= SIMILAR:
                 named.append(f"{there}:{name}")
             elif path in self._base and (there, owner_of(name)) == (path, operation.owner):
                 beside.append(f"{there}:{name}")
