@@ -178,9 +178,10 @@ USES = "def use(x):\n    y = prepared(x)\n    {}\n    return y\n"
         ("y = f(y)", "y = len(y) and y + 1", ""),
         ("f(y)", "", "drop"),
         ("y = A().f(y)", "y = y + 1", ""),
-        ("go = other if y.fits else f\n    y = ray.remote(go)", "y = ray.remote(other)", "drop"),
+        ("if y:\n        f = other\n    y = ray.remote(f)", "y = ray.remote(other)", "drop"),
+        ("y = arg(f(y))", "y = arg(y)", ""),
     ],
-    ids=["another-call", "inlined", "left-out", "of-its-class", "another-way-that-it-had"],
+    ids=["another-call", "inlined", "left-out", "of-its-class", "another-case-that-it-had", "of-words-that-it-had"],
 )
 def test_what_is_missing_is_dropped_only_where_its_callers_have_nothing_in_its_place(
     tmp_path: Path, call: str, now: str, proposal: str

@@ -72,12 +72,16 @@ class Caller:
                     yield line
 
     def calls_otherwise(self, name: str) -> bool:
-        """Return whether its new lines for calls of a name name something that it did not name before.
+        """Return whether it has new lines for those with a name, other than those that it had in another case.
 
-        If they do not, it had another way to do that work already, and upstream deleted the one that is gone.
+        Where it let the name stand for something else before (`name = other`), a line with that is what it had.
         """
-        before = words_in(self.lines[0])
-        return any(not before.issuperset(line) for line in self.added_for(name, name))
+        before = self.lines[0]
+        others = {line[2] for line in before if line[:2] == (name, "=") and len(line[2:]) == 1}
+        known: set[Words] = set()
+        for other in others:
+            known.update(tuple(other if word == name else word for word in line) for line in before)
+        return any(line not in known for line in self.added_for(name, name))
 
     def is_same_but_for(self, old: str, new: str) -> bool:
         """Return whether a name in it became another one, and nothing else changed."""
