@@ -196,10 +196,16 @@ def test_a_page_explains_only_the_marks_that_a_stack_has() -> None:
     sections = re.split(r"^### ", install_page.render(KNOWLEDGE, "en"), flags=re.MULTILINE)
     extras = {part.partition("\n")[0]: re.findall(r"^(?:E|No e)xtras? of .*", part, re.MULTILINE) for part in sections}
     (plain,) = extras["transformers-5.24.0"]
-    assert plain.startswith("Extras of `transformers-npu` that fit this stack: `[npu]`. An extra holds components ")
+    assert plain.startswith(
+        "Extras of `transformers-npu` that hold versions of this stack: `[npu]`. An extra holds components "
+    )
     assert plain.endswith(" *index* or *source*, except those that are installed without dependencies.")
-    assert extras["verl-0.9.1"][0].startswith("Extras of `verl-npu` that fit this stack: `[npu]`, `[vllm]`. ")
-    assert extras["sglang-0.5.2"][0].startswith("Extras of `verl-npu` that fit this stack: `[sglang]`. ")
+    assert extras["verl-0.9.1"][0].startswith(
+        "Extras of `verl-npu` that hold versions of this stack: `[npu]`, `[vllm]`. "
+    )
+    assert " do not use `[vllm]`: " in extras["verl-0.9.1"][0]
+    assert " do not use " not in extras["vllm-0.7.3"][0] + extras["sglang-0.5.2"][0]
+    assert extras["sglang-0.5.2"][0].startswith("Extras of `verl-npu` that hold versions of this stack: `[sglang]`. ")
     assert " other extras " in extras["sglang-0.5.2"][0]
     assert " other extras " not in extras["verl-0.9.1"][0]
     assert extras["vllm-0.7.3"][0].startswith("No extra of `verl-npu` fits this stack")

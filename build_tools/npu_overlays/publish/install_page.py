@@ -46,6 +46,7 @@ def render(catalogue: Catalogue, language: str) -> str:
         anchor=lambda name: name.lower().replace(".", ""),
         commands=partial(commands, language=language),
         extras=partial(_extras, language=language),
+        avoided=partial(_avoided, language=language),
         removals=_removals,
         source=partial(source, language=language),
     )
@@ -75,6 +76,14 @@ def _extras(stack: Stack, catalogue: Catalogue, language: str) -> str:
     said = texts["extras"].format(wheel=wheel, names=texts["comma"].join(names))
     others = extras_of_overlay(stack.overlays[-1], catalogue).keys() - fitting
     return f"{said}{texts['other_extras']}" if others else str(said)
+
+
+def _avoided(stack: Stack, catalogue: Catalogue, language: str) -> str:
+    """Return the sentence on extras of a stack's wheel whose components must be built; empty if there is none."""
+    texts, fitting = _TEXTS[language], fitting_extras(stack, catalogue)
+    built = {component.group for component in stack.components if component.install == "source"}
+    names = [f"`[{name}]`" for name in fitting if name in built]
+    return str(texts["avoided"].format(names=texts["comma"].join(names))) if names else ""
 
 
 def commands(stack: Stack, catalogue: Catalogue, *, x86: bool = False, language: str = "en") -> list[str]:

@@ -265,7 +265,7 @@ def test_one_decision_settles_all_that_a_cause_concerns(released: Released) -> N
     released.release("1.2", core.replace(b"name", b"who") + SHOUTED.replace(b"hub", b"kernel"))
     done = released.port("demo@1.1", "--to", "1.2")
     assert done.code == 5, done.err
-    assert "\nProposed:\n\n`name` is `who` now\n  proposed: the same as upstream is called now\n" in done.out
+    assert "\nProposed:\n\n`name` is `who` now\n  proposed: use the name that upstream has now\n" in done.out
     assert "    |     return upstream(who=who).upper()\n" in done.out
     assert "3 parts open, for 2 causes: 2 with a proposal, 0 for you" in done.out
     assert max(map(len, done.out.splitlines()[1:])) <= 100

@@ -16,7 +16,7 @@ _DECISIONS = {
     "": "for you to decide",
     "drop": "proposed: drop it, for that reason",
     "retarget": "proposed: the same where upstream has it now",
-    "follow": "proposed: the same as upstream is called now",
+    "follow": "proposed: use the name that upstream has now",
     "keep": "proposed: keep the operation as it is",
 }
 # Removed things that a cause names.
