@@ -20,7 +20,7 @@ CASES = ROOT / "tests" / "overlays" / "verl" / "cases"
 # What one process runs: files of cases that have the same stand-ins for packages, and whether it has an NPU. Torch and
 # verl are imported for 12 s of CPU, so a verl whose files need no stand-ins has them all in one.
 PROCESSES = {
-    "training": (False, "training platform mixed_batches versions drivers nothing_patched"),
+    "all on a cpu": (False, "training platform mixed_batches versions drivers nothing_patched"),
     "training at length": (False, "training"),
     "cpu": (False, "cpu distributed actor attention versions"),
     "npu": (True, "emulated actor sharded_actor"),

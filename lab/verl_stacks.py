@@ -169,7 +169,7 @@ STACKS = (
         transformers="transformers@5.10.4",
         base=NUMPY_2,
         processes=(
-            "training",
+            "all on a cpu",
             "training at length",
             "platform of the npu",
             "drivers on a cluster",

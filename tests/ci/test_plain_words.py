@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 
@@ -82,15 +84,13 @@ def helps(root: ArgumentParser) -> Iterator[str]:
 
 def prose(file: Path) -> Iterator[str]:
     """Yield the docstrings of a module, its classes and its functions, and its comments."""
-    content = file.read_text("utf-8")
+    content = file.read_bytes()
     for node in ast.walk(ast.parse(content)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield ast.get_docstring(node, clean=False) or ""
-    # To split modules into tokens takes longer than all else here; what a text has after a # may be read as a comment.
-    for line in content.splitlines():
-        _, sign, comment = line.partition("#")
-        if sign:
-            yield sign + comment
+            yield ast.get_docstring(node) or ""
+    for token in tokenize.tokenize(BytesIO(content).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
 
 
 def messages(file: Path) -> Iterator[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,6 @@ from npu_summary.changes import Changes, parse
 from support.patched import Patched
 from support.wheels import members, metadata
 
-# What RFC 3986 has addresses consist of. The schema says so by a format, whose parsers take seconds to build.
-ADDRESS = re.compile(r"[\w.~:/?#\[\]@!$&'()*+,;=%-]+", re.ASCII)
 METADATA = """\
 Metadata-Version: 2.4
 Name: demo-npu
@@ -41,20 +37,7 @@ Requires-Dist: of-the-description
 def refused(content: bytes) -> str:
     """Return why CycloneDX's validator refuses a bill, less the schema that it quotes; empty where it takes it."""
     error = JsonStrictValidator(SchemaVersion.V1_6).validate_str(content.decode())
-    if error:
-        return str(error).partition("\n")[0]
-    return "".join(one for one in addresses(json.loads(content)) if not ADDRESS.fullmatch(one))
-
-
-def addresses(value: Any) -> Iterator[str]:
-    """Yield every address that a bill holds."""
-    if isinstance(value, list):
-        for one in value:
-            yield from addresses(one)
-    elif isinstance(value, dict):
-        yield from value.get("references", [])
-        yield from (one for key, one in value.items() if key == "url")
-        yield from addresses([one for key, one in value.items() if key != "references"])
+    return str(error).partition("\n")[0] if error else ""
 
 
 def of(wheel: Path) -> bytes:
@@ -81,8 +64,7 @@ def test_every_bill_is_taken_by_another_validator(patched: Patched) -> None:
 
 def test_the_validator_refuses_what_is_none(patched: Patched) -> None:
     whole = of(patched.wheel("verl_npu"))
-    kinds = ((b'"unofficial"', b'"mine"'), (b'"urn:uuid:', b'"'), (b'"pedigree"', b'"pedigrees"'))
-    for old, new in (*kinds, (b'changes.diff"', b'changes diff"')):
+    for old, new in ((b'"unofficial"', b'"mine"'), (b'"urn:uuid:', b'"'), (b'"pedigree"', b'"pedigrees"')):
         assert old in whole
         assert refused(whole.replace(old, new))
 

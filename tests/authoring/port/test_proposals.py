@@ -38,7 +38,7 @@ OTHERWISE = {
 }
 # What `port` leaves to a person, who moved or rewrote each by hand.
 YOURS = {
-    # The function that chose this class chooses another one now; the port by hand has nothing for that.
+    # The function that chose its class is gone, whose caller makes replicas instead; the port by hand has none of them.
     "AsyncvLLMServer.init_engine": "retired",
     "apply_monkey_patch": "find gone",
     # Its new place has other code, and its only caller changed beyond the name: `async def _execute_method` now.

@@ -20,7 +20,7 @@ from verl_cases import ACTORS, THOROUGH, Installation, run_cases, write_referenc
 from verl_stacks import STACKS, Stack
 
 # A stack's shared environment takes a minute to build; a second worker should run other tests meanwhile.
-ORDER = {"training": [pytest.mark.slow("first")]}
+ORDER = {"all on a cpu": [pytest.mark.slow("first")]}
 RUNS = [
     pytest.param(
         stack,

@@ -16,6 +16,8 @@ from npu_overlays.publish.ci_matrix import MATRIX_LIMIT, Cell, as_github, as_git
 from .conftest import OverlayRepository
 
 ROOT = Path(__file__).resolve().parents[3]
+# GitLab's own, as check-jsonschema brings it.
+SCHEMA = files("check_jsonschema") / "builtin_schemas" / "vendor" / "gitlab-ci.json"
 # What GitHub runs of one matrix.
 LIMIT = 256
 
@@ -38,9 +40,9 @@ def cells(count: int) -> list[Cell]:
 
 def mistakes(text: str) -> list[str]:
     """Return what of a pipeline is not as GitLab's schema has it."""
-    import jsonschema  # noqa: PLC0415  # it takes a second with what brings GitLab's schema, and every worker is here
+    import jsonschema  # noqa: PLC0415  # it builds parsers for three seconds, and every worker imports this module
 
-    schema = json.loads((files("check_jsonschema") / "builtin_schemas/vendor/gitlab-ci.json").read_text("utf-8"))
+    schema = json.loads(SCHEMA.read_text("utf-8"))
     validator = jsonschema.validators.validator_for(schema)(schema)
     return [error.message for error in validator.iter_errors(yaml.safe_load(text))]
 

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from ..samples import REWARD, Log, compare, log, write_console, write_csv, write_file_log, write_text
@@ -19,6 +18,8 @@ SCHEMA = json.loads((Path(__file__).resolve().parents[3] / "docs" / "comparison.
 
 def mistakes(found: Any) -> list[str]:
     """Return what of a comparison is not as the schema has it."""
+    import jsonschema  # noqa: PLC0415  # it builds parsers for three seconds, and every worker imports this module
+
     return [error.message for error in jsonschema.validators.validator_for(SCHEMA)(SCHEMA).iter_errors(found)]
 
 

@@ -124,26 +124,23 @@ class Callers:
         It is of its class; for a function, of its file and of those that import the name. Any other object may have an
         attribute of that name, unless it is private and nothing else in the package defines it.
         """
-        is_only = self._is_only(operation) if operation.owner else False
-        others = self._reading(operation) if is_only else self.importing(operation.path, operation.name)
-        for path in (operation.path, *(others if is_only or not operation.owner else ())):
+        is_anywhere = not operation.owner or self._is_only(operation)
+        for path in (operation.path, *(self._others(operation) if is_anywhere else ())):
             module = self._base.module(path) if now.blob(path) != self._base.blob(path) else None
             if module is None:
                 continue
-            names = [""] if is_only or not operation.owner else []
+            names = [""] if is_anywhere else []
             for name, (one, *more) in module.definitions.items():
                 is_own = path == operation.path and name == operation.name
-                is_near = is_only or not operation.owner or operation.owner in (one.parent, name)
+                is_near = is_anywhere or operation.owner in (one.parent, name)
                 if one.kind in ("function", "class") and is_near and not is_own and not more:
                     names.append(name)
-            for name in names:
-                lines = _lines(module, name)
-                is_in_class = path == operation.path and operation.owner in (owner_of(name), name)
-                has_name = (
-                    _reads(lines, operation.leaf) if is_only and not is_in_class else operation.leaf in words_in(lines)
-                )
-                if has_name:
-                    yield Use(module=module, name=name, lines=lines)
+            found = (Use(module=module, name=name, lines=_lines(module, name)) for name in names)
+            yield from (use for use in found if _names(use, operation))
+
+    def _others(self, operation: Operation) -> list[str]:
+        """Return the other modules that may name a target: by a member's attribute, or by an import."""
+        return self._reading(operation) if operation.owner else self.importing(operation.path, operation.name)
 
     def _is_only(self, operation: Operation) -> bool:
         """Return whether no other object may have a member's name: it is private, and nothing else defines it."""
@@ -269,9 +266,12 @@ def _is_same_but_for(name: str, one: Words, other: Words) -> bool:
     return len(one) == len(other) and all(word in (there, name) for word, there in zip(one, other, strict=True))
 
 
-def _reads(lines: Iterable[Words], leaf: str) -> bool:
-    """Return whether logical lines read an attribute of a name."""
-    return any((".", leaf) in pairwise(line) for line in lines)
+def _names(use: Use, operation: Operation) -> bool:
+    """Return whether lines name an operation's target: outside of a member's class, only as an attribute."""
+    is_in_class = use.module.path == operation.path and operation.owner in (owner_of(use.name), use.name)
+    if operation.owner and not is_in_class:
+        return any((".", operation.leaf) in pairwise(line) for line in use.lines)
+    return operation.leaf in words_in(use.lines)
 
 
 def words_in(lines: Iterable[Words]) -> set[str]:

@@ -204,15 +204,10 @@ class Relocations:
 
     def _new_decorator(self, operation: Operation, around: Definition | None) -> str:
         """Return the decorator that the class of a missing member has now and had not: it may make the member."""
-        before = self._base.definition(operation.path, operation.owner) if around else None
-        if (
-            not around
-            or not before
-            or not isinstance(around.node, ast.ClassDef)
-            or not isinstance(before.node, ast.ClassDef)
-        ):
+        before = self._base.definition(operation.path, operation.owner) if operation.owner else None
+        if not (before and around and isinstance(around.node, ast.ClassDef)):
             return ""
-        known = set(map(dump, before.node.decorator_list))
+        known = set(map(dump, getattr(before.node, "decorator_list", ())))
         new = [one for one in around.node.decorator_list if dump(one) not in known]
         return ast.unparse(new[0]) if new else ""
 
