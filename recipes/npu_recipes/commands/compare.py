@@ -46,8 +46,8 @@ examples:
   npu-recipes compare gpu.log npu.log --limit 'critic/score/mean=none' --json
 
 exit codes:
-  0  every metric with a limit is within it
-  1  at least one is not
+  0  every metric that has a limit and a verdict is within its limit
+  1  at least one is beyond its limit
   2  no verdict: wrong usage, nothing to read, no step in common
 """
 _CODES = {"within": 0, "beyond": 1, "unusable": 2}
