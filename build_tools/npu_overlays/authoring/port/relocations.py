@@ -121,6 +121,7 @@ class Relocations:
         self.callers = Callers(base, self.model, self.matcher, self.changed, pin)
         self._blobs_before = frozenset(base.entries.values())
         self._counts: dict[tuple[str, str], int] = {}
+        self._lines_of: dict[str, Counter[bytes]] = {}
 
     def of_definition(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return the new place of an operation's definition; None if there is none."""
@@ -238,12 +239,19 @@ class Relocations:
             searched |= {there for there in now.entries if self._is_changed(there, now)}
         found: list[str] = []
         for there in sorted(searched):
-            before = _telling_lines(self._base.read(there)) if there in self._base else Counter[bytes]()
-            before -= its if there == path else Counter()
-            came = its & (_telling_lines(now.read(there)) - before)
+            known, before = self._lines(there, now), self._lines(there, self._base)
+            before = before - its if there == path else before
+            came = its & Counter({line: known[line] - before[line] for line in its})
             if its and 2 * came.total() >= its.total():
                 found.append(there)
         return found
+
+    def _lines(self, path: str, snapshot: Snapshot) -> Counter[bytes]:
+        """Return the telling lines of a file; none if there is no such file."""
+        blob = snapshot.blob(path)
+        if blob not in self._lines_of:
+            self._lines_of[blob] = _telling_lines(snapshot.read(path)) if blob else Counter()
+        return self._lines_of[blob]
 
     def _in_its_class(self, operation: Operation, now: Snapshot) -> Iterator[str]:
         """Yield what may have replaced a missing class: a new one of its name."""
