@@ -17,7 +17,7 @@ from .conftest import OverlayRepository
 
 ROOT = Path(__file__).resolve().parents[3]
 # GitLab's own, as check-jsonschema brings it; to import that would cost every worker three seconds.
-SCHEMA = distribution("check-jsonschema").locate_file("check_jsonschema/builtin_schemas/vendor/gitlab-ci.json")
+SCHEMA = "check_jsonschema/builtin_schemas/vendor/gitlab-ci.json"
 # What GitHub runs of one matrix.
 LIMIT = 256
 
@@ -42,7 +42,7 @@ def mistakes(text: str) -> list[str]:
     """Return what of a pipeline is not as GitLab's schema has it."""
     import jsonschema  # noqa: PLC0415  # it builds parsers for three seconds, and every worker imports this module
 
-    schema = json.loads(SCHEMA.read_text("utf-8"))
+    schema = json.loads(Path(str(distribution("check-jsonschema").locate_file(SCHEMA))).read_text("utf-8"))
     validator = jsonschema.validators.validator_for(schema)(schema)
     return [error.message for error in validator.iter_errors(yaml.safe_load(text))]
 
