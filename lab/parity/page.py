@@ -17,9 +17,9 @@ English | [简体中文](parity.zh-CN.md)
 You train with these wheels and want to know how far their models are from upstream's: on a CPU they are equal, bit for
 bit, and on the emulated NPU the difference is rounding.
 
-For each pin of transformers, `make parity` builds the wheel and installs it beside torch {torch}. It then runs a tiny
-random model of every family that the overlay changes, forward and backward, on the CPU and on an emulated NPU. On the
-CPU it also runs upstream's unpatched code of the same pin.
+For each pin of transformers, `make parity` builds the wheel and installs it beside torch {torch}. It then runs tiny
+random models of the Llama and Qwen families, forward and backward, on the CPU and on an emulated NPU. On the CPU it also
+runs upstream's unpatched code of the same pin. [What is fused in which model](families.md) compares all other families.
 
 - **Language models in fp32**: one sequence, three padded sequences, packed sequences of odd lengths, and GELU instead
   of SiLU.
@@ -89,9 +89,9 @@ _CHINESE = """\
 
 用这些 wheel 训练时，模型与上游相差多少？在 CPU 上逐位相同，在模拟 NPU 上只差舍入。
 
-`make parity` 为 transformers 的每个 pin 构建 wheel，与 torch {torch} 装在一起，然后为 overlay
-改动的每个模型族取一个参数随机的微型模型，在 CPU 和模拟 NPU 上运行前向与反向。在 CPU 上还运行同一 pin
-未改动的上游代码。
+`make parity` 为 transformers 的每个 pin 构建 wheel，与 torch {torch} 装在一起，然后取 Llama 和
+Qwen 各模型族的参数随机的微型模型，在 CPU 和模拟 NPU 上运行前向与反向。在 CPU 上还运行同一 pin
+未改动的上游代码。其余模型族的对比见[哪些模型融合了什么](families.zh-CN.md)。
 
 - **语言模型，fp32**：单条序列，三条带填充的序列，长度为奇数的打包序列，以及用 GELU 代替 SiLU。
 - **语言模型，bf16、fp16，以及参数为 fp32 的 bf16 autocast**：两条序列。
