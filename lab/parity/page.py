@@ -27,8 +27,8 @@ families.
 - **Language models in bf16, in fp16, and under autocast** to bf16 with parameters in fp32: two sequences.
 - **Vision towers** in fp32, in bf16 and under autocast: three images of different sizes.
 
-The tests run the same cases. Each norm has an epsilon of its own. The emulated torch_npu is the newest one that a
-stack names for the pin; if no stack does, it is the newest of all.
+The tests run the same cases. Each norm has another epsilon: to take a wrong one would show. The emulated torch_npu is
+the newest one that a stack names for the pin; if no stack does, it is the newest of all.
 
 | transformers | overlay | emulated torch_npu | models | cases | on the CPU |
 |---|---|---|---|---|---|
@@ -45,9 +45,10 @@ The largest relative error of any output or any parameter's gradient, compared w
 
 ## In half precision, on the emulated NPU
 
-The relative error, compared with the same model in fp32. In brackets is this error divided by the error of upstream's
-own code on the CPU. The figure is for the output or for all gradients together, for the one with the larger quotient.
-The tests allow 1.25. Linear attention (Qwen3-Next, Qwen3.5) multiplies roundings, in upstream's code too.
+Each cell has the relative error, compared with the same model in fp32, and in brackets this error divided by that of
+upstream's own code on the CPU. The output is measured, and so are all gradients together: the cell has the one with
+the larger number in brackets. The tests allow 1.25 there. Linear attention (Qwen3-Next, Qwen3.5) multiplies
+roundings, in upstream's code too.
 
 bf16:
 
@@ -65,8 +66,8 @@ bf16 by autocast, with parameters in fp32. Before transformers 5 upstream's rout
 
 The number of operators that a model of two layers launches on the emulated NPU in fp32, forward and backward, divided
 by two: upstream's code → the wheel's. In brackets is the number of the NPU's own fused operators among the wheel's;
-upstream's code launches none. One of the two layers of Qwen3-Next and Qwen3.5 has linear attention, and one of the
-two layers of the other mixtures of experts has no experts. Both sides use eager attention.
+upstream's code launches none. Of the two layers, one has linear attention in Qwen3-Next and Qwen3.5, and one has no
+experts in the other models with experts. Both sides use eager attention.
 
 {operators}
 
@@ -98,7 +99,7 @@ Qwen 各模型族的参数随机的微型模型，在 CPU 和模拟 NPU 上运�
 - **语言模型，bf16、fp16，以及参数为 fp32 的 bf16 autocast**：两条序列。
 - **视觉塔，fp32、bf16 和 autocast**：三幅大小不同的图像。
 
-测试运行的也是这些用例。每个归一化层的 epsilon 各不相同。模拟的 torch_npu 是各 stack 为该 pin
+测试运行的也是这些用例。每个归一化层的 epsilon 各不相同，取错就会显现。模拟的 torch_npu 是各 stack 为该 pin
 所列版本中最新的一个；没有 stack 列出时，取所有版本中最新的。
 
 | transformers | overlay | 模拟的 torch_npu | 模型 | 用例 | 在 CPU 上 |

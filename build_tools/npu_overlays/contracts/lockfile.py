@@ -10,7 +10,15 @@ from typing import Any
 import tomli_w
 
 from npu_overlays.contracts.contracts import Contract
-from npu_overlays.contracts.lock_head import LOCK_VERSION, check_pin, loaded, metadata_of, read_lock, text_of
+from npu_overlays.contracts.lock_head import (
+    LOCK_VERSION,
+    check_pin,
+    load_metadata,
+    loaded,
+    metadata_of,
+    read_lock,
+    text_of,
+)
 from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.contracts.reads import Read
 from npu_overlays.errors import ConfigError
@@ -69,7 +77,7 @@ def upstream_version(overlay: Overlay) -> str:
 def stated_version(overlay: Overlay) -> str:
     """Return upstream's version in the lock or in a pinned archive; empty if this pin has neither."""
     try:
-        return load_lock(overlay).metadata.version
+        return load_metadata(overlay).version
     except ConfigError:
         return next((archive.version for archive in overlay.pin.archives), "")
 
