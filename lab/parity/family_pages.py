@@ -124,8 +124,8 @@ own configuration with small sizes. It runs the model forward and backward, with
 - in fp32, in the {packed} families that take packed sequences: two sequences packed into one;
 - in bf16: two sequences.
 
-Each norm has another epsilon: to take a wrong one would show. On the CPU every output and gradient equals upstream's,
-bit for bit.
+No two norms of a model have the same epsilon, so code that takes the wrong one is found. On the CPU every output and
+gradient equals upstream's, bit for bit.
 
 | | families |
 |---|---|
@@ -194,7 +194,7 @@ The tiny model of each of these families ended with an error, with upstream's ow
 - fp32，在接受打包序列的 {packed} 个模型族中：打包成一条的两条序列；
 - bf16：两条序列。
 
-每个归一化层的 epsilon 各不相同，取错就会显现。在 CPU 上，每个输出和梯度都与上游逐位相同。
+同一模型中各归一化层的 epsilon 互不相同，因此代码如果取错，就会被发现。在 CPU 上，每个输出和梯度都与上游逐位相同。
 
 | | 模型族 |
 |---|---|

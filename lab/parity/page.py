@@ -27,8 +27,8 @@ families.
 - **Language models in bf16, in fp16, and under autocast** to bf16 with parameters in fp32: two sequences.
 - **Vision towers** in fp32, in bf16 and under autocast: three images of different sizes.
 
-The tests run the same cases. Each norm has another epsilon: to take a wrong one would show. The emulated torch_npu is
-the newest one that a stack names for the pin; if no stack does, it is the newest of all.
+The tests run the same cases. No two norms of a model have the same epsilon, so code that takes the wrong one is found.
+The emulated torch_npu is the newest one that a stack names for the pin; if no stack does, it is the newest of all.
 
 | transformers | overlay | emulated torch_npu | models | cases | on the CPU |
 |---|---|---|---|---|---|
@@ -45,9 +45,9 @@ The largest relative error of any output or any parameter's gradient, compared w
 
 ## In half precision, on the emulated NPU
 
-Each cell has the relative error, compared with the same model in fp32, and in brackets this error divided by that of
-upstream's own code on the CPU. The output is measured, and so are all gradients together: the cell has the one with
-the larger number in brackets. The tests allow 1.25 there. Linear attention (Qwen3-Next, Qwen3.5) multiplies
+Each cell has the relative error, compared with the same model in fp32, and in brackets the ratio of this error to the
+error of upstream's own code on the CPU. Both are for the output or for all gradients together, whichever has the larger
+ratio. The tests allow a ratio of 1.25. Linear attention (Qwen3-Next, Qwen3.5) multiplies
 roundings, in upstream's code too.
 
 bf16:
@@ -99,8 +99,8 @@ Qwen 各模型族的参数随机的微型模型，在 CPU 和模拟 NPU 上运�
 - **语言模型，bf16、fp16，以及参数为 fp32 的 bf16 autocast**：两条序列。
 - **视觉塔，fp32、bf16 和 autocast**：三幅大小不同的图像。
 
-测试运行的也是这些用例。每个归一化层的 epsilon 各不相同，取错就会显现。模拟的 torch_npu 是各 stack 为该 pin
-所列版本中最新的一个；没有 stack 列出时，取所有版本中最新的。
+测试运行的也是这些用例。同一模型中各归一化层的 epsilon 互不相同，因此代码如果取错，就会被发现。
+模拟的 torch_npu 是各 stack 为该 pin 所列版本中最新的一个；没有 stack 列出时，取所有版本中最新的。
 
 | transformers | overlay | 模拟的 torch_npu | 模型 | 用例 | 在 CPU 上 |
 |---|---|---|---|---|---|
