@@ -66,8 +66,8 @@ bf16 by autocast, with parameters in fp32. Before transformers 5 upstream's rout
 
 The number of operators that a model of two layers launches on the emulated NPU in fp32, forward and backward, divided
 by two: upstream's code → the wheel's. In brackets is the number of the NPU's own fused operators among the wheel's;
-upstream's code launches none. Of the two layers, one has linear attention in Qwen3-Next and Qwen3.5, and one has no
-experts in the other models with experts. Both sides use eager attention.
+upstream's code launches none. In Qwen3-Next and Qwen3.5, one of the two layers has linear attention. In the other
+mixture-of-experts models, one of them is dense. Both sides use eager attention.
 
 {operators}
 
