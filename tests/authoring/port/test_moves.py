@@ -22,8 +22,11 @@ LOGS = "    log(1)\n    log(2)\n    log(3)\n"
 
 
 def judged(tmp_path: Path, before: dict[str, str], after: dict[str, str], overlay: str = WRAP_F) -> Verdict:
-    """Return the verdict on a wrapper of `f` in pkg/engine.py; the files are named without their folder."""
-    trees = [{f"pkg/{name}.py": text for name, text in files.items()} for files in (before, after)]
+    """Return the verdict on a wrapper of `f` in pkg/engine.py; the files are named without their folder.
+
+    Each file that is there before and after has something left of what it had.
+    """
+    trees = [{f"pkg/{name}.py": f"LEFT = 0\n{text}" for name, text in files.items()} for files in (before, after)]
     return became(tmp_path, trees[0], overlay, trees[1])
 
 
@@ -239,7 +242,7 @@ def test_what_is_missing_with_its_file_may_be_in_a_file_that_was_there(
 def test_a_function_with_a_callers_name_and_other_code_is_another_one(tmp_path: Path) -> None:
     before = {
         "engine": f"{WHOLE}\n\ndef main(x):\n    y = f(x)\n    log(y, x)\n    return check(y)\n",
-        "user": "y = 1\n",
+        "user": "from pkg.engine import main\n\ny = 1\n",
     }
     after = {"user": "y = 1\n\n\ndef main():\n    for one in sorted(tasks()):\n        one.start()\n"}
     found = judged(tmp_path, before, after)
@@ -417,10 +420,10 @@ def test_what_a_new_decorator_of_its_class_may_make_is_for_a_person(
 
 @pytest.mark.parametrize(
     ("leaf", "other", "proposal"),
-    [("_f", "g", ""), ("_f", "_f", "drop"), ("f", "g", "drop")],
-    ids=["only-its", "of-others-too", "not-private"],
+    [("_f", "g", ""), ("_f", "_f", "drop"), ("f", "g", ""), ("f", "f", "drop")],
+    ids=["private", "private-and-of-others-too", "gone-from-the-package", "of-others-too"],
 )
-def test_what_reads_a_private_attribute_that_nothing_else_has_calls_it(
+def test_what_reads_an_attribute_that_nothing_else_has_calls_it(
     tmp_path: Path, leaf: str, other: str, proposal: str
 ) -> None:
     member = f"class A:\n    def {leaf}(self, x):\n        return x.go(1)\n"
@@ -431,6 +434,33 @@ def test_what_reads_a_private_attribute_that_nothing_else_has_calls_it(
     found = judged(tmp_path, before, after, WRAP_A.replace("def f", f"def {leaf}"))
     assert (found.kind, found.proposal) == ("retired", proposal), found
     assert proposal or "pkg/user.py:use" in found.unknown
+
+
+@pytest.mark.parametrize(("now", "proposal"), [("A.made(y.all(x))", ""), ("", "drop")])
+def test_what_names_a_member_by_its_class_calls_it(tmp_path: Path, now: str, proposal: str) -> None:
+    """Another class still has a member of that name."""
+    own = "class A:\n    size = 1\n\n    def f(self, x):\n        return x.go(1)\n"
+    after = "class A:\n    size = 1\n\n    def made(self, x):\n        return [x, self.size]\n"
+    use = f"\n\n{own.replace('class A', 'class B')}\n\n{USES}"
+    files = {"engine": own + use.format("A.f(y)")}, {"engine": (after if now else after[:21]) + use.format(now)}
+    found = judged(tmp_path / "own", *files, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/engine.py:use" in found.unknown
+    head = "from pkg.engine import A\n"
+    files = {"engine": own, "user": head + use.format("A.f(y)")}, {"engine": after, "user": head + use.format(now)}
+    found = judged(tmp_path / "other", *files, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/user.py:use" in found.unknown
+
+
+@pytest.mark.parametrize(("left", "proposal"), [("", ""), ("\n\nclass Shown:\n    size = 1\n", "drop")])
+def test_what_is_gone_with_all_that_knew_it_is_for_a_person(tmp_path: Path, left: str, proposal: str) -> None:
+    """A program that was written anew may do the same work under other names; here, a user's file is still there."""
+    before = {"engine": WHOLE, "user": f"from pkg.engine import f\n\n\ndef go(x):\n    return f(x)\n{left}"}
+    after = {"second": "def check(x):\n    return seen(x)\n", **({"user": left} if left else {})}
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "all that knew it is gone, too" in found.unknown
 
 
 def test_what_went_with_its_file_to_a_new_one_may_have_another_name_there(tmp_path: Path) -> None:
@@ -561,7 +591,7 @@ def test_a_member_whose_class_is_new_in_another_file_is_for_a_person(
     before = {"engine": "class Engine:\n    def f(self, x):\n        return x.seed(1)\n"}
     before["user"] = "y = 1\n" if is_new else other
     overlay = 'class Engine:\n    @wrapped(why="x")\n    def f(self, x):\n        return upstream(self, x)\n'
-    found = judged(tmp_path, before, {"user": other}, overlay)
+    found = judged(tmp_path, before, {"engine": "", "user": other}, overlay)
     assert (found.kind, found.proposal) == ("retired", proposal), found
     assert ("pkg/user.py:Engine" in found.unknown) == is_new
 

@@ -309,8 +309,14 @@ CASES = {
     "deletion of another value": Case(DELETED, ENGINE.replace("LIMIT = 1", "LIMIT = 2"), "other value", "relock"),
     "deletion of a function with another body": Case(STOPS, ENGINE.replace('"stopped"', '"gone"'), "body changed"),
     "class is gone": Case(
-        WRAP, "class Other:\n    pass\n", "retired", "drop", evidence="pkg/engine.py has no class `Engine`"
+        WRAP,
+        "class Other:\n    pass\n",
+        "retired",
+        "drop",
+        before=ENGINE + "\n    class Other:\n        pass\n",
+        evidence="pkg/engine.py has no class `Engine`",
     ),
+    "class and all beside it are gone": Case(WRAP, "class Other:\n    pass\n", "retired"),
     "defined twice": Case(DELETED, ENGINE.replace("LIMIT = 1", "LIMIT = 1\n    LIMIT = 1"), "ambiguous"),
 }
 
@@ -587,7 +593,9 @@ PROPERTY = f'{GOES}\n        @property\n        def device(self):\n            r
             ("self.a = cfg.a\n", "self.engine = build()\n            self.a = cfg.a\n"),
             "find gone",
         ),
-        ('self.device = "cuda"', ("self.c = cfg.c\n", "self.c = cfg.c, 1\n"), "already gone"),
+        ('self.device = "cuda"', ("self.c = cfg.c\n", "self.c = cfg.c, 1\n"), "find gone"),
+        ('self.device = "cuda"', ("(self, cfg):\n", "(self, cfg, more=0):\n            'Make it.'\n"), "already gone"),
+        ("log(cfg.c)", ("log(cfg.b)\n", "logger.info(cfg.all)\n"), "find gone"),
         ('self.device = "cuda"', (GOES, PROPERTY), "find gone"),
         ("sync(cfg.group, self.b)", ("go(self):\n", "go(self):\n            sync(group, self.b)\n"), "find gone"),
         ("sync(cfg.group, self.b)", ("go(self):\n", "go(self):\n            log(self.b)\n"), "already gone"),

@@ -82,16 +82,30 @@ class OpenQuestions:
         found = [*self._namesakes(gone, now), *(() if is_in_class else self._of_heirs(operation, now))]
         if found:
             return f"whether {listing((f'`{one}`' for one in dict.fromkeys(found)), _SHOWN)} needs the change, too"
-        replacing = list(dict.fromkeys(self._replacing(operation, now, set())))
-        return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change" if replacing else ""
+        known, knowing = set[tuple[str, str]](), {operation.path}
+        replacing = list(dict.fromkeys(self._replacing(operation, now, known, knowing)))
+        if replacing:
+            return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change"
+        for path, name in known:
+            knowing.update(self._callers.importing(path, name.partition(".")[0]))
+        is_outlived = any(self._is_left(path, now) for path in knowing)
+        return "" if is_outlived else "whether anything does its work now: all that knew it is gone, too"
 
-    def _replacing(self, operation: Operation, now: Snapshot, known: set[tuple[str, str]]) -> Iterator[str]:
+    def _is_left(self, path: str, now: Snapshot) -> bool:
+        """Return whether a file still has anything of what it had."""
+        before, after = self._base.module(path), now.module(path)
+        return bool(before and after and before.definitions.keys() & after.definitions.keys())
+
+    def _replacing(
+        self, operation: Operation, now: Snapshot, known: set[tuple[str, str]], knowing: set[str]
+    ) -> Iterator[str]:
         """Yield the callers of a missing definition that have something in its place; of missing callers, theirs.
 
         Args:
             operation: its target is missing; where its class is, that has callers, too.
             now: upstream now.
-            known: the places that need not be looked at again.
+            known: the places that need not be looked at again; the missing ones are added.
+            knowing: the files that name a missing definition are added, as they are called now.
         """
         is_class_gone = operation.owner and not now.has_class(operation.path, operation.owner)
         for gone in (operation, *([replace(operation, symbol=operation.owner)] if is_class_gone else [])):
@@ -101,6 +115,7 @@ class OpenQuestions:
                 if path == gone.path and name.startswith(f"{gone.name}."):
                     continue
                 found = self._callers.now(use, gone, gone, now) or self._callers.merged(use, now)
+                knowing.update((path, *(one.path for one in found)))
                 yield from self._defined_otherwise(use, gone, now)
                 for one in found:
                     # Under that name it calls something else now.
@@ -110,7 +125,7 @@ class OpenQuestions:
                 if name and not found and self._relocations.successors(caller, now).is_likely:
                     yield f"{path}:{name}"
                 elif name and not found and (path, name) not in known:
-                    yield from self._replacing(caller, now, known)
+                    yield from self._replacing(caller, now, known, knowing)
 
     def _defined_otherwise(self, use: Use, gone: Operation, now: Snapshot) -> Iterator[str]:
         """Yield what a module or class bound to a value of a missing definition, and defines or imports now."""
