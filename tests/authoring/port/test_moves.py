@@ -463,6 +463,28 @@ def test_what_is_gone_with_all_that_knew_it_is_for_a_person(tmp_path: Path, left
     assert proposal or "all that knew it is gone, too" in found.unknown
 
 
+@pytest.mark.parametrize(
+    ("name", "there", "named"),
+    [
+        ("add_one", "def addOne(y):\n    return more(y)\n", "pkg/user.py:addOne"),
+        ("GrayScale", "class Grayscale:\n    size = 1\n", "pkg/user.py:Grayscale"),
+        ("add_one", "NAMES = {'add_one': 'sums'}\n", "pkg/user.py"),
+        ("AddOne", "class Sums:\n    'It was AddOne.'\n", "pkg/user.py"),
+        ("add", "class Sums:\n    'Here we add.'\n", ""),
+        ("add_one", "OLD = {'add_one': 'sums'}\n", ""),
+    ],
+    ids=["in-camel-case", "in-another-case", "a-text-names-it", "a-docstring-names-it", "a-word", "named-before"],
+)
+def test_what_upstream_still_tells_of_is_for_a_person(tmp_path: Path, name: str, there: str, named: str) -> None:
+    """A new definition has almost its name, or a new text names it."""
+    own = f"def {name}(x):\n{BODY}" if name.islower() else f"class {name}:\n    def f(self, x):\n        return x.go(1)\n"
+    overlay = WRAP_F.replace("f(x)", f"{name}(x)") if name.islower() else WRAP_A.replace("class A", f"class {name}")
+    before = {"engine": own, "user": there if "OLD" in there else "y = 1\n"}
+    found = judged(tmp_path, before, {"engine": "y = 1\n", "user": there}, overlay)
+    assert (found.kind, found.proposal) == ("retired", "" if named else "drop"), found
+    assert f"`{named}`" in found.unknown or not named
+
+
 def test_what_went_with_its_file_to_a_new_one_may_have_another_name_there(tmp_path: Path) -> None:
     beside = "def beside(x):\n    return [x, x.size, x.end]\n"
     renamed = WHOLE.replace("def f(x)", "def checked(x, more)").replace("c = b - 3", "c = more")

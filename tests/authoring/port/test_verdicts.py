@@ -595,7 +595,7 @@ PROPERTY = f'{GOES}\n        @property\n        def device(self):\n            r
         ),
         ('self.device = "cuda"', ("self.c = cfg.c\n", "self.c = cfg.c, 1\n"), "find gone"),
         ('self.device = "cuda"', ("(self, cfg):\n", "(self, cfg, more=0):\n            'Make it.'\n"), "already gone"),
-        ("log(cfg.c)", ("log(cfg.b)\n", "logger.info(cfg.all)\n"), "find gone"),
+        ("log(cfg.b)", ("made(cfg.c)\n", "made(cfg.c)\n            logger.info(everything)\n"), "find gone"),
         ('self.device = "cuda"', (GOES, PROPERTY), "find gone"),
         ("sync(cfg.group, self.b)", ("go(self):\n", "go(self):\n            sync(group, self.b)\n"), "find gone"),
         ("sync(cfg.group, self.b)", ("go(self):\n", "go(self):\n            log(self.b)\n"), "already gone"),

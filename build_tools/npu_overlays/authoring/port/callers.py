@@ -125,8 +125,7 @@ class Callers:
         by its class; or by any object, if nothing in the package has that name any more, or nothing else had it and it
         is private.
         """
-        is_gone = operation.path in self._base.defining(operation.leaf) and not now.defining(operation.leaf)
-        is_anywhere = is_gone or self._is_only(operation)
+        is_anywhere = self._is_only(operation) or self._is_gone(operation, now)
         for path in dict.fromkeys((operation.path, *self._others(operation, is_anywhere=is_anywhere))):
             module = self._base.module(path) if now.blob(path) != self._base.blob(path) else None
             if module is None:
@@ -144,6 +143,11 @@ class Callers:
         yield from self.importing(operation.path, operation.name.partition(".")[0])
         if is_anywhere:
             yield from self._reading(operation)
+
+    def _is_gone(self, operation: Operation, now: Snapshot) -> bool:
+        """Return whether nothing in the package has a name any more, unless Python itself calls what has it."""
+        leaf = operation.leaf
+        return operation.path in self._base.defining(leaf) and not now.defining(leaf) and not leaf.endswith("__")
 
     def _is_only(self, operation: Operation) -> bool:
         """Return whether no other object may have a member's name: it is private, and nothing else defines it."""

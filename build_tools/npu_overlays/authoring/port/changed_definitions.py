@@ -33,6 +33,26 @@ class ChangedDefinitions:
         """Return the names that none of the modules had before; they differ from those by more than underscores."""
         return self._found(now)[1]
 
+    def alike(self, name: str, now: Snapshot) -> list[tuple[str, str]]:
+        """Return the new names, with their modules, that differ from one in case and underscores at most."""
+        found: list[tuple[str, str]] = []
+        for other in self.new_names(now):
+            if _plain(other) == _plain(name):
+                found += [(path, other) for path in self.places(other, now)]
+        return sorted(found)
+
+    def telling_of(self, name: str, now: Snapshot) -> list[str]:
+        """Return the modules that have a name in more places than before, as an import or in a text too."""
+        word, found = re.compile(rb"\b%s\b" % name.encode()), list[str]()
+        for path in now.entries:
+            is_changed = path.endswith(".py") and now.blob(path) != self._base.blob(path) and self._pin.place(path)
+            if not is_changed or name.encode() not in now.read(path):
+                continue
+            before = self._base.read(path) if path in self._base else b""
+            if len(word.findall(now.read(path))) > len(word.findall(before)):
+                found.append(path)
+        return found
+
     def _found(self, now: Snapshot) -> tuple[_Places, frozenset[str]]:
         if self._last[0] is not now:
             places, before = self._defining(now, self._base), self._defining(self._base, now)
@@ -48,3 +68,7 @@ class ChangedDefinitions:
                 for name in dict.fromkeys(_DEFINING.findall(one.read(path))):
                     found.setdefault(name.decode(), []).append(path)
         return found
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold()

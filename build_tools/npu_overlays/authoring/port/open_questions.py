@@ -7,6 +7,7 @@ does half of the work, or all of it for most users.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -26,6 +27,8 @@ from npu_overlays.sources.pin import Pin
 
 # The most names in a question.
 _SHOWN = 6
+# What a name has, and a word has not.
+_TELLING = re.compile(r"[^_]_|[a-z0-9][A-Z]")
 
 
 class OpenQuestions:
@@ -79,7 +82,8 @@ class OpenQuestions:
         """
         is_in_class = now.has_class(operation.path, operation.owner)
         gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
-        found = [*self._namesakes(gone, now), *(() if is_in_class else self._of_heirs(operation, now))]
+        found = [*self._namesakes(gone, now), *self._named_alike(gone, now)]
+        found += () if is_in_class else self._of_heirs(operation, now)
         if found:
             return f"whether {listing((f'`{one}`' for one in dict.fromkeys(found)), _SHOWN)} needs the change, too"
         known, knowing = set[tuple[str, str]](), {operation.path}
@@ -147,6 +151,15 @@ class OpenQuestions:
                 for target in self._model_now(now).resolver.anywhere(there, ast.Name(gone.name, ast.Load())):
                     if isinstance(target, Symbol) and target != Symbol(gone.path, gone.name):
                         yield f"{target.path}:{target.name}"
+
+    def _named_alike(self, gone: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield what may be a missing definition under a name that differs little, and what tells of its old one."""
+        changed = self._relocations.changed
+        if not gone.leaf.startswith("__"):
+            yield from (f"{path}:{name}" for path, name in changed.alike(gone.leaf, now))
+        # A text with a plain word may mean anything.
+        if not gone.owner and not now.defining(gone.leaf) and _TELLING.search(gone.leaf):
+            yield from changed.telling_of(gone.leaf, now)
 
     def _of_heirs(self, operation: Operation, now: Snapshot) -> Iterator[str]:
         """Yield the members that heirs of a missing class have now, themselves or from a base, and had not."""
