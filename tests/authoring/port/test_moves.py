@@ -477,8 +477,10 @@ def test_what_is_gone_with_all_that_knew_it_is_for_a_person(tmp_path: Path, left
 )
 def test_what_upstream_still_tells_of_is_for_a_person(tmp_path: Path, name: str, there: str, named: str) -> None:
     """A new definition has almost its name, or a new text names it."""
-    own = f"def {name}(x):\n{BODY}" if name.islower() else f"class {name}:\n    def f(self, x):\n        return x.go(1)\n"
-    overlay = WRAP_F.replace("f(x)", f"{name}(x)") if name.islower() else WRAP_A.replace("class A", f"class {name}")
+    own, overlay = f"def {name}(x):\n{BODY}", WRAP_F.replace("f(x)", f"{name}(x)")
+    if not name.islower():
+        own = f"class {name}:\n    def f(self, x):\n        return x.go(1)\n"
+        overlay = WRAP_A.replace("class A", f"class {name}")
     before = {"engine": own, "user": there if "OLD" in there else "y = 1\n"}
     found = judged(tmp_path, before, {"engine": "y = 1\n", "user": there}, overlay)
     assert (found.kind, found.proposal) == ("retired", "" if named else "drop"), found
@@ -501,6 +503,15 @@ def test_a_member_does_not_go_where_that_of_another_class_that_is_gone_went(tmp_
     after = {"engine": "y = 1\n", "second": "y = 1\n", "third": reader.format("_A", "sock", "None")}
     found = judged(tmp_path, before, after, WRAP_A)
     assert found.proposal == "", found
+
+
+@pytest.mark.parametrize(("now", "proposal"), [("@kind(1)\n@kind(2)\n", "retarget"), ("@kind(2)\n", "")])
+def test_an_edit_does_not_move_to_a_function_that_is_there_for_other_cases(
+    tmp_path: Path, now: str, proposal: str
+) -> None:
+    overlay = '@edited(("a * 2", "a * 3"), why="x")\ndef f(x): ...\n'
+    found = judged(tmp_path, {"engine": f"@kind(1)\n@kind(2)\n{WHOLE}"}, {"second": f"{now}{WHOLE}"}, overlay)
+    assert (found.kind, found.proposal, found.to) == ("moved", proposal, "pkg/second.py:f"), found
 
 
 @pytest.mark.parametrize("use", ["def use(x):\n    return A(x)\n", "class B(A):\n    pass\n", "", "__all__ = ['A']\n"])
