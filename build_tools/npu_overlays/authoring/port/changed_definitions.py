@@ -23,15 +23,19 @@ class ChangedDefinitions:
     def __init__(self, base: Snapshot, pin: Pin) -> None:
         self._base = base
         self._pin = pin
-        self._last: tuple[Snapshot | None, _Places, frozenset[str]] = (None, {}, frozenset())
+        self._last: tuple[Snapshot | None, _Places, _Places, frozenset[str]] = (None, {}, {}, frozenset())
 
     def places(self, name: str, now: Snapshot) -> list[str]:
         """Return the changed modules that define a function or class of a name now."""
         return self._found(now)[0].get(name, [])
 
+    def places_before(self, name: str, now: Snapshot) -> list[str]:
+        """Return the modules that changed since, or are gone, and defined a function or class of a name."""
+        return self._found(now)[1].get(name, [])
+
     def new_names(self, now: Snapshot) -> frozenset[str]:
         """Return the names that none of the modules had before; they differ from those by more than underscores."""
-        return self._found(now)[1]
+        return self._found(now)[2]
 
     def alike(self, name: str, now: Snapshot) -> list[tuple[str, str]]:
         """Return the new names, with their modules, that differ from one in case and underscores at most."""
@@ -53,11 +57,11 @@ class ChangedDefinitions:
                 found.append(path)
         return found
 
-    def _found(self, now: Snapshot) -> tuple[_Places, frozenset[str]]:
+    def _found(self, now: Snapshot) -> tuple[_Places, _Places, frozenset[str]]:
         if self._last[0] is not now:
             places, before = self._defining(now, self._base), self._defining(self._base, now)
             known = {name.strip("_") for name in before}
-            self._last = now, places, frozenset(name for name in places if name.strip("_") not in known)
+            self._last = now, places, before, frozenset(name for name in places if name.strip("_") not in known)
         return self._last[1:]
 
     def _defining(self, one: Snapshot, other: Snapshot) -> _Places:

@@ -22,6 +22,7 @@ from npu_overlays.model import Model, Symbol, model_of
 from npu_overlays.model.fingerprint import fingerprint
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of
+from npu_overlays.model.token_layout import layout_of
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.sources.pin import Pin
 
@@ -92,8 +93,33 @@ class OpenQuestions:
             return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change"
         for path, name in known:
             knowing.update(self._callers.importing(path, name.partition(".")[0]))
+        if helpers := list(self._helpers_left(operation, now)):
+            return f"whether what uses {listing(helpers, _SHOWN)} now, which only it used, needs the change"
         is_outlived = any(self._is_left(path, now) for path in knowing)
         return "" if is_outlived else "whether anything does its work now: all that knew it is gone, too"
+
+    def _helpers_left(self, gone: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield the functions and classes that nothing used but a missing definition, and something uses now."""
+        module, one = self._base.module(gone.path), self._base.definition(gone.path, gone.symbol)
+        body = layout_of(module.whole_text(one.node).decode()).texts if module and one else ()
+        changed = self._relocations.changed
+        for name in sorted({*body} - {gone.leaf}):
+            before, after = changed.places_before(name, now), changed.places(name, now)
+            if len(before) != 1 or len(after) != 1 or not self._base.definition(before[0], name):
+                continue
+            is_used = now.read(after[0]).count(name.encode()) > 1
+            for path in changed.telling_of(name, now):
+                is_used = is_used or path != after[0]
+            if is_used and not self._is_used_still(replace(gone, path=before[0], symbol=name), now):
+                yield f"`{after[0]}:{name}`"
+
+    def _is_used_still(self, helper: Operation, now: Snapshot) -> bool:
+        """Return whether anything that used a helper is still there, or may be."""
+        for use in self._callers.uses(helper, now):
+            if not use.name or self._callers.now(use, helper, helper, now) or self._callers.merged(use, now):
+                return True
+        importing = self._callers.importing(helper.path, helper.name)
+        return any(now.blob(path) == self._base.blob(path) for path in (helper.path, *importing))
 
     def _is_left(self, path: str, now: Snapshot) -> bool:
         """Return whether a file still has anything of what it had."""
