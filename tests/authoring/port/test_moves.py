@@ -463,7 +463,7 @@ def test_what_is_gone_with_all_that_knew_it_is_for_a_person(tmp_path: Path, left
     assert proposal or "all that knew it is gone, too" in found.unknown
 
 
-ASKED = "\n\ndef asked(x):\n    return [made_of(x)]\n"
+ASKED = "\n\ndef asked(x):\n    return [_made_of(x)]\n"
 
 
 @pytest.mark.parametrize(
@@ -472,16 +472,16 @@ ASKED = "\n\ndef asked(x):\n    return [made_of(x)]\n"
     ids=["by-another", "by-nothing", "by-another-before"],
 )
 @pytest.mark.parametrize("place", ["second", "third"])
-def test_what_uses_a_helper_that_only_the_missing_function_used_may_do_its_work(
+def test_what_uses_a_private_helper_that_only_the_missing_function_used_may_do_its_work(
     tmp_path: Path, before: str, now: str, proposal: str, place: str
 ) -> None:
     """Also where the helper is in another file now."""
-    helper = "def made_of(x):\n    a = x.one\n    b = x.two\n    return [a, b, a + b]\n"
-    own = "from pkg.second import made_of\n\n\ndef f(x):\n    return made_of(x.size)[0]\n"
+    helper = "def _made_of(x):\n    a = x.one\n    b = x.two\n    return [a, b, a + b]\n"
+    own = "from pkg.second import _made_of\n\n\ndef f(x):\n    return _made_of(x.size)[0]\n"
     files = {"engine": "", place: helper + now, "user": "y = 1\n"}
     found = judged(tmp_path, {"engine": own, "second": helper + before, "user": "y = 1\n"}, files)
     assert (found.kind, found.proposal) == ("retired", proposal), found
-    assert proposal or f"what uses `pkg/{place}.py:made_of` now, which only it used" in found.unknown
+    assert proposal or f"what uses `pkg/{place}.py:_made_of` now, which only it used" in found.unknown
 
 
 @pytest.mark.parametrize(

@@ -99,11 +99,11 @@ class OpenQuestions:
         return "" if is_outlived else "whether anything does its work now: all that knew it is gone, too"
 
     def _helpers_left(self, gone: Operation, now: Snapshot) -> Iterator[str]:
-        """Yield the functions and classes that nothing used but a missing definition, and something uses now."""
+        """Yield the private functions that nothing used but a missing definition, and something uses now."""
         module, one = self._base.module(gone.path), self._base.definition(gone.path, gone.symbol)
         body = layout_of(module.whole_text(one.node).decode()).texts if module and one else ()
         changed = self._relocations.changed
-        for name in sorted({*body} - {gone.leaf}):
+        for name in sorted(word for word in {*body} - {gone.leaf} if word.startswith("_")):
             before, after = changed.places_before(name, now), changed.places(name, now)
             if len(before) != 1 or len(after) != 1 or not self._base.definition(before[0], name):
                 continue
