@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -121,9 +122,8 @@ class Callers:
     def uses(self, operation: Operation, now: Snapshot) -> Iterator[Use]:
         """Yield what named a target in files that changed.
 
-        It is of its class; for a function, of its file and of those that import the name. Another file may also name it
-        by its class; or by any object, if nothing in the package has that name any more, or nothing else had it and it
-        is private.
+        It is of its class; for a function, of its file and of those that import the name. Others name it by its class;
+        or by any object, if the package has that name no more, or nothing else had it and it is private.
         """
         is_anywhere = self._is_only(operation) or self._is_gone(operation, now)
         for path in dict.fromkeys((operation.path, *self._others(operation, is_anywhere=is_anywhere))):
@@ -145,9 +145,13 @@ class Callers:
             yield from self._reading(operation)
 
     def _is_gone(self, operation: Operation, now: Snapshot) -> bool:
-        """Return whether nothing in the package has a name any more, unless Python itself calls what has it."""
+        """Return whether no line of the package has a name any more, and Python does not call what has it."""
         leaf = operation.leaf
-        return operation.path in self._base.defining(leaf) and not now.defining(leaf) and not leaf.endswith("__")
+        if operation.path not in self._base.defining(leaf) or leaf.endswith("__"):
+            return False
+        word = re.compile(rb"\b%s\b" % leaf.encode())
+        shipped = (path for path in now.entries if path.endswith(".py") and self._pin.place(path))
+        return not any(leaf.encode() in now.read(path) and word.search(now.read(path)) for path in shipped)
 
     def _is_only(self, operation: Operation) -> bool:
         """Return whether no other object may have a member's name: it is private, and nothing else defines it."""
