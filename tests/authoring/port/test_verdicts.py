@@ -710,12 +710,17 @@ HELPED = """
 
 
 def test_a_helper_goes_with_what_uses_it(tmp_path: Path) -> None:
-    found = of(tmp_path, HELPED, "LIMIT = 1\n")
+    rest, before = "REST = 1\n", f"{ENGINE}\n    REST = 1\n"
+    found = became(tmp_path / "class", {"pkg/engine.py": before}, HELPED, {"pkg/engine.py": rest})
     assert (found.kind, found.proposal) == ("retired", "drop")
     said = "pkg/engine.py has no class `Engine`, and `Engine.start` with it; this was added for `Engine.start`"
     assert found.evidence == said
-    gone = became(tmp_path, {"pkg/engine.py": ENGINE}, HELPED, {"pkg/a.py": "a = 1\n"})
+    user = "from pkg.engine import Engine\n"
+    gone = became(tmp_path / "file", {"pkg/engine.py": before, "pkg/a.py": user + rest}, HELPED, {"pkg/a.py": rest})
     assert (gone.kind, gone.proposal) == ("retired", "drop")
+    gone = became(tmp_path / "all", {"pkg/engine.py": before}, HELPED, {"pkg/a.py": rest})
+    assert (gone.kind, gone.proposal) == ("retired", "")
+    assert "all that knew it is gone, too" in gone.unknown
 
 
 def test_a_helper_stays_where_a_person_decides_on_what_uses_it(tmp_path: Path) -> None:
