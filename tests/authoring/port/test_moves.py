@@ -454,13 +454,13 @@ def test_what_names_a_member_by_its_class_calls_it(tmp_path: Path, now: str, pro
 
 
 @pytest.mark.parametrize(("left", "proposal"), [("", ""), ("\n\nclass Shown:\n    size = 1\n", "drop")])
-def test_what_is_gone_with_all_that_knew_it_is_for_a_person(tmp_path: Path, left: str, proposal: str) -> None:
+def test_what_is_gone_with_every_file_that_used_it_is_for_a_person(tmp_path: Path, left: str, proposal: str) -> None:
     """A program that was written anew may do the same work under other names; here, a user's file is still there."""
     before = {"engine": WHOLE, "user": f"from pkg.engine import f\n\n\ndef go(x):\n    return f(x)\n{left}"}
     after = {"second": "def check(x):\n    return seen(x)\n", **({"user": left} if left else {})}
     found = judged(tmp_path, before, after)
     assert (found.kind, found.proposal) == ("retired", proposal), found
-    assert proposal or "all that knew it is gone, too" in found.unknown
+    assert proposal or "no file that had, used or imported it has anything left" in found.unknown
 
 
 ASKED = "\n\ndef asked(x):\n    return [_made_of(x)]\n"

@@ -720,7 +720,7 @@ def test_a_helper_goes_with_what_uses_it(tmp_path: Path) -> None:
     assert (gone.kind, gone.proposal) == ("retired", "drop")
     gone = became(tmp_path / "all", {"pkg/engine.py": before}, HELPED, {"pkg/a.py": rest})
     assert (gone.kind, gone.proposal) == ("retired", "")
-    assert "all that knew it is gone, too" in gone.unknown
+    assert "no file that had, used or imported it has anything left" in gone.unknown
 
 
 def test_a_helper_stays_where_a_person_decides_on_what_uses_it(tmp_path: Path) -> None:

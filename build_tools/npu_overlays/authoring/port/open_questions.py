@@ -96,7 +96,11 @@ class OpenQuestions:
         if helpers := list(self._helpers_left(operation, now)):
             return f"whether what uses {listing(helpers, _SHOWN)} now, which only it used, needs the change"
         is_outlived = any(self._is_left(path, now) for path in knowing)
-        return "" if is_outlived else "whether anything does its work now: all that knew it is gone, too"
+        return (
+            ""
+            if is_outlived
+            else "whether anything does its work now: no file that had, used or imported it has anything left"
+        )
 
     def _helpers_left(self, gone: Operation, now: Snapshot) -> Iterator[str]:
         """Yield the private functions that nothing used but a missing definition, and something uses now."""

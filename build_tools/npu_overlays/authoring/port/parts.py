@@ -299,7 +299,7 @@ def with_commits(
 
 
 def _not_dropped_where_moved(part: PortedPart, commits: CommitRange) -> PortedPart:
-    """Return a part with what became of its file, and without the proposal to drop it, if a commit moved that away."""
+    """Return a part with the moves of its file, if a commit moved that away: it is not dropped then."""
     verdict = part.verdict
     if part.commit is None or verdict.proposal not in ("", "drop") or verdict.kind not in _GONE:
         return part
