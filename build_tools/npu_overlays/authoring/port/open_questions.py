@@ -28,6 +28,7 @@ from npu_overlays.sources.pin import Pin
 
 # The most names in a question.
 _SHOWN = 6
+_WRITTEN_ANEW = "whether anything does its work now: no file that had, used or imported it has anything left"
 # What a name has, and a word has not.
 _TELLING = re.compile(r"[^_]_|[a-z0-9][A-Z]")
 
@@ -79,7 +80,7 @@ class OpenQuestions:
         """Return the question that a missing definition, or its missing class, leaves open; empty if there is none.
 
         Its users have another definition of that name now, its heirs have the member from elsewhere, or its callers
-        have new code in place of a call.
+        have new code in place of a call; upstream tells of it, or uses a helper of it; or the program was written anew.
         """
         is_in_class = now.has_class(operation.path, operation.owner)
         gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
@@ -91,16 +92,20 @@ class OpenQuestions:
         replacing = list(dict.fromkeys(self._replacing(operation, now, known, knowing)))
         if replacing:
             return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change"
-        for path, name in known:
-            knowing.update(self._callers.importing(path, name.partition(".")[0]))
         if helpers := list(self._helpers_left(operation, now)):
             return f"whether what uses {listing(helpers, _SHOWN)} now, which only it used, needs the change"
-        is_outlived = any(self._is_left(path, now) for path in knowing)
-        return (
-            ""
-            if is_outlived
-            else "whether anything does its work now: no file that had, used or imported it has anything left"
-        )
+        return "" if self._is_outlived(known, knowing, now) else _WRITTEN_ANEW
+
+    def _is_outlived(self, gone: Iterable[tuple[str, str]], knowing: Iterable[str], now: Snapshot) -> bool:
+        """Return whether a file that had, used or imported missing code still has something of what it had."""
+        paths = set(knowing)
+        for path, name in gone:
+            paths.update(self._callers.importing(path, name.partition(".")[0]))
+        for path in paths:
+            before, after = self._base.module(path), now.module(path)
+            if before and after and before.definitions.keys() & after.definitions.keys():
+                return True
+        return False
 
     def _helpers_left(self, gone: Operation, now: Snapshot) -> Iterator[str]:
         """Yield the private functions that nothing used but a missing definition, and something uses now."""
@@ -124,11 +129,6 @@ class OpenQuestions:
                 return True
         importing = self._callers.importing(helper.path, helper.name)
         return any(now.blob(path) == self._base.blob(path) for path in (helper.path, *importing))
-
-    def _is_left(self, path: str, now: Snapshot) -> bool:
-        """Return whether a file still has anything of what it had."""
-        before, after = self._base.module(path), now.module(path)
-        return bool(before and after and before.definitions.keys() & after.definitions.keys())
 
     def _replacing(
         self, operation: Operation, now: Snapshot, known: set[tuple[str, str]], knowing: set[str]
