@@ -130,11 +130,7 @@ class Callers:
             module = self._base.module(path) if now.blob(path) != self._base.blob(path) else None
             if module is None:
                 continue
-            names = [""]
-            for name, (one, *more) in module.definitions.items():
-                is_own = path == operation.path and name == operation.name
-                if one.kind in ("function", "class") and not is_own and not more:
-                    names.append(name)
+            names = _possible(module, operation, is_anywhere=is_anywhere)
             found = (Use(module=module, name=name, lines=_lines(module, name)) for name in names)
             yield from (use for use in found if _names(use, operation, is_anywhere=is_anywhere))
 
@@ -275,6 +271,22 @@ def _lines(module: Module, name: str) -> list[Words]:
 def _is_same_but_for(name: str, one: Words, other: Words) -> bool:
     """Return whether a line has something else only where another one has a name."""
     return len(one) == len(other) and all(word in (there, name) for word, there in zip(one, other, strict=True))
+
+
+def _possible(module: Module, operation: Operation, *, is_anywhere: bool) -> Iterator[str]:
+    """Yield the functions and classes of a module whose lines may name an operation's target; empty for its own lines.
+
+    To split all of a module into words is slow.
+    """
+    owner, is_own = operation.owner, module.path == operation.path
+    is_near = is_anywhere or not owner or f"{leaf_of(owner)}.{operation.leaf}".encode() in module.content
+    if is_near:
+        yield ""
+    for name, (one, *more) in module.definitions.items():
+        is_possible = is_near or (is_own and owner in (one.parent, name))
+        is_itself = is_own and name == operation.name
+        if one.kind in ("function", "class") and is_possible and not is_itself and not more:
+            yield name
 
 
 def _names(use: Use, operation: Operation, *, is_anywhere: bool) -> bool:
