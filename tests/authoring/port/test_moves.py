@@ -22,8 +22,11 @@ LOGS = "    log(1)\n    log(2)\n    log(3)\n"
 
 
 def judged(tmp_path: Path, before: dict[str, str], after: dict[str, str], overlay: str = WRAP_F) -> Verdict:
-    """Return the verdict on a wrapper of `f` in pkg/engine.py; the files are named without their folder."""
-    trees = [{f"pkg/{name}.py": text for name, text in files.items()} for files in (before, after)]
+    """Return the verdict on a wrapper of `f` in pkg/engine.py; the files are named without their folder.
+
+    Each file that is there before and after has something left of what it had.
+    """
+    trees = [{f"pkg/{name}.py": f"LEFT = 0\n{text}" for name, text in files.items()} for files in (before, after)]
     return became(tmp_path, trees[0], overlay, trees[1])
 
 
@@ -239,7 +242,7 @@ def test_what_is_missing_with_its_file_may_be_in_a_file_that_was_there(
 def test_a_function_with_a_callers_name_and_other_code_is_another_one(tmp_path: Path) -> None:
     before = {
         "engine": f"{WHOLE}\n\ndef main(x):\n    y = f(x)\n    log(y, x)\n    return check(y)\n",
-        "user": "y = 1\n",
+        "user": "from pkg.engine import main\n\ny = 1\n",
     }
     after = {"user": "y = 1\n\n\ndef main():\n    for one in sorted(tasks()):\n        one.start()\n"}
     found = judged(tmp_path, before, after)
@@ -417,10 +420,10 @@ def test_what_a_new_decorator_of_its_class_may_make_is_for_a_person(
 
 @pytest.mark.parametrize(
     ("leaf", "other", "proposal"),
-    [("_f", "g", ""), ("_f", "_f", "drop"), ("f", "g", "drop")],
-    ids=["only-its", "of-others-too", "not-private"],
+    [("_f", "g", ""), ("_f", "_f", "drop"), ("f", "g", ""), ("f", "f", "drop")],
+    ids=["private", "private-and-of-others-too", "gone-from-the-package", "of-others-too"],
 )
-def test_what_reads_a_private_attribute_that_nothing_else_has_calls_it(
+def test_what_reads_an_attribute_that_nothing_else_has_calls_it(
     tmp_path: Path, leaf: str, other: str, proposal: str
 ) -> None:
     member = f"class A:\n    def {leaf}(self, x):\n        return x.go(1)\n"
@@ -431,6 +434,78 @@ def test_what_reads_a_private_attribute_that_nothing_else_has_calls_it(
     found = judged(tmp_path, before, after, WRAP_A.replace("def f", f"def {leaf}"))
     assert (found.kind, found.proposal) == ("retired", proposal), found
     assert proposal or "pkg/user.py:use" in found.unknown
+
+
+@pytest.mark.parametrize(("now", "proposal"), [("A.made(y.all(x))", ""), ("", "drop")])
+def test_what_names_a_member_by_its_class_calls_it(tmp_path: Path, now: str, proposal: str) -> None:
+    """Another class still has a member of that name."""
+    own = "class A:\n    size = 1\n\n    def f(self, x):\n        return x.go(1)\n"
+    after = "class A:\n    size = 1\n\n    def made(self, x):\n        return [x, self.size]\n"
+    use = f"\n\n{own.replace('class A', 'class B')}\n\n{USES}"
+    files = {"engine": own + use.format("A.f(y)")}, {"engine": (after if now else after[:21]) + use.format(now)}
+    found = judged(tmp_path / "own", *files, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/engine.py:use" in found.unknown
+    head = "from pkg.engine import A\n"
+    files = {"engine": own, "user": head + use.format("A.f(y)")}, {"engine": after, "user": head + use.format(now)}
+    found = judged(tmp_path / "other", *files, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/user.py:use" in found.unknown
+
+
+@pytest.mark.parametrize(("left", "proposal"), [("", ""), ("\n\nclass Shown:\n    size = 1\n", "drop")])
+def test_what_is_gone_with_every_file_that_used_it_is_for_a_person(tmp_path: Path, left: str, proposal: str) -> None:
+    """A program that was written anew may do the same work under other names; here, a user's file is still there."""
+    before = {"engine": WHOLE, "user": f"from pkg.engine import f\n\n\ndef go(x):\n    return f(x)\n{left}"}
+    after = {"second": "def check(x):\n    return seen(x)\n", **({"user": left} if left else {})}
+    found = judged(tmp_path, before, after)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "no file that had, used or imported it has anything left" in found.unknown
+
+
+ASKED = "\n\ndef asked(x):\n    return [_made_of(x)]\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "proposal"),
+    [("", ASKED, ""), ("", "", "drop"), (ASKED, ASKED, "drop")],
+    ids=["by-another", "by-nothing", "by-another-before"],
+)
+@pytest.mark.parametrize("place", ["second", "third"])
+def test_what_uses_a_private_helper_that_only_the_missing_function_used_may_do_its_work(
+    tmp_path: Path, before: str, now: str, proposal: str, place: str
+) -> None:
+    """Also where the helper is in another file now."""
+    helper = "def _made_of(x):\n    a = x.one\n    b = x.two\n    return [a, b, a + b]\n"
+    own = "from pkg.second import _made_of\n\n\ndef f(x):\n    return _made_of(x.size)[0]\n"
+    files = {"engine": "", place: helper + now, "user": "y = 1\n"}
+    found = judged(tmp_path, {"engine": own, "second": helper + before, "user": "y = 1\n"}, files)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or f"what uses `pkg/{place}.py:_made_of` now, which only it used" in found.unknown
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "named"),
+    [
+        ("add_one", "def addOne(y):\n    return more(y)\n", "pkg/user.py:addOne"),
+        ("GrayScale", "class Grayscale:\n    size = 1\n", "pkg/user.py:Grayscale"),
+        ("add_one", "NAMES = {'add_one': 'sums'}\n", "pkg/user.py"),
+        ("AddOne", "class Sums:\n    'It was AddOne.'\n", "pkg/user.py"),
+        ("add", "class Sums:\n    'Here we add.'\n", ""),
+        ("add_one", "OLD = {'add_one': 'sums'}\n", ""),
+    ],
+    ids=["in-camel-case", "in-another-case", "a-text-names-it", "a-docstring-names-it", "a-word", "named-before"],
+)
+def test_what_upstream_still_tells_of_is_for_a_person(tmp_path: Path, name: str, there: str, named: str) -> None:
+    """A new definition has almost its name, or a new text names it."""
+    own, overlay = f"def {name}(x):\n{BODY}", WRAP_F.replace("f(x)", f"{name}(x)")
+    if not name.islower():
+        own = f"class {name}:\n    def f(self, x):\n        return x.go(1)\n"
+        overlay = WRAP_A.replace("class A", f"class {name}")
+    before = {"engine": own, "user": there if "OLD" in there else "y = 1\n"}
+    found = judged(tmp_path, before, {"engine": "y = 1\n", "user": there}, overlay)
+    assert (found.kind, found.proposal) == ("retired", "" if named else "drop"), found
+    assert f"`{named}`" in found.unknown or not named
 
 
 def test_what_went_with_its_file_to_a_new_one_may_have_another_name_there(tmp_path: Path) -> None:
@@ -449,6 +524,15 @@ def test_a_member_does_not_go_where_that_of_another_class_that_is_gone_went(tmp_
     after = {"engine": "y = 1\n", "second": "y = 1\n", "third": reader.format("_A", "sock", "None")}
     found = judged(tmp_path, before, after, WRAP_A)
     assert found.proposal == "", found
+
+
+@pytest.mark.parametrize(("now", "proposal"), [("@kind(1)\n@kind(2)\n", "retarget"), ("@kind(2)\n", "")])
+def test_an_edit_does_not_move_to_a_function_that_is_there_for_other_cases(
+    tmp_path: Path, now: str, proposal: str
+) -> None:
+    overlay = '@edited(("a * 2", "a * 3"), why="x")\ndef f(x): ...\n'
+    found = judged(tmp_path, {"engine": f"@kind(1)\n@kind(2)\n{WHOLE}"}, {"second": f"{now}{WHOLE}"}, overlay)
+    assert (found.kind, found.proposal, found.to) == ("moved", proposal, "pkg/second.py:f"), found
 
 
 @pytest.mark.parametrize("use", ["def use(x):\n    return A(x)\n", "class B(A):\n    pass\n", "", "__all__ = ['A']\n"])
@@ -561,7 +645,7 @@ def test_a_member_whose_class_is_new_in_another_file_is_for_a_person(
     before = {"engine": "class Engine:\n    def f(self, x):\n        return x.seed(1)\n"}
     before["user"] = "y = 1\n" if is_new else other
     overlay = 'class Engine:\n    @wrapped(why="x")\n    def f(self, x):\n        return upstream(self, x)\n'
-    found = judged(tmp_path, before, {"user": other}, overlay)
+    found = judged(tmp_path, before, {"engine": "", "user": other}, overlay)
     assert (found.kind, found.proposal) == ("retired", proposal), found
     assert ("pkg/user.py:Engine" in found.unknown) == is_new
 

@@ -309,8 +309,14 @@ CASES = {
     "deletion of another value": Case(DELETED, ENGINE.replace("LIMIT = 1", "LIMIT = 2"), "other value", "relock"),
     "deletion of a function with another body": Case(STOPS, ENGINE.replace('"stopped"', '"gone"'), "body changed"),
     "class is gone": Case(
-        WRAP, "class Other:\n    pass\n", "retired", "drop", evidence="pkg/engine.py has no class `Engine`"
+        WRAP,
+        "class Other:\n    pass\n",
+        "retired",
+        "drop",
+        before=ENGINE + "\n    class Other:\n        pass\n",
+        evidence="pkg/engine.py has no class `Engine`",
     ),
+    "class and all beside it are gone": Case(WRAP, "class Other:\n    pass\n", "retired"),
     "defined twice": Case(DELETED, ENGINE.replace("LIMIT = 1", "LIMIT = 1\n    LIMIT = 1"), "ambiguous"),
 }
 
@@ -587,7 +593,9 @@ PROPERTY = f'{GOES}\n        @property\n        def device(self):\n            r
             ("self.a = cfg.a\n", "self.engine = build()\n            self.a = cfg.a\n"),
             "find gone",
         ),
-        ('self.device = "cuda"', ("self.c = cfg.c\n", "self.c = cfg.c, 1\n"), "already gone"),
+        ('self.device = "cuda"', ("self.c = cfg.c\n", "self.c = cfg.c, 1\n"), "find gone"),
+        ('self.device = "cuda"', ("(self, cfg):\n", "(self, cfg, more=0):\n            'Make it.'\n"), "already gone"),
+        ("log(cfg.b)", ("made(cfg.c)\n", "made(cfg.c)\n            logger.info(everything)\n"), "find gone"),
         ('self.device = "cuda"', (GOES, PROPERTY), "find gone"),
         ("sync(cfg.group, self.b)", ("go(self):\n", "go(self):\n            sync(group, self.b)\n"), "find gone"),
         ("sync(cfg.group, self.b)", ("go(self):\n", "go(self):\n            log(self.b)\n"), "already gone"),
@@ -702,12 +710,17 @@ HELPED = """
 
 
 def test_a_helper_goes_with_what_uses_it(tmp_path: Path) -> None:
-    found = of(tmp_path, HELPED, "LIMIT = 1\n")
+    rest, before = "REST = 1\n", f"{ENGINE}\n    REST = 1\n"
+    found = became(tmp_path / "class", {"pkg/engine.py": before}, HELPED, {"pkg/engine.py": rest})
     assert (found.kind, found.proposal) == ("retired", "drop")
     said = "pkg/engine.py has no class `Engine`, and `Engine.start` with it; this was added for `Engine.start`"
     assert found.evidence == said
-    gone = became(tmp_path, {"pkg/engine.py": ENGINE}, HELPED, {"pkg/a.py": "a = 1\n"})
+    user = "from pkg.engine import Engine\n"
+    gone = became(tmp_path / "file", {"pkg/engine.py": before, "pkg/a.py": user + rest}, HELPED, {"pkg/a.py": rest})
     assert (gone.kind, gone.proposal) == ("retired", "drop")
+    gone = became(tmp_path / "all", {"pkg/engine.py": before}, HELPED, {"pkg/a.py": rest})
+    assert (gone.kind, gone.proposal) == ("retired", "")
+    assert "no file that had, used or imported it has anything left" in gone.unknown
 
 
 def test_a_helper_stays_where_a_person_decides_on_what_uses_it(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -121,32 +122,38 @@ class Callers:
     def uses(self, operation: Operation, now: Snapshot) -> Iterator[Use]:
         """Yield what named a target in files that changed.
 
-        It is of its class; for a function, of its file and of those that import the name. Any other object may have an
-        attribute of that name, unless it is private and nothing else in the package defines it.
+        It is of its class; for a function, of its file and of those that import the name. Others name it by its class;
+        or by any object, if the package has that name no more, or nothing else had it and it is private.
         """
-        is_anywhere = not operation.owner or self._is_only(operation)
-        for path in (operation.path, *(self._others(operation) if is_anywhere else ())):
+        is_anywhere = self._is_only(operation) or self._is_gone(operation, now)
+        for path in dict.fromkeys((operation.path, *self._others(operation, is_anywhere=is_anywhere))):
             module = self._base.module(path) if now.blob(path) != self._base.blob(path) else None
             if module is None:
                 continue
-            names = [""] if is_anywhere else []
-            for name, (one, *more) in module.definitions.items():
-                is_own = path == operation.path and name == operation.name
-                is_near = is_anywhere or operation.owner in (one.parent, name)
-                if one.kind in ("function", "class") and is_near and not is_own and not more:
-                    names.append(name)
+            names = _possible(module, operation, is_anywhere=is_anywhere)
             found = (Use(module=module, name=name, lines=_lines(module, name)) for name in names)
-            yield from (use for use in found if _names(use, operation))
+            yield from (use for use in found if _names(use, operation, is_anywhere=is_anywhere))
 
-    def _others(self, operation: Operation) -> list[str]:
-        """Return the other modules that may name a target: by a member's attribute, or by an import."""
-        return self._reading(operation) if operation.owner else self.importing(operation.path, operation.name)
+    def _others(self, operation: Operation, *, is_anywhere: bool) -> Iterator[str]:
+        """Yield the other modules that may name a target: they import it or its class, or read an attribute."""
+        yield from self.importing(operation.path, operation.name.partition(".")[0])
+        if is_anywhere:
+            yield from self._reading(operation)
+
+    def _is_gone(self, operation: Operation, now: Snapshot) -> bool:
+        """Return whether no line of the package has a name any more, and Python does not call what has it."""
+        leaf = operation.leaf
+        if operation.path not in self._base.defining(leaf) or leaf.endswith("__"):
+            return False
+        word = re.compile(rb"\b%s\b" % leaf.encode())
+        shipped = (path for path in now.entries if path.endswith(".py") and self._pin.place(path))
+        return not any(leaf.encode() in now.read(path) and word.search(now.read(path)) for path in shipped)
 
     def _is_only(self, operation: Operation) -> bool:
         """Return whether no other object may have a member's name: it is private, and nothing else defines it."""
         module, leaf = self._base.module(operation.path), operation.leaf
         is_private = leaf.startswith("_") and not leaf.endswith("__")
-        if module is None or not is_private or self._base.defining(leaf) != [operation.path]:
+        if not operation.owner or module is None or not is_private or self._base.defining(leaf) != [operation.path]:
             return False
         return [name for name in module.definitions if leaf_of(name) == leaf] == [operation.name]
 
@@ -266,12 +273,33 @@ def _is_same_but_for(name: str, one: Words, other: Words) -> bool:
     return len(one) == len(other) and all(word in (there, name) for word, there in zip(one, other, strict=True))
 
 
-def _names(use: Use, operation: Operation) -> bool:
-    """Return whether lines name an operation's target: outside of a member's class, only as an attribute."""
-    is_in_class = use.module.path == operation.path and operation.owner in (owner_of(use.name), use.name)
-    if operation.owner and not is_in_class:
-        return any((".", operation.leaf) in pairwise(line) for line in use.lines)
-    return operation.leaf in words_in(use.lines)
+def _possible(module: Module, operation: Operation, *, is_anywhere: bool) -> Iterator[str]:
+    """Yield the functions and classes of a module whose lines may name an operation's target; empty for its own lines.
+
+    To split all of a module into words is slow.
+    """
+    owner, is_own = operation.owner, module.path == operation.path
+    is_near = is_anywhere or not owner or f"{leaf_of(owner)}.{operation.leaf}".encode() in module.content
+    if is_near:
+        yield ""
+    for name, (one, *more) in module.definitions.items():
+        is_possible = is_near or (is_own and owner in (one.parent, name))
+        is_itself = is_own and name == operation.name
+        if one.kind in ("function", "class") and is_possible and not is_itself and not more:
+            yield name
+
+
+def _names(use: Use, operation: Operation, *, is_anywhere: bool) -> bool:
+    """Return whether lines name an operation's target: outside of a member's class by that, or as an attribute."""
+    owner, leaf, is_own = operation.owner, operation.leaf, use.module.path == operation.path
+    if not owner or (is_own and owner in (owner_of(use.name), use.name)):
+        return leaf in words_in(use.lines)
+    of_class = (leaf_of(owner), ".", leaf)
+    return any((is_anywhere and of_class[1:] in pairwise(line)) or of_class in _threes(line) for line in use.lines)
+
+
+def _threes(line: Words) -> Iterator[Words]:
+    return zip(line, line[1:], line[2:], strict=False)
 
 
 def words_in(lines: Iterable[Words]) -> set[str]:

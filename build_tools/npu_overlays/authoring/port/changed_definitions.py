@@ -23,21 +23,45 @@ class ChangedDefinitions:
     def __init__(self, base: Snapshot, pin: Pin) -> None:
         self._base = base
         self._pin = pin
-        self._last: tuple[Snapshot | None, _Places, frozenset[str]] = (None, {}, frozenset())
+        self._last: tuple[Snapshot | None, _Places, _Places, frozenset[str]] = (None, {}, {}, frozenset())
 
     def places(self, name: str, now: Snapshot) -> list[str]:
         """Return the changed modules that define a function or class of a name now."""
         return self._found(now)[0].get(name, [])
 
+    def places_before(self, name: str, now: Snapshot) -> list[str]:
+        """Return the modules that changed since, or are gone, and defined a function or class of a name."""
+        return self._found(now)[1].get(name, [])
+
     def new_names(self, now: Snapshot) -> frozenset[str]:
         """Return the names that none of the modules had before; they differ from those by more than underscores."""
-        return self._found(now)[1]
+        return self._found(now)[2]
 
-    def _found(self, now: Snapshot) -> tuple[_Places, frozenset[str]]:
+    def alike(self, name: str, now: Snapshot) -> list[tuple[str, str]]:
+        """Return the new names, with their modules, that differ from one in case and underscores at most."""
+        found: list[tuple[str, str]] = []
+        for other in self.new_names(now):
+            if _plain(other) == _plain(name):
+                found += [(path, other) for path in self.places(other, now)]
+        return sorted(found)
+
+    def telling_of(self, name: str, now: Snapshot) -> list[str]:
+        """Return the modules that have a name in more places than before, as an import or in a text too."""
+        word, found = re.compile(rb"\b%s\b" % name.encode()), list[str]()
+        for path in now.entries:
+            is_changed = path.endswith(".py") and now.blob(path) != self._base.blob(path) and self._pin.place(path)
+            if not is_changed or name.encode() not in now.read(path):
+                continue
+            before = self._base.read(path) if path in self._base else b""
+            if len(word.findall(now.read(path))) > len(word.findall(before)):
+                found.append(path)
+        return found
+
+    def _found(self, now: Snapshot) -> tuple[_Places, _Places, frozenset[str]]:
         if self._last[0] is not now:
             places, before = self._defining(now, self._base), self._defining(self._base, now)
             known = {name.strip("_") for name in before}
-            self._last = now, places, frozenset(name for name in places if name.strip("_") not in known)
+            self._last = now, places, before, frozenset(name for name in places if name.strip("_") not in known)
         return self._last[1:]
 
     def _defining(self, one: Snapshot, other: Snapshot) -> _Places:
@@ -48,3 +72,7 @@ class ChangedDefinitions:
                 for name in dict.fromkeys(_DEFINING.findall(one.read(path))):
                     found.setdefault(name.decode(), []).append(path)
         return found
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold()

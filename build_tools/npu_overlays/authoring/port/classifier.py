@@ -133,13 +133,15 @@ class Classifier:
     def _called(self, operation: Operation, found: Verdict, now: Snapshot) -> Verdict:
         """Return a verdict without its proposal if calls went elsewhere: not all to a new target, or to something else.
 
-        A missing function whose callers have other code in place of the call may still do its work, under any name.
+        A missing function whose callers have other code in place of the call may still do its work, under any name. An
+        addition goes with those that it was added for.
         """
         unknown = ""
         if found.proposal == "retarget" and found.wanted:
             unknown = self._questions.of_target(operation, found.wanted, now, is_renamed=found.kind == "renamed")
-        elif found.proposal == "drop" and found.kind == "retired" and operation.action != "added":
-            unknown = self._questions.of_missing(operation, now)
+        elif found.proposal == "drop" and found.kind == "retired":
+            gone = self._missing.served(operation) if operation.action == "added" else [operation]
+            unknown = next(filter(None, (self._questions.of_missing(one, now) for one in gone)), "")
         return replace(found, proposal="", unknown=unknown) if unknown else found
 
     def _applying(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:

@@ -120,14 +120,17 @@ class MissingTargets:
         lost = lost_place(operation, now)
         if found := self._relocations.of_member(operation, now):
             return found.verdict(operation)
-        users = list(self._users(operation))
-        served = [one for one in users if one.action != "added"]
+        users, served = list(self._users(operation)), self.served(operation)
         are_lost_with_it = all(one.path == operation.path and lost_place(one, now) for one in users)
         if served and are_lost_with_it and all(self.verdict(one, now).proposal == "drop" for one in served):
             named = ", ".join(f"`{one.symbol}`" for one in served)
             evidence = f"{lost}, and {named} with it; this was added for {named}"
             return Verdict(kind="retired", proposal="drop", evidence=evidence)
         return Verdict(kind="retired", evidence=lost)
+
+    def served(self, operation: Operation) -> list[Operation]:
+        """Return the operations that an addition was added for."""
+        return [one for one in self._users(operation) if one.action != "added"]
 
     def _users(self, operation: Operation) -> Iterator[Operation]:
         """Yield the operations whose code names an addition, and the users of those that are additions themselves."""

@@ -7,6 +7,7 @@ does half of the work, or all of it for most users.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -21,11 +22,15 @@ from npu_overlays.model import Model, Symbol, model_of
 from npu_overlays.model.fingerprint import fingerprint
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of
+from npu_overlays.model.token_layout import layout_of
 from npu_overlays.overlay.operations import Operation
 from npu_overlays.sources.pin import Pin
 
 # The most names in a question.
 _SHOWN = 6
+_WRITTEN_ANEW = "whether anything does its work now: no file that had, used or imported it has anything left"
+# What a name has, and a word has not.
+_TELLING = re.compile(r"[^_]_|[a-z0-9][A-Z]")
 
 
 class OpenQuestions:
@@ -75,23 +80,66 @@ class OpenQuestions:
         """Return the question that a missing definition, or its missing class, leaves open; empty if there is none.
 
         Its users have another definition of that name now, its heirs have the member from elsewhere, or its callers
-        have new code in place of a call.
+        have new code in place of a call; upstream tells of it, or uses a helper of it; or the program was written anew.
         """
         is_in_class = now.has_class(operation.path, operation.owner)
         gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
-        found = [*self._namesakes(gone, now), *(() if is_in_class else self._of_heirs(operation, now))]
+        found = [*self._namesakes(gone, now), *self._named_alike(gone, now)]
+        found += () if is_in_class else self._of_heirs(operation, now)
         if found:
             return f"whether {listing((f'`{one}`' for one in dict.fromkeys(found)), _SHOWN)} needs the change, too"
-        replacing = list(dict.fromkeys(self._replacing(operation, now, set())))
-        return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change" if replacing else ""
+        known, knowing = set[tuple[str, str]](), {operation.path}
+        replacing = list(dict.fromkeys(self._replacing(operation, now, known, knowing)))
+        if replacing:
+            return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change"
+        if helpers := list(self._helpers_left(operation, now)):
+            return f"whether what uses {listing(helpers, _SHOWN)} now, which only it used, needs the change"
+        return "" if self._is_outlived(known, knowing, now) else _WRITTEN_ANEW
 
-    def _replacing(self, operation: Operation, now: Snapshot, known: set[tuple[str, str]]) -> Iterator[str]:
+    def _is_outlived(self, gone: Iterable[tuple[str, str]], knowing: Iterable[str], now: Snapshot) -> bool:
+        """Return whether a file that had, used or imported missing code still has something of what it had."""
+        paths = set(knowing)
+        for path, name in gone:
+            paths.update(self._callers.importing(path, name.partition(".")[0]))
+        for path in paths:
+            before, after = self._base.module(path), now.module(path)
+            if before and after and before.definitions.keys() & after.definitions.keys():
+                return True
+        return False
+
+    def _helpers_left(self, gone: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield the private functions that nothing used but a missing definition, and something uses now."""
+        module, one = self._base.module(gone.path), self._base.definition(gone.path, gone.symbol)
+        body = layout_of(module.whole_text(one.node).decode()).texts if module and one else ()
+        changed = self._relocations.changed
+        for name in sorted(word for word in {*body} - {gone.leaf} if word.startswith("_")):
+            before, after = changed.places_before(name, now), changed.places(name, now)
+            if len(before) != 1 or len(after) != 1 or not self._base.definition(before[0], name):
+                continue
+            is_used = now.read(after[0]).count(name.encode()) > 1
+            for path in changed.telling_of(name, now):
+                is_used = is_used or path != after[0]
+            if is_used and not self._is_used_still(replace(gone, path=before[0], symbol=name), now):
+                yield f"`{after[0]}:{name}`"
+
+    def _is_used_still(self, helper: Operation, now: Snapshot) -> bool:
+        """Return whether anything that used a helper is still there, or may be."""
+        for use in self._callers.uses(helper, now):
+            if not use.name or self._callers.now(use, helper, helper, now) or self._callers.merged(use, now):
+                return True
+        importing = self._callers.importing(helper.path, helper.name)
+        return any(now.blob(path) == self._base.blob(path) for path in (helper.path, *importing))
+
+    def _replacing(
+        self, operation: Operation, now: Snapshot, known: set[tuple[str, str]], knowing: set[str]
+    ) -> Iterator[str]:
         """Yield the callers of a missing definition that have something in its place; of missing callers, theirs.
 
         Args:
             operation: its target is missing; where its class is, that has callers, too.
             now: upstream now.
-            known: the places that need not be looked at again.
+            known: the places that need not be looked at again; the missing ones are added.
+            knowing: the files that name a missing definition are added, as they are called now.
         """
         is_class_gone = operation.owner and not now.has_class(operation.path, operation.owner)
         for gone in (operation, *([replace(operation, symbol=operation.owner)] if is_class_gone else [])):
@@ -101,6 +149,7 @@ class OpenQuestions:
                 if path == gone.path and name.startswith(f"{gone.name}."):
                     continue
                 found = self._callers.now(use, gone, gone, now) or self._callers.merged(use, now)
+                knowing.update((path, *(one.path for one in found)))
                 yield from self._defined_otherwise(use, gone, now)
                 for one in found:
                     # Under that name it calls something else now.
@@ -110,7 +159,7 @@ class OpenQuestions:
                 if name and not found and self._relocations.successors(caller, now).is_likely:
                     yield f"{path}:{name}"
                 elif name and not found and (path, name) not in known:
-                    yield from self._replacing(caller, now, known)
+                    yield from self._replacing(caller, now, known, knowing)
 
     def _defined_otherwise(self, use: Use, gone: Operation, now: Snapshot) -> Iterator[str]:
         """Yield what a module or class bound to a value of a missing definition, and defines or imports now."""
@@ -132,6 +181,15 @@ class OpenQuestions:
                 for target in self._model_now(now).resolver.anywhere(there, ast.Name(gone.name, ast.Load())):
                     if isinstance(target, Symbol) and target != Symbol(gone.path, gone.name):
                         yield f"{target.path}:{target.name}"
+
+    def _named_alike(self, gone: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield what may be a missing definition under a name that differs little, and what tells of its old one."""
+        changed = self._relocations.changed
+        if not gone.leaf.startswith("__"):
+            yield from (f"{path}:{name}" for path, name in changed.alike(gone.leaf, now))
+        # A text with a plain word may mean anything.
+        if not gone.owner and not now.defining(gone.leaf) and _TELLING.search(gone.leaf):
+            yield from changed.telling_of(gone.leaf, now)
 
     def _of_heirs(self, operation: Operation, now: Snapshot) -> Iterator[str]:
         """Yield the members that heirs of a missing class have now, themselves or from a base, and had not."""

@@ -299,15 +299,15 @@ def with_commits(
 
 
 def _not_dropped_where_moved(part: PortedPart, commits: CommitRange) -> PortedPart:
-    """Return a part without the proposal to drop it, if the commit that took its file away moved it elsewhere."""
+    """Return a part with the moves of its file, if a commit moved that away: it is not dropped then."""
     verdict = part.verdict
-    if part.commit is None or verdict.proposal != "drop" or verdict.kind not in _GONE:
+    if part.commit is None or verdict.proposal not in ("", "drop") or verdict.kind not in _GONE:
         return part
     steps = list(commits.moves(part.commit, part.statement.path))
     if not steps:
         return part
     evidence = f"{verdict.evidence}; {'; '.join(steps)}"
-    unknown = "whether its successor needs the change, too"
+    unknown = "whether its successor needs the change, too" if verdict.proposal else verdict.unknown
     return replace(part, verdict=replace(verdict, proposal="", evidence=evidence, unknown=unknown))
 
 

@@ -17,7 +17,7 @@ from npu_overlays.authoring.port.changed_definitions import ChangedDefinitions
 from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.verdicts import Kind, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
-from npu_overlays.contracts.contracts import Contract, breaking
+from npu_overlays.contracts.contracts import Contract, differences, needed
 from npu_overlays.model import model_of
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
@@ -316,7 +316,7 @@ class Relocations:
         if chosen(module, operation.symbol) and not is_called:
             return None
         alike = self.matcher.likeness(operation.path, operation.symbol, now, symbol)
-        judged = self._judged(operation, operation.path, symbol, alike, now)
+        judged = self._judged(operation, operation.path, symbol, alike, now, is_part=True)
         return None if judged.problem else replace(judged, by_text=True)
 
     def files_with_new_finds(self, operation: Operation, now: Snapshot) -> list[str]:
@@ -357,18 +357,33 @@ class Relocations:
             words.update(layout_of(own.whole_text(one.node).decode()).texts)
         return not words.isdisjoint(map(leaf_of, module.definitions))
 
-    def _judged(self, operation: Operation, path: str, symbol: str, alike: float, now: Snapshot) -> Relocation:
-        """Return an operation on another target, with the reason if it does not fit there."""
+    def _judged(  # noqa: PLR0913  # the operation and its new target
+        self, operation: Operation, path: str, symbol: str, alike: float, now: Snapshot, *, is_part: bool = False
+    ) -> Relocation:
+        """Return an operation on another target, with the reason if it does not fit there.
+
+        Args:
+            operation: the operation.
+            path: of the new target.
+            symbol: of the new target.
+            alike: how alike that is to the old one.
+            now: upstream now.
+            is_part: whether only a part of the definition went there, which may be decorated otherwise.
+        """
         module, text = now.module(path), operation.text
         assert module is not None  # noqa: S101  # the target was found there
         if text and operation.kind != "attribute":
             text = renamed(text, leaf_of(symbol))
         there = replace(operation, path=path, symbol=symbol, text=text, shared="")
-        problem = self._fitter.problem(there, module) or self._breaking(operation, chosen(module, symbol)[0])
+        problem = self._fitter.problem(there, module)
+        problem = problem or self._breaking(operation, chosen(module, symbol)[0], is_part=is_part)
         return Relocation(wanted=there, likeness=alike, problem=problem)
 
-    def _breaking(self, operation: Operation, there: Definition) -> str:
-        """Return the parts of the new target that break the operation, as a sentence; empty if none does."""
+    def _breaking(self, operation: Operation, there: Definition, *, is_part: bool) -> str:
+        """Return the parts of the new target that break the operation, as a sentence; empty if none does.
+
+        A definition with another decorator may be there for other cases.
+        """
         module = self._base.module(operation.path)
         known = chosen(module, operation.symbol) if module is not None else []
         bare = Contract(path=operation.path, operation=operation.action)
@@ -376,7 +391,9 @@ class Relocations:
         now = replace(bare, **definition_fields(there))
         # A decorator by the function's own name, as `@value.setter`, is renamed with it.
         own = was.decorators.replace(f"@{operation.leaf}.", f"@{leaf_of(there.name)}.")
-        listed = ", ".join(map(str, breaking(replace(was, decorators=own), now)))
+        parts = needed(now) | ({"decorators"} if not is_part else frozenset())
+        changed = differences(replace(was, decorators=own), now)
+        listed = ", ".join(str(one) for one in changed if one.part in parts)
         return f"its {listed} changed" if listed else ""
 
 

@@ -7,10 +7,8 @@ statement may need the edit in another form. `relocations` looks into other file
 from __future__ import annotations
 
 import difflib
-import keyword
 import re
 from collections import Counter
-from collections.abc import Iterable
 from functools import partial
 
 from npu_overlays.authoring.port.logical_lines import Words, is_like, names_bound, words_of_lines
@@ -34,35 +32,31 @@ def are_removed(operation: Operation, before: Module, now: Module) -> bool:
         now: the same module now.
     """
     old, new = _layout(before, operation.symbol), _layout(now, operation.symbol)
-    lines, there = words_of_lines(old), words_of_lines(new)
-    deleted, rewritten, written = set[int](), set[int](), list[Words]()
-    for tag, start, end, first, behind in difflib.SequenceMatcher(None, lines, there, autojunk=False).get_opcodes():
-        if tag != "equal":
-            (deleted if tag == "delete" else rewritten).update(range(start, end))
-            written += there[first:behind]
+    deleted = _deleted(old, new)
     for edit in operation.edits:
-        found = _lines_found(old, edit)
-        edited, used = [lines[number] for number in found], [lines[number] for number in rewritten]
-        if not found <= deleted or _goes_on(edited, used, written) or not _is_gone(edit, before, now):
+        if not _lines_found(old, edit) <= deleted or not _is_gone(edit, before, now):
             return False
     was, has = (Counter(words_of_lines(layout_of(module.content.decode()))) for module in (before, now))
     return not any(_is_rewritten(edit, old, has - was) for edit in operation.edits)
 
 
-def _goes_on(edited: Iterable[Words], rewritten: Iterable[Words], written: Iterable[Words]) -> bool:
-    """Return whether lines of the definition may do the work of edited ones now.
+def _deleted(old: TokenLayout, new: TokenLayout) -> frozenset[int]:
+    """Return the numbers of the lines that a definition lost; none if it got lines: they may do the work of those.
 
-    Args:
-        edited: the lines that are gone.
-        rewritten: those with others in their place: what they have for a variable may be what the edited lines bound.
-        written: the new lines: they may do it with what the edited ones named.
+    Its parameters and its docstring are no work.
     """
-    bound, named = frozenset[str]().union(*map(names_bound, edited)), set[str]()
-    for line in edited:
-        named.update(word for word in line if word.isidentifier() and not keyword.iskeyword(word))
-    named -= {"self", "cls"}
-    is_inlined = any(not bound.isdisjoint(line) for line in rewritten)
-    return is_inlined or any(not named.isdisjoint(line) for line in written if not _HEADS.intersection(line[:2]))
+    lines, there = words_of_lines(old), words_of_lines(new)
+    deleted = set[int]()
+    for tag, start, end, first, behind in difflib.SequenceMatcher(None, lines, there, autojunk=False).get_opcodes():
+        if tag != "equal":
+            deleted.update(number for number in range(start, end) if _is_work(lines[number]))
+            if any(map(_is_work, there[first:behind])):
+                return frozenset()
+    return frozenset(deleted)
+
+
+def _is_work(line: Words) -> bool:
+    return not _HEADS.intersection(line[:2]) and (len(line) > 1 or line[0][-1] not in "\"'")
 
 
 def _layout(module: Module, symbol: str) -> TokenLayout:
