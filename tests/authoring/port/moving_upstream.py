@@ -89,5 +89,5 @@ def changed_core() -> bytes:
 
 
 def kinds(found: dict[str, Any]) -> dict[str, str]:
-    """Return what became of the parts that do not just fit."""
+    """Return the verdicts on the parts that do not just fit."""
     return {one["target"].rpartition(":")[2]: one["kind"] for one in found["parts"] if one["kind"] != "fits"}

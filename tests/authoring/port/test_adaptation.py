@@ -241,7 +241,7 @@ def test_a_decorator_in_the_place_of_another_changes_nothing() -> None:
     before, after = (f'@{name}("f")\n{OLD}' for name in ("hub", "kernel"))
     assert followed(HAND, before, after) == HAND
     assert str(change(before, after)) == "upstream's decorator `@hub('f')` is `@kernel('f')` now"
-    # As long as upstream names the other, that is not what became of it; nor with other arguments.
+    # As long as upstream names the other, that is not its new name; nor with other arguments.
     for other in (f"from a import hub\nx = hub\n{after}", after.replace('"f"', '"g"')):
         with pytest.raises(UnprovenError, match="decorates"):
             followed(HAND, before, other)

@@ -92,7 +92,7 @@ def test_against_the_port_by_hand() -> None:
 def by_hand(
     survival: Survival, before: dict[tuple[str, str], Operation], hand: dict[tuple[str, str], Operation]
 ) -> str:
-    """Return what became of an operation in the port that was made by hand."""
+    """Return the verdict on an operation in the port that was made by hand."""
     place = (survival.path, survival.symbol)
     path, _, symbol = survival.verdicts[0].to.partition(":")
     if place not in hand:

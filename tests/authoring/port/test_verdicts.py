@@ -63,7 +63,7 @@ def became(
     path: str = "pkg/engine.py",
     **others: str,
 ) -> Verdict:
-    """Return what became of the first operation, on pkg/engine.py or another path; others stand in other files."""
+    """Return the verdict on the first operation, on pkg/engine.py or another path; others stand in other files."""
     said = {f"tree/{one}": text for one, text in ({path: overlay} | others).items()}
     content = load(tmp_path / "o", write(tmp_path / "o", said))
     trees = [source_tree({path: text(one).encode() for path, one in files.items()}) for files in (before, after)]
@@ -78,7 +78,7 @@ def became(
 
 
 def of(tmp_path: Path, overlay: str, after: str, *landed: UpstreamCommit, before: str = ENGINE) -> Verdict:
-    """Return what became of the one operation where its file changed."""
+    """Return the verdict on the one operation where its file changed."""
     return became(tmp_path, {"pkg/engine.py": before}, overlay, {"pkg/engine.py": after}, *landed)
 
 
@@ -969,7 +969,7 @@ def test_each_patch_is_tried_on_what_those_before_it_leave(
 def substituted(  # noqa: PLR0913  # what upstream had, what it has, and what is said of it
     tmp_path: Path, path: str, change: tuple[str, str], before: str, after: str, *, there: str = ""
 ) -> Verdict:
-    """Return what became of one substitution in a file, which may have another name."""
+    """Return the verdict on one substitution in a file, which may have another name."""
     find, replace = map(json.dumps, change)
     name = write(tmp_path / "o", {"tree/pkg/new.py": b"x = 1\n"})
     config = tmp_path / "o" / name / "pyproject.toml"

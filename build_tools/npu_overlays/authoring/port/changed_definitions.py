@@ -45,7 +45,7 @@ class ChangedDefinitions:
                 found += [(path, other) for path in self.places(other, now)]
         return sorted(found)
 
-    def telling_of(self, name: str, now: Snapshot) -> list[str]:
+    def mentioning(self, name: str, now: Snapshot) -> list[str]:
         """Return the modules that have a name in more places than before, as an import or in a text too."""
         word, found = re.compile(rb"\b%s\b" % name.encode()), list[str]()
         for path in now.entries:

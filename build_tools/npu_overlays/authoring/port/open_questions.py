@@ -29,8 +29,8 @@ from npu_overlays.sources.pin import Pin
 # The most names in a question.
 _SHOWN = 6
 _WRITTEN_ANEW = "whether anything does its work now: no file that had, used or imported it has anything left"
-# What a name has, and a word has not.
-_TELLING = re.compile(r"[^_]_|[a-z0-9][A-Z]")
+# A name of several words, unlike a plain word, which any text may have.
+_COMPOUND = re.compile(r"[^_]_|[a-z0-9][A-Z]")
 
 
 class OpenQuestions:
@@ -80,7 +80,7 @@ class OpenQuestions:
         """Return the question that a missing definition, or its missing class, leaves open; empty if there is none.
 
         Its users have another definition of that name now, its heirs have the member from elsewhere, or its callers
-        have new code in place of a call; upstream tells of it, or uses a helper of it; or the program was written anew.
+        have new code in place of a call; upstream mentions it, or uses a helper of it; or the program was written anew.
         """
         is_in_class = now.has_class(operation.path, operation.owner)
         gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
@@ -117,7 +117,7 @@ class OpenQuestions:
             if len(before) != 1 or len(after) != 1 or not self._base.definition(before[0], name):
                 continue
             is_used = now.read(after[0]).count(name.encode()) > 1
-            for path in changed.telling_of(name, now):
+            for path in changed.mentioning(name, now):
                 is_used = is_used or path != after[0]
             if is_used and not self._is_used_still(replace(gone, path=before[0], symbol=name), now):
                 yield f"`{after[0]}:{name}`"
@@ -183,13 +183,13 @@ class OpenQuestions:
                         yield f"{target.path}:{target.name}"
 
     def _named_alike(self, gone: Operation, now: Snapshot) -> Iterator[str]:
-        """Yield what may be a missing definition under a name that differs little, and what tells of its old one."""
+        """Yield a missing definition under a name that differs little, and the modules that mention its old name."""
         changed = self._relocations.changed
         if not gone.leaf.startswith("__"):
             yield from (f"{path}:{name}" for path, name in changed.alike(gone.leaf, now))
         # A text with a plain word may mean anything.
-        if not gone.owner and not now.defining(gone.leaf) and _TELLING.search(gone.leaf):
-            yield from changed.telling_of(gone.leaf, now)
+        if not gone.owner and not now.defining(gone.leaf) and _COMPOUND.search(gone.leaf):
+            yield from changed.mentioning(gone.leaf, now)
 
     def _of_heirs(self, operation: Operation, now: Snapshot) -> Iterator[str]:
         """Yield the members that heirs of a missing class have now, themselves or from a base, and had not."""
