@@ -113,8 +113,8 @@ English | [简体中文](families.zh-CN.md)
 
 <!-- `make families` writes this page. -->
 
-You want to know which fused operators of the NPU your model uses. The first tables list them for every family of
-transformers, with the wheel of `{overlay}`, and the end of the page lists families without a fused operator.
+You want to know which fused operators of the NPU your model uses. The first tables list them for the families of
+transformers, with the wheel of `{overlay}`. Then come the families without one, and those that could not be built.
 
 `make families` builds a tiny random model of every text and vision-language family of transformers, from upstream's
 own configuration with small sizes. It runs the model forward and backward, with upstream's code and with the wheel of
@@ -185,7 +185,7 @@ The tiny model of each of these families ended with an error, with upstream's ow
 <!-- 本页由 `make families` 写出。 -->
 
 您的模型用到 NPU 的哪些融合算子？本页开头的几张表按 transformers 的模型族列出
-`{overlay}` 的 wheel 所融合的算子，页末列出没有融合算子的模型族。
+`{overlay}` 的 wheel 所融合的算子，页末列出没有融合算子的模型族和无法构造的模型族。
 
 `make families` 为 transformers 的每个文本和视觉语言模型族建立一个参数随机的微型模型，配置取自上游，只缩小尺寸。
 它分别用上游代码和 `{overlay}` 的 wheel，在 CPU 和 torch_npu {version} 的模拟 NPU 上运行前向与反向。输入为：

@@ -19,7 +19,7 @@ bit, and on the emulated NPU the difference is rounding.
 
 For each pin of transformers, `make parity` builds the wheel and installs it beside torch {torch}. It then runs tiny
 random models of the Llama and Qwen families, forward and backward, on the CPU and on an emulated NPU. On the CPU it
-also runs upstream's unpatched code of the same pin. [What is fused in which model](families.md) compares all other
+also runs upstream's unpatched code of the same pin. [What is fused in which model](families.md) compares the other
 families.
 
 - **Language models in fp32**: one sequence, three padded sequences, packed sequences of odd lengths, and GELU instead

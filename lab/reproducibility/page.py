@@ -15,8 +15,8 @@ English | [简体中文](reproducibility.zh-CN.md)
 <!-- `make reproducibility` writes this page. -->
 
 You build a wheel again and expect the same bytes. The content of a wheel depends on the pinned upstream, the overlay
-with its layers, the paired overlays, the stacks' extras, npu-overlays and hatchling. Its bytes also depend on zlib, and
-the version of a development build on the time.
+with its layers, the paired overlays, the stacks' extras, npu-overlays and hatchling. Its bytes also depend on zlib. The
+version of a development build contains the time.
 
 `make reproducibility` builds one overlay under each condition below. It compares the wheel and its companion, byte
 for byte, with those of a plain `npu-overlays build`. `OVERLAY=verl@d62da49` names another overlay. The test builds a
