@@ -25,7 +25,7 @@ _HIDDEN, _VOCABULARY, _LENGTH, _PADDED = 32, 99, 12, 3
 _SECONDS = 600
 # The size that every option of a configuration has whose name fits; the first that does counts.
 _SIZES: tuple[tuple[str, int], ...] = (
-    (r"hidden_size|d_model|n_embd|n_embed|(\w+_)?embed_dim|hidden_dim|dim|width|lru_width|out_hidden_size", _HIDDEN),
+    (r"hidden_size|d_model|n_embd|n_embed|((\w+_)?embed|emb|hidden)_dim|dim|width|lru_width|out_hidden_size", _HIDDEN),
     (r"embedding_size|embedding_dim|projection_dim|word_embed_proj_dim|(attention|decoder)_hidden_size", _HIDDEN),
     (r"(moe_|expert_|moe_shared_expert_)(intermediate|ffn_hidden)_size", 16),
     (r"(dense_|shared_|shared_expert_)?intermediate_size(_mlp)?|(\w+_)?ffn_dim|n_inner|d_ff|ffn_hidden_size", 48),
