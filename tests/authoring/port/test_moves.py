@@ -496,7 +496,7 @@ def test_what_uses_a_private_helper_that_only_the_missing_function_used_may_do_i
     ],
     ids=["in-camel-case", "in-another-case", "a-text-names-it", "a-docstring-names-it", "a-word", "named-before"],
 )
-def test_what_upstream_still_tells_of_is_for_a_person(tmp_path: Path, name: str, there: str, named: str) -> None:
+def test_a_name_that_upstream_still_mentions_is_for_a_person(tmp_path: Path, name: str, there: str, named: str) -> None:
     """A new definition has almost its name, or a new text names it."""
     own, overlay = f"def {name}(x):\n{BODY}", WRAP_F.replace("f(x)", f"{name}(x)")
     if not name.islower():

@@ -146,8 +146,8 @@ class Callers:
         if operation.path not in self._base.defining(leaf) or leaf.endswith("__"):
             return False
         word = re.compile(rb"\b%s\b" % leaf.encode())
-        shipped = (path for path in now.entries if path.endswith(".py") and self._pin.place(path))
-        return not any(leaf.encode() in now.read(path) and word.search(now.read(path)) for path in shipped)
+        texts = (now.read(path) for path in now.entries if path.endswith(".py") and self._pin.place(path))
+        return not any(leaf.encode() in text and word.search(text) for text in texts)
 
     def _is_only(self, operation: Operation) -> bool:
         """Return whether no other object may have a member's name: it is private, and nothing else defines it."""

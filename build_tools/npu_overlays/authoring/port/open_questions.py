@@ -116,9 +116,7 @@ class OpenQuestions:
             before, after = changed.places_before(name, now), changed.places(name, now)
             if len(before) != 1 or len(after) != 1 or not self._base.definition(before[0], name):
                 continue
-            is_used = now.read(after[0]).count(name.encode()) > 1
-            for path in changed.mentioning(name, now):
-                is_used = is_used or path != after[0]
+            is_used = now.read(after[0]).count(name.encode()) > 1 or {*changed.mentioning(name, now)} - {after[0]}
             if is_used and not self._is_used_still(replace(gone, path=before[0], symbol=name), now):
                 yield f"`{after[0]}:{name}`"
 
