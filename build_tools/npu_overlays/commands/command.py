@@ -152,7 +152,8 @@ def not_built_option(text: str) -> Any:
 
 def clones_option() -> Any:
     """Return a field for the clones to take commits from, by project."""
-    return list_option("--upstream", "NAME=PATH", "take the commit from a local clone, bare or checked out at it", type=_clone)
+    text = "take the commit from a local clone, bare or checked out at it"
+    return list_option("--upstream", "NAME=PATH", text, type=_clone)
 
 
 def whole_path(text: str) -> Path:

@@ -178,7 +178,7 @@ class ClassGraph:
         return found
 
     def closed_kind(self, symbol: Symbol) -> str:
-        """Return ``Interface``, ``NamedTuple``, ``Protocol`` or ``TypedDict`` if one of these makes a class, else "".
+        """Return ``Interface``, ``NamedTuple``, ``Protocol`` or ``TypedDict`` if one of these makes a class.
 
         Heirs of a NamedTuple or a Protocol are ordinary classes, heirs of an Interface or a TypedDict are not.
         """

@@ -88,7 +88,8 @@ def _member(site: Site) -> list[Splice]:
         raise site.error(f"`{parent}` is not a class upstream", "add the name at module level")
     kind = site.closed_kind(parent)
     if kind in ("Interface", "Protocol"):
-        what = f"`{parent}` is {'an' if kind == 'Interface' else 'a'} {kind}: its implementations must have every member"
+        article = "an" if kind == "Interface" else "a"
+        what = f"`{parent}` is {article} {kind}: its implementations must have every member"
         raise site.error(what, "add it to each implementation")
     if kind == "TypedDict" and not site.operation.annotation:
         what = f"`{parent}` is a TypedDict, whose objects are plain dicts: none would have `{name}`"
