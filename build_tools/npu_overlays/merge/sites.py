@@ -87,7 +87,7 @@ class Site:
         return definition
 
     def closed_kind(self, owner: str) -> str:
-        """Return ``Interface``, ``NamedTuple``, ``Protocol`` or ``TypedDict`` if one makes a class of the module.
+        """Return what makes a class of the module, as `ClassGraph.closed_kind`; an empty text for a module's own names.
 
         A NamedTuple copies methods to another class and never fills ``__class__``; a TypedDict is a plain dict when it
         runs, and an Interface of zope.interface an object that describes; nearly every name in an Interface or a

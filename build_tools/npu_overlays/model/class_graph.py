@@ -178,9 +178,10 @@ class ClassGraph:
         return found
 
     def closed_kind(self, symbol: Symbol) -> str:
-        """Return ``Interface``, ``NamedTuple``, ``Protocol`` or ``TypedDict`` if one of these makes a class.
+        """Return what makes a class of its own kind; an empty text for ordinary classes.
 
-        Heirs of a NamedTuple or a Protocol are ordinary classes, heirs of an Interface or a TypedDict are not.
+        It is ``Interface``, ``NamedTuple``, ``Protocol`` or ``TypedDict``. Heirs of a NamedTuple or a Protocol are
+        ordinary classes, heirs of an Interface or a TypedDict are not.
         """
         if self.resolver.inheritance.is_typed_dict(symbol):
             return "TypedDict"
