@@ -136,7 +136,7 @@ def json_option() -> Any:
 
 def overlay_option(**settings: Any) -> Any:
     """Return a field for the name of an overlay, or of several."""
-    text = "the name of an overlay (verl@796871d, or by its tag verl@v0.6.1), or its folder"
+    text = "the name of an overlay (verl@d62da49, or by its tag verl@v0.6.1), or its folder"
     return option(metavar="OVERLAY", help=text, offered=overlays, **settings)
 
 
