@@ -17,7 +17,7 @@ from npu_overlays.overlay.configuration import load_overlay
 from npu_overlays.overlay.project import Overlay, source_kind
 from npu_overlays.pipeline.licences import licence_files
 from npu_overlays.pipeline.omitted_files import check_left_out
-from npu_overlays.pipeline.upstream import check_import_names, sdist_entry_points
+from npu_overlays.pipeline.upstream import check_import_names, configured_version, sdist_entry_points
 from npu_overlays.sources.pin import Archive
 from npu_overlays.sources.tree import Source, SourceTree
 from npu_summary.versions import local_parts
@@ -187,6 +187,34 @@ def test_entry_points_that_only_the_backend_knows_are_asked_of_it() -> None:
     for files in ({}, {"pyproject.toml": b"[tool.poetry]\n"}, {"pyproject.toml": b"[project]\ndynamic = ['scripts']"}):
         assert sdist_entry_points(source_tree(files)) is None
     assert sdist_entry_points(source_tree({"lib.egg-info/SOURCES.txt": b""})) == ""
+
+
+SETUPTOOLS = '[build-system]\nbuild-backend = "setuptools.build_meta"\n'
+FROM_FILE = '[project]\ndynamic = ["version"]\n[tool.setuptools.dynamic]\nversion = {file = "lib/version"}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "version"),
+    [
+        (SETUPTOOLS + '[project]\nversion = "1.0"\n', {}, "1.0"),
+        (SETUPTOOLS + FROM_FILE, {"lib/version": b"1.1.dev\n"}, "1.1.dev0"),
+        (SETUPTOOLS + FROM_FILE, {"lib/version": b"newest\n"}, ""),
+        (SETUPTOOLS + FROM_FILE, {}, ""),
+        (SETUPTOOLS + FROM_FILE.replace('{file = "lib/version"}', '{attr = "lib.version"}'), {}, ""),
+        (SETUPTOOLS + '[project]\nversion = "1.0"\n', {"setup.cfg": b"[egg_info]\ntag_build = dev\n"}, ""),
+        (SETUPTOOLS + 'backend-path = ["."]\n[project]\nversion = "1.0"\n', {}, ""),
+        ("project = 1\ntool = []\n" + SETUPTOOLS, {}, ""),
+        ('[project]\nversion = "1.0"\n', {}, ""),
+    ],
+)
+def test_a_commit_states_its_version_where_its_backend_adds_nothing(
+    text: str, others: dict[str, bytes], version: str
+) -> None:
+    assert configured_version(source_tree({"pyproject.toml": text.encode(), **others})) == version
+
+
+def test_a_commit_without_a_pyproject_states_no_version() -> None:
+    assert not configured_version(source_tree({}))
 
 
 @pytest.mark.parametrize(

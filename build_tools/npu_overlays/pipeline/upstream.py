@@ -7,14 +7,16 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from email.parser import HeaderParser
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from npu_overlays.contracts.core_metadata import parse_metadata
 from npu_overlays.contracts.metadata import UpstreamMetadata
 from npu_overlays.errors import ConfigError, MergeError, Problem, SourceError, collected
+from npu_overlays.overlay.bounds import version_of
 from npu_overlays.overlay.compiled import check_compiled
 from npu_overlays.overlay.project import CONFIG_FILE, Overlay
 from npu_overlays.overlay.tables import parse_toml, place_in
@@ -161,6 +163,31 @@ def released_version(tree: SourceTree) -> str:
     if tree.metadata:
         return str(HeaderParser().parsestr(tree.metadata)["Version"])
     return upstream_metadata(tree).version
+
+
+def configured_version(tree: SourceTree) -> str:
+    """Return the version that pyproject.toml states for setuptools, perhaps in a file; empty if only the backend knows.
+
+    A setup.cfg may append something to it.
+    """
+    values = parse_toml(tree.read("pyproject.toml")) if "pyproject.toml" in tree else {}
+    system, project = _inner(values, "build-system"), _inner(values, "project")
+    if system.get("build-backend") != "setuptools.build_meta" or "backend-path" in system or "setup.cfg" in tree:
+        return ""
+    file = _inner(values, "tool", "setuptools", "dynamic", "version").get("file")
+    stated = project.get("version")
+    if stated is None and isinstance(file, str) and file in tree:
+        stated = tree.read(file).decode("utf-8", "replace").strip()
+    found = version_of(stated) if isinstance(stated, str) else None
+    return str(found) if found else ""
+
+
+def _inner(values: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """Return a table in upstream's TOML; empty if there is none."""
+    for key in keys:
+        inner = values.get(key)
+        values = inner if isinstance(inner, dict) else {}
+    return values
 
 
 def _tells(tree: SourceTree) -> bool:

@@ -74,15 +74,14 @@ class UpstreamHistory:
             found[commit.id] = (commit, parents)
         return found
 
-    def versions(self, first: str, last: str, path: str) -> list[tuple[UpstreamCommit, str]]:
-        """Return the commits between two that changed a path, oldest first, each with its blob; empty for none."""
-        found = self._log("--first-parent", "--reverse", last, f"^{first}", "--", path)
-        request = "".join(f"{commit.id}:{path}\n" for commit in found).encode("utf-8", "surrogateescape")
-        answers = self._git("cat-file", "--batch-check=%(objecttype) %(objectname)", stdin=request).splitlines()
-        versions: list[tuple[UpstreamCommit, str]] = []
-        for commit, answer in zip(found, answers, strict=True):
-            kind, _, blob = answer.partition(" ")
-            versions.append((commit, blob if kind == "blob" else ""))
+    def versions(self, first: str, last: str) -> dict[str, list[tuple[UpstreamCommit, str]]]:
+        """Return by path the commits between two that changed it, oldest first, each with its blob; empty for none."""
+        between = list(self._log_with_parents("--first-parent", "--reverse", last, f"^{first}"))
+        changes = self._changes(((commit.id, *parents[:1]) for commit, parents in between), "--root")
+        versions: dict[str, list[tuple[UpstreamCommit, str]]] = {}
+        for commit, _ in between:
+            for path, blob in changes.get(commit.id, ()):
+                versions.setdefault(path, []).append((commit, blob))
         return versions
 
     def moved(self, commit: str, path: str) -> str:
@@ -123,11 +122,7 @@ class UpstreamHistory:
         """Yield each commit with the blob of every file, in a new dictionary."""
         entries = self.entries(commits[0].id)
         yield commits[0], dict(entries)
-        request: list[str] = []
-        for commit, before in zip(commits[1:], commits, strict=False):
-            request.append(f"{commit.id} {before.id}\n")
-        options = ("--stdin", "-r", "-z", "--raw", "--no-renames")
-        changes = _changes(self._git("diff-tree", *options, stdin="".join(request).encode()))
+        changes = self._changes((commit.id, before.id) for commit, before in zip(commits[1:], commits, strict=False))
         for commit in commits[1:]:
             for path, blob in changes.get(commit.id, ()):
                 if blob:
@@ -135,6 +130,11 @@ class UpstreamHistory:
                 else:
                     entries.pop(path, None)
             yield commit, dict(entries)
+
+    def _changes(self, pairs: Iterable[tuple[str, ...]], *options: str) -> dict[str, list[tuple[str, str]]]:
+        """Return by commit the paths that differ from an earlier commit, with their blobs; empty for deletions."""
+        request = "".join(f"{' '.join(pair)}\n" for pair in pairs).encode()
+        return _changes(self._git("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", *options, stdin=request))
 
     def _log(self, *arguments: str) -> list[UpstreamCommit]:
         return [commit for commit, _ in self._log_with_parents(*arguments)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, TypeAlias
 
@@ -257,9 +258,10 @@ class CommitRange:
     first: str
     last: str
 
-    def versions(self, path: str) -> list[tuple[UpstreamCommit, str]]:
-        """Return the commits that changed a path, oldest first, each with its blob; empty for none."""
-        return self.history.versions(self.first, self.last, path)
+    @cached_property
+    def versions(self) -> dict[str, list[tuple[UpstreamCommit, str]]]:
+        """By path the commits that changed it, oldest first, each with its blob; empty for none."""
+        return self.history.versions(self.first, self.last)
 
     def moves(self, commit: UpstreamCommit, path: str) -> Iterator[str]:
         """Yield in words to which path a commit moved a file, and what later commits did with it there."""
@@ -267,7 +269,7 @@ class CommitRange:
         while (there := self.history.moved(commit.id, path)) and there not in known:
             yield f"{commit.id[:9]} moved {path} to {there}"
             known.add(there)
-            later = self.versions(there)[-1:]
+            later = self.versions.get(there, [])[-1:]
             if not later or later[0][1]:
                 return
             (commit, _), path = later[0], there
@@ -280,7 +282,6 @@ def with_commits(
 ) -> Iterator[PortedPart]:
     """Yield parts with the commits that caused their verdicts; those of ``known`` parts hold for equal verdicts."""
     earlier = {part.identity: part for part in known}
-    versions: dict[str, list[tuple[UpstreamCommit, str]]] = {}
     blobs = BlobCache(commits.history.repository)
     for part in found:
         verdict, before = part.verdict, earlier.get(part.identity)
@@ -291,10 +292,9 @@ def with_commits(
         elif before is not None and before.verdict == verdict:
             yield replace(part, commit=before.commit)
         else:
-            path = part.statement.path
-            if path not in versions:
-                versions[path] = commits.versions(path)
-            found_part = replace(part, commit=_cause(part, classifier, versions[path], blobs))
+            versions = commits.versions.get(part.statement.path, [])
+            blobs.keep(blob for _, blob in versions if blob)
+            found_part = replace(part, commit=_cause(part, classifier, versions, blobs))
             yield _not_dropped_where_moved(found_part, commits)
 
 

@@ -17,7 +17,13 @@ from npu_overlays.overlay.project import Overlay
 from npu_overlays.overlay.source_choice import Choice
 from npu_overlays.paths import as_argument
 from npu_overlays.pipeline.lock_derivation import ReadUpstream
-from npu_overlays.pipeline.upstream import absent, check_shipped, released_version, upstream_metadata
+from npu_overlays.pipeline.upstream import (
+    absent,
+    check_shipped,
+    configured_version,
+    released_version,
+    upstream_metadata,
+)
 from npu_overlays.progress import step
 from npu_overlays.sources import acquisition
 from npu_overlays.sources.histories import history
@@ -200,13 +206,15 @@ def start(old: Overlay, to: str, choice: Choice) -> StartedPort:
 def _version_of(pin: Pin, tree: SourceTree) -> tuple[str, UpstreamMetadata | None]:
     """Return upstream's version, and its metadata if its build backend gave them, which takes seconds.
 
-    A release has its version, which is that of its commit, too. So the backend runs here only for a commit without a
-    release; for others it runs when the port is locked.
+    A release has its version, which is that of its commit, too, and many commits state theirs. For these the backend
+    runs when the port is locked.
     """
     if pin.archives:
         return pin.archives[0].version, None
     if tree.metadata:
         return released_version(tree), None
+    if stated := configured_version(tree):
+        return stated, None
     metadata = upstream_metadata(tree)
     return metadata.version, metadata
 
