@@ -45,7 +45,7 @@ def _occurrences(text: str, find: str) -> Iterator[tuple[int, int]]:
 def _under(text: str, start: int, end: int) -> str:
     """Return the keys above an occurrence, and the rest of its lines."""
     begins, ends = text.count("\n", 0, start), text.count("\n", 0, end)
-    known = list(keyed_lines(text))
+    known = keyed_lines(text)
     lines = [one for one in known if one.number <= ends]
     inside = [one for one in lines if one.number >= begins]
     keys = ".".join(_names(one, _firsts(text, known))) if (one := next(iter(inside or lines[-1:]), None)) else ""

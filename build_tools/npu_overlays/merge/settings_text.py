@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 ENDINGS = (".yaml", ".yml")
 ITEM = "[]"
@@ -65,8 +66,13 @@ class _Around:
         self.levels = [replace(one, label=label) if one.label == ITEM else one for one in self.levels]
 
 
-def keyed_lines(text: str) -> Iterator[SettingsLine]:
-    """Yield the lines of a YAML file with the keys above them."""
+@lru_cache(maxsize=8)
+def keyed_lines(text: str) -> tuple[SettingsLine, ...]:
+    """Return the lines of a YAML file with the keys above them."""
+    return tuple(_keyed_lines(text))
+
+
+def _keyed_lines(text: str) -> Iterator[SettingsLine]:
     around = _Around()
     text_below: int | None = None
     for number, line in enumerate(text.split("\n")):

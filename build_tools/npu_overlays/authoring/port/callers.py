@@ -109,6 +109,7 @@ class Callers:
         self._changed = changed
         self._pin = pin
         self._known: dict[tuple[str, str], list[str]] = {}
+        self._lines_before: dict[tuple[str, str], list[Words]] = {}
 
     def are_gone_to(self, operation: Operation, wanted: Operation, now: Snapshot) -> bool:
         """Return whether a caller of an operation's target calls another definition now."""
@@ -131,8 +132,14 @@ class Callers:
             if module is None:
                 continue
             names = _possible(module, operation, is_anywhere=is_anywhere)
-            found = (Use(module=module, name=name, lines=_lines(module, name)) for name in names)
+            found = (Use(module=module, name=name, lines=self._base_lines(module, name)) for name in names)
             yield from (use for use in found if _names(use, operation, is_anywhere=is_anywhere))
+
+    def _base_lines(self, module: Module, name: str) -> list[Words]:
+        key = (module.path, name)
+        if key not in self._lines_before:
+            self._lines_before[key] = _lines(module, name)
+        return self._lines_before[key]
 
     def _others(self, operation: Operation, *, is_anywhere: bool) -> Iterator[str]:
         """Yield the other modules that may name a target: they import it or its class, or read an attribute."""

@@ -23,6 +23,7 @@ class ChangedDefinitions:
     def __init__(self, base: Snapshot, pin: Pin) -> None:
         self._base = base
         self._pin = pin
+        self._names: dict[str, list[str]] = {}
         self._last: tuple[Snapshot | None, _Places, _Places, frozenset[str]] = (None, {}, {}, frozenset())
 
     def places(self, name: str, now: Snapshot) -> list[str]:
@@ -69,9 +70,16 @@ class ChangedDefinitions:
         found: _Places = {}
         for path in one.entries:
             if path.endswith(".py") and one.blob(path) != other.blob(path) and self._pin.place(path):
-                for name in dict.fromkeys(_DEFINING.findall(one.read(path))):
-                    found.setdefault(name.decode(), []).append(path)
+                for name in self._defined(one, path):
+                    found.setdefault(name, []).append(path)
         return found
+
+    def _defined(self, one: Snapshot, path: str) -> list[str]:
+        """Return the names of a module's functions and classes, each once; cached by blob."""
+        blob = one.blob(path)
+        if blob not in self._names:
+            self._names[blob] = [name.decode() for name in dict.fromkeys(_DEFINING.findall(one.read(path)))]
+        return self._names[blob]
 
 
 def _plain(name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from npu_overlays.authoring.matcher import COMMON, Matcher
@@ -102,6 +102,16 @@ class Successors:
     files: tuple[str, ...] = ()
 
 
+@dataclass(kw_only=True)
+class _Found:
+    """What was found in one snapshot, for the next question about it."""
+
+    now: Snapshot | None = None
+    changed: frozenset[str] = frozenset()  # the shipped modules that are new at their paths, or whose content is new
+    moved: dict[str, list[str]] = field(default_factory=dict)  # by a missing file, where its definitions stand
+    successors: dict[tuple[str, str], Successors] = field(default_factory=dict)  # by path and symbol
+
+
 class Relocations:
     """Finds the new targets of operations.
 
@@ -122,6 +132,8 @@ class Relocations:
         self._blobs_before = frozenset(base.entries.values())
         self._counts: dict[tuple[str, str], int] = {}
         self._lines_of: dict[str, Counter[bytes]] = {}
+        self._has_lines: dict[tuple[str, str, str, str], bool] = {}
+        self._last = _Found()
 
     def of_definition(self, operation: Operation, now: Snapshot) -> Relocation | None:
         """Return the new place of an operation's definition; None if there is none."""
@@ -182,6 +194,23 @@ class Relocations:
         That is a new definition with its name or like it, a file that has half of its lines now, or what its class
         inherits. If there is none, the result names every new definition beside it.
         """
+        known, key = self._found(now).successors, (operation.path, operation.symbol)
+        if key not in known:
+            known[key] = self._successors(operation, now)
+        return known[key]
+
+    def _found(self, now: Snapshot) -> _Found:
+        if self._last.now is not now:
+            self._last = _Found(now=now, changed=frozenset(self._changed(now)))
+        return self._last
+
+    def _changed(self, now: Snapshot) -> Iterator[str]:
+        for path, blob in now.entries.items():
+            is_same = blob in self._blobs_before and path in self._base
+            if path.endswith(".py") and not is_same and self._shipped(path):
+                yield path
+
+    def _successors(self, operation: Operation, now: Snapshot) -> Successors:
         path, leaf, beside = operation.path, operation.leaf, list[str]()
         files = self._files_with_its_lines(operation, now)
         named = [*files, *self._in_its_class(operation, now), *self._under_its_name(operation, now)]
@@ -214,6 +243,12 @@ class Relocations:
 
     def _moved_to(self, path: str, now: Snapshot) -> list[str]:
         """Return the files in which definitions of a missing file stand now under their names."""
+        known = self._found(now).moved
+        if path not in known:
+            known[path] = self._places_of(path, now)
+        return known[path]
+
+    def _places_of(self, path: str, now: Snapshot) -> list[str]:
         module = self._base.module(path) if path not in now else None
         names = module.definitions if module else ()
         found: list[str] = []
@@ -236,15 +271,22 @@ class Relocations:
         its = _telling_lines(module.whole_text(one.node))
         searched = {path} & now.entries.keys()
         if len(self._base.defining(operation.leaf)) <= COMMON:
-            searched |= {there for there in now.entries if self._is_changed(there, now)}
+            searched |= self._found(now).changed
         found: list[str] = []
         for there in sorted(searched):
-            known, before = self._lines(there, now), self._lines(there, self._base)
-            before = before - its if there == path else before
-            came = its & Counter({line: known[line] - before[line] for line in its})
-            if its and 2 * came.total() >= its.total():
+            key = (path, operation.symbol, there, now.blob(there))
+            if key not in self._has_lines:
+                self._has_lines[key] = self._has_half(its, there, now, is_own=there == path)
+            if self._has_lines[key]:
                 found.append(there)
         return found
+
+    def _has_half(self, its: Counter[bytes], there: str, now: Snapshot, *, is_own: bool) -> bool:
+        """Return whether at least half of a definition's lines came to a file, perhaps its own."""
+        known, before = self._lines(there, now), self._lines(there, self._base)
+        before = before - its if is_own else before
+        came = its & Counter({line: known[line] - before[line] for line in its})
+        return bool(its) and 2 * came.total() >= its.total()
 
     def _lines(self, path: str, snapshot: Snapshot) -> Counter[bytes]:
         """Return the telling lines of a file; none if there is no such file."""
@@ -274,11 +316,6 @@ class Relocations:
             is_other = kinds and "class" not in kinds
             if "import" in kinds or (is_other and not self.matcher.match(path, name, now).is_elsewhere):
                 yield f"{path}:{name}"
-
-    def _is_changed(self, path: str, now: Snapshot) -> bool:
-        """Return whether a shipped module is new at its path, or its content is new."""
-        is_same = now.blob(path) in self._blobs_before and path in self._base
-        return path.endswith(".py") and not is_same and bool(self._shipped(path))
 
     def _new(self, operation: Operation, now: Snapshot) -> Iterator[tuple[str, str]]:
         """Yield the new definitions of a file or what it became, and those of its package with the symbol's name."""
@@ -326,7 +363,7 @@ class Relocations:
         """
         found: list[str] = []
         for path, blob in now.entries.items():
-            is_other = path != operation.path and blob not in self._blobs_before and self._is_changed(path, now)
+            is_other = path != operation.path and blob not in self._blobs_before and path in self._found(now).changed
             if is_other and any(self._has_more(one, path, now) for one in operation.edits):
                 found.append(path)
         return sorted(found, key=lambda path: (not self._is_called(operation, path, now), path))
