@@ -110,6 +110,7 @@ class Callers:
         self._pin = pin
         self._known: dict[tuple[str, str], list[str]] = {}
         self._lines_before: dict[tuple[str, str], list[Words]] = {}
+        self._has: dict[tuple[str, str], bool] = {}
 
     def are_gone_to(self, operation: Operation, wanted: Operation, now: Snapshot) -> bool:
         """Return whether a caller of an operation's target calls another definition now."""
@@ -152,9 +153,15 @@ class Callers:
         leaf = operation.leaf
         if operation.path not in self._base.defining(leaf) or leaf.endswith("__"):
             return False
-        word = re.compile(rb"\b%s\b" % leaf.encode())
-        texts = (now.read(path) for path in now.entries if path.endswith(".py") and self._pin.place(path))
-        return not any(leaf.encode() in text and word.search(text) for text in texts)
+        modules = (path for path in now.entries if path.endswith(".py") and self._pin.place(path))
+        return not any(self._has_word(leaf, path, now) for path in modules)
+
+    def _has_word(self, leaf: str, path: str, now: Snapshot) -> bool:
+        key = (leaf, now.blob(path))
+        if key not in self._has:
+            text, word = now.read(path), leaf.encode()
+            self._has[key] = word in text and bool(re.search(rb"\b%s\b" % word, text))
+        return self._has[key]
 
     def _is_only(self, operation: Operation) -> bool:
         """Return whether no other object may have a member's name: it is private, and nothing else defines it."""

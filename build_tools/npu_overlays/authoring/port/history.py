@@ -186,12 +186,14 @@ def snapshots(
     contents = BlobCache(history.repository)
     read: dict[str, None] = {}
     modules: dict[str, None] = {}
+    first = frozenset(states[0][1].values())
     for _, entries in states:
         read |= {entries[path]: None for path in paths if path in entries}
         for path, blob in entries.items():
             if path.endswith(".py") and shipped(path):
                 modules[blob] = None
-    contents.keep(read)
+    # Questions about missing definitions read every module that changed.
+    contents.keep([*read, *(blob for blob in modules if blob not in first)])
     unknown = names.unknown(modules)
     for start in range(0, len(unknown), _READ_TOGETHER):
         part = unknown[start : start + _READ_TOGETHER]
