@@ -94,6 +94,35 @@ def test_methods_of_a_named_tuple_are_wrapped() -> None:
     assert module.Child(1).total() == -29
 
 
+def test_methods_are_wrapped_where_a_metaclass_removes_the_cell_of_the_class() -> None:
+    module = run(
+        """
+        class Meta(type):
+            def __new__(mcs, name, bases, ns):
+                ns.pop("__classcell__", None)
+                return super().__new__(mcs, name, bases, ns)
+        class A(metaclass=Meta):
+            def f(self): return 1
+        class B(A):
+            class __In(metaclass=Meta):
+                def f(self): return 2
+            def f(self): return self.__In().f()
+        """,
+        """
+        class A:
+            @wrapped(why="w")
+            def f(self): return upstream(self) * 10
+        class B:
+            class __In:
+                @wrapped(why="w")
+                def f(self): return upstream(self) * 10
+            @wrapped(why="w")
+            def f(self): return upstream(self) * 10
+        """,
+    )
+    assert (module.A().f(), module.B().f()) == (10, 200)
+
+
 @pytest.mark.parametrize(
     ("name", "wrapper", "message"),
     [

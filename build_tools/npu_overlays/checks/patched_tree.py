@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from npu_overlays.checks.attribution import Culprit, ProblemReport
+from npu_overlays.checks.class_cells import report_class_cells
 from npu_overlays.checks.collisions import collision_problems
 from npu_overlays.checks.constructor_calls import report_refused_calls
 from npu_overlays.checks.context import CheckContext, check_context
@@ -111,6 +112,7 @@ _CHECKS: dict[str, _Check] = {
     "classes can be made in every way in which the shipped modules make them": report_refused_calls,
     "a new name hides nothing that upstream's code gets by it so far": report_shadowed_names,
     "records take their positional arguments in upstream's order": report_record_fields,
+    "Python can make every class with the metaclass that it has": report_class_cells,
     "members that `auto()` numbers keep their numbers": report_enum_numbers,
     "every module can be the first one that is imported": report_import_cycles,
 }

@@ -26,14 +26,14 @@ def constructor_signature(graph: ClassGraph, symbol: Symbol) -> str:
     """
     line = graph.line(symbol)
     found = [
-        _signature_of(graph, _metaclasses(graph, line), "__call__"),
+        _signature_of(graph, metaclasses(graph, line), "__call__"),
         _signature_of(graph, line, "__new__"),
         _signature_of(graph, line, "__init__"),
     ]
     return " ".join(filter(None, found)) or _model_fields(graph, line) or "()"
 
 
-def _metaclasses(graph: ClassGraph, line: Iterable[Symbol]) -> list[Symbol]:
+def metaclasses(graph: ClassGraph, line: Iterable[Symbol]) -> list[Symbol]:
     """Return the metaclasses of classes, with their bases, that the tree defines."""
     found: list[Symbol] = []
     for symbol in line:

@@ -12,6 +12,7 @@ from npu_overlays.merge.upstream.caller_frames import callers_seen
 from npu_overlays.merge.upstream.early_calls import body, called_early, calling_decorator
 from npu_overlays.merge.upstream.introspection import registers_code
 from npu_overlays.model import Symbol
+from npu_overlays.model.class_cells import lacks_cell
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.code_blocks import lines_of, reindent, value_text
 from npu_overlays.model.definitions import FUNCTIONS, Definition, FunctionNode, first_line
@@ -63,8 +64,15 @@ def is_kept_global(classes: ClassGraph, module: Module, definition: Definition) 
     if not parent:
         return False
     nameless = any(map(is_private, parent.split(".")))
-    made_anew = nameless and classes.closed_kind(Symbol(module.path, parent)) == "NamedTuple"
-    return made_anew or called_early(module, definition)
+    return (nameless and _has_no_cell(classes, Symbol(module.path, parent))) or called_early(module, definition)
+
+
+def _has_no_cell(classes: ClassGraph, owner: Symbol) -> bool:
+    """Return whether nothing fills ``__class__`` in the methods of a class.
+
+    A NamedTuple is created again; a metaclass may take the cell out.
+    """
+    return classes.closed_kind(owner) == "NamedTuple" or lacks_cell(classes, owner)
 
 
 def splices(site: Site) -> list[Splice]:
@@ -215,7 +223,7 @@ def _callee(site: Site, definition: Definition, private: str) -> tuple[str, str]
         return private, private
     if is_kept_global(site.classes, site.module, definition):
         return private.rpartition(".")[2], private.rpartition(".")[2]
-    if site.closed_kind(definition.parent) == "NamedTuple":  # which is created again, so that there is no __class__
+    if _has_no_cell(site.classes, Symbol(site.module.path, definition.parent)):
         return private, definition.parent.partition(".")[0]
     # __class__ is the class around the method, even if its module-level name is bound to something else later.
     return f"__class__.{private.rpartition('.')[2]}", "__class__"
