@@ -195,6 +195,17 @@ def test_an_operation_around_one_of_a_lower_layer_names_what_to_drop(tmp_path: P
     ]
 
 
+def test_a_file_or_a_link_to_nothing_in_place_of_a_content_folder_is_refused(tmp_path: Path) -> None:
+    name = write(tmp_path, {"tree": "", "shared": ""})
+    (tmp_path / name / "patches").symlink_to("elsewhere")
+    with pytest.raises(MergeError) as caught:
+        load(tmp_path, name)
+    fix = "put the files into a folder of that name, or delete it"
+    assert mistakes(caught.value) == [
+        f"{name}/{kind}: is not a folder; {fix}" for kind in ("tree", "shared", "patches")
+    ]
+
+
 def test_the_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "tree/pkg/a.py": "def f(): pass\n",

@@ -175,6 +175,9 @@ def _files(layers: Iterable[Layer], kind: str, problems: list[Problem]) -> list[
     found: list[OverlayFile] = []
     for layer in layers:
         root = layer.folder / kind
+        if (root.exists() or root.is_symlink()) and not root.is_dir():
+            fix = "put the files into a folder of that name, or delete it"
+            problems.append(Problem(where=layer.label(kind), what="is not a folder", fix=fix))
         for path in sorted(root.rglob("*")):
             if is_ignored(path, root) or (path.is_dir() and not path.is_symlink()):
                 continue
