@@ -75,6 +75,7 @@ def test_an_edit_that_puts_in_another_value_asks(find: str, put_in: str) -> None
         put(NOW, "    limit = 16\n", "", "    return y", "    return y\n    limit = 16"),
         put(NOW, "16", "size"),
         put(NOW, "16", "'16'"),
+        put(NOW, "for part in y", "for part in x"),
     ],
 )
 def test_where_more_than_a_value_changed_the_edit_stays(now: str) -> None:

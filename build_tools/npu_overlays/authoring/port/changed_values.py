@@ -56,15 +56,17 @@ def _changed(find: TokenLayout, before: TokenLayout, now: TokenLayout) -> dict[i
     lines, there = words_of_lines(before), words_of_lines(now)
     partners: dict[int, int] = {}
     for _, start, end, first, behind in difflib.SequenceMatcher(None, lines, there, autojunk=False).get_opcodes():
-        if end - start == behind - first:
-            partners.update(zip(range(start, end), range(first, behind), strict=True))
+        paired = dict(zip(range(start, end), range(first, behind), strict=False))
+        # Beside another line, as a new condition, the value may be that of another statement.
+        if end - start == behind - first and all(_is_alike(before, one, now, paired[one]) for one in paired):
+            partners |= paired
     found: list[dict[int, str]] = []
     for at in before.occurrences(find):
         changed: dict[int, str] = {}
         for number in range(len(find.tokens)):
             line = before.lines[at + number]
             partner = partners.get(line, -1)
-            if partner < 0 or not _is_alike(before, line, now, partner):
+            if partner < 0:
                 return {}
             token = now.tokens[now.heads[partner] + at + number - before.heads[line]]
             if token.text != find.texts[number]:

@@ -253,6 +253,14 @@ class Relocations:
             self._lines_of[blob] = _telling_lines(snapshot.read(path)) if blob else Counter()
         return self._lines_of[blob]
 
+    def others(self, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield what else may have code of a definition that has a new place: a copy, or a class of its old name."""
+        for one in self.matcher.namesakes(operation.path, operation.symbol, now):
+            if (one.path, one.symbol) != (wanted.path, wanted.symbol):
+                yield f"{one.path}:{one.symbol}"
+        if operation.owner != wanted.owner:
+            yield from self._in_its_class(operation, now)
+
     def _in_its_class(self, operation: Operation, now: Snapshot) -> Iterator[str]:
         """Yield what may have replaced a missing class: a new one of its name."""
         path, owner = operation.path, operation.owner
