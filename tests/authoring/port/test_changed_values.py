@@ -75,12 +75,19 @@ def test_an_edit_that_puts_in_another_value_asks(find: str, put_in: str) -> None
         put(NOW, "    limit = 16\n", "", "    return y", "    return y\n    limit = 16"),
         put(NOW, "16", "size"),
         put(NOW, "16", "'16'"),
-        put(NOW, "for part in y", "for part in x"),
     ],
 )
 def test_where_more_than_a_value_changed_the_edit_stays(now: str) -> None:
     edit = Edit(find="limit = 8", replace="limit = 8 + 0")
     assert with_values(edit, BEFORE, now) == (edit, {})
+
+
+@pytest.mark.parametrize(
+    ("now", "values"), [("a(x)\nb(2)\n", {"1": "2"}), ("if x:\n    b(2)\n", {"1": "2"}), ("if y:\n    b(2)\n", {})]
+)
+def test_a_value_under_another_condition_is_that_of_another_statement(now: str, values: dict[str, str]) -> None:
+    before = now.replace("2", "1").replace("y", "x").replace("a(x)", "a(y)")
+    assert with_values(Edit(find="b(1)", replace="b(1, x)"), before, now)[1] == values
 
 
 def test_a_formatted_text_is_no_value() -> None:

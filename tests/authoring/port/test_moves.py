@@ -136,18 +136,6 @@ def test_what_stands_in_two_new_places_is_for_a_person(tmp_path: Path, there: st
     assert proposal or "`pkg/third.py:f`" in found.unknown
 
 
-@pytest.mark.parametrize(("there", "proposal"), [("third", ""), ("", "retarget")])
-def test_a_member_of_a_class_that_is_another_one_elsewhere_now_is_for_a_person(
-    tmp_path: Path, there: str, proposal: str
-) -> None:
-    """Its old class may have been split: what is new under its name has other heirs with a part of its work."""
-    before = FILLED.replace(", more=0", "")
-    after = {"second": before.replace("class A", "class B"), **({there: STUB} if there else {})}
-    found = judged(tmp_path, {"engine": before}, after, WRAP_A)
-    assert (found.kind, found.proposal, found.to) == ("moved", proposal, "pkg/second.py:B.f"), found
-    assert proposal or "`pkg/third.py:A`" in found.unknown
-
-
 SHIM = f"def new(x):\n{BODY}\n\ndef f(x):\n    warn('use new')\n    return new(x)\n"
 LOCKED = SHIM.replace("warn('use new')\n    return new(x)", "with lock:\n        return new(x)")
 
@@ -254,6 +242,22 @@ def test_a_caller_that_another_function_has_taken_over_has_its_calls_there(
 
 STUB = "class A:\n    def f(self, x):\n        raise NotImplementedError\n"
 FILLED = f"class A:\n    def f(self, x, more=0):\n{textwrap.indent(BODY, '    ')}"
+
+
+@pytest.mark.parametrize(
+    ("there", "proposal"),
+    [({"third": STUB}, ""), ({"third": STUB.replace("A", "A(B)")}, "retarget"), ({}, "retarget")],
+    ids=["another", "an-heir", "none"],
+)
+def test_a_member_of_a_class_that_is_another_one_elsewhere_now_is_for_a_person(
+    tmp_path: Path, there: dict[str, str], proposal: str
+) -> None:
+    """Its old class may have been split: what is new under its name may do a part of its work."""
+    before = FILLED.replace(", more=0", "")
+    after = {"second": before.replace("class A", "class B"), **there}
+    found = judged(tmp_path, {"engine": before}, after, WRAP_A)
+    assert (found.kind, found.proposal, found.to) == ("moved", proposal, "pkg/second.py:B.f"), found
+    assert proposal or "`pkg/third.py:A`" in found.unknown
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from npu_overlays.authoring.port.logical_lines import words_of_lines
+from npu_overlays.authoring.port.logical_lines import Words, words_of_lines
 from npu_overlays.authoring.port.renamed_words import UnprovenError, called_before, exchanged
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.model.tokens import Token
 from npu_overlays.overlay.operations import Edit
 
+_DEFINING = frozenset({"def", "async", "class"})
 _OPENING = frozenset("([{")
 # What may stand behind an argument or a statement.
 _ENDING = frozenset(")]},;")
@@ -57,8 +58,9 @@ def _changed(find: TokenLayout, before: TokenLayout, now: TokenLayout) -> dict[i
     partners: dict[int, int] = {}
     for _, start, end, first, behind in difflib.SequenceMatcher(None, lines, there, autojunk=False).get_opcodes():
         paired = dict(zip(range(start, end), range(first, behind), strict=False))
-        # Beside another line, as a new condition, the value may be that of another statement.
-        if end - start == behind - first and all(_is_alike(before, one, now, paired[one]) for one in paired):
+        # Under another condition, the value may be that of another statement.
+        heads = [one for one in paired if _is_condition(lines[one]) or _is_condition(there[paired[one]])]
+        if end - start == behind - first and all(_is_alike(before, one, now, paired[one]) for one in heads):
             partners |= paired
     found: list[dict[int, str]] = []
     for at in before.occurrences(find):
@@ -66,13 +68,18 @@ def _changed(find: TokenLayout, before: TokenLayout, now: TokenLayout) -> dict[i
         for number in range(len(find.tokens)):
             line = before.lines[at + number]
             partner = partners.get(line, -1)
-            if partner < 0:
+            if partner < 0 or not _is_alike(before, line, now, partner):
                 return {}
             token = now.tokens[now.heads[partner] + at + number - before.heads[line]]
             if token.text != find.texts[number]:
                 changed[number] = token.text
         found.append(changed)
     return found[0] if found and all(one == found[0] for one in found) else {}
+
+
+def _is_condition(line: Words) -> bool:
+    """Return whether a line opens a block other than that of a definition."""
+    return line[-1:] == (":",) and line[0] not in _DEFINING
 
 
 def _is_alike(before: TokenLayout, line: int, now: TokenLayout, partner: int) -> bool:
