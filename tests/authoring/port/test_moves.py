@@ -219,6 +219,15 @@ def test_a_caller_that_names_something_new_far_from_its_old_call_may_have_that_i
     assert proposal or "pkg/engine.py:use" in found.unknown
 
 
+@pytest.mark.parametrize(("now", "proposal"), [("y = y + 1", ""), ("", "drop")], ids=["inlined", "left-out"])
+def test_a_caller_that_is_defined_for_several_cases_calls_it(tmp_path: Path, now: str, proposal: str) -> None:
+    cases = "@overload\ndef use(x: int): ...\n@overload\ndef use(x: str): ...\n"
+    before = f"{WHOLE}\n\n{cases}{USES.format('y = f(y)')}"
+    after = cases + USES.format(now).replace("    \n", "")
+    found = judged(tmp_path, {"engine": before}, {"engine": after})
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+
+
 @pytest.mark.parametrize(("there", "proposal"), [("sub/engine", ""), ("sub/other", "drop")])
 def test_a_new_file_of_the_missing_ones_name_may_do_its_work(tmp_path: Path, there: str, proposal: str) -> None:
     left = {"user": "def user(x):\n    return x\n"}
@@ -464,21 +473,32 @@ def test_what_a_new_decorator_of_its_class_may_make_is_for_a_person(
 
 
 @pytest.mark.parametrize(
-    ("leaf", "other", "proposal"),
-    [("_f", "g", ""), ("_f", "_f", "drop"), ("f", "g", ""), ("f", "f", "drop")],
+    ("leaf", "other"),
+    [("_f", "g"), ("_f", "_f"), ("f", "g"), ("f", "f")],
     ids=["private", "private-and-of-others-too", "gone-from-the-package", "of-others-too"],
 )
-def test_what_reads_an_attribute_that_nothing_else_has_calls_it(
-    tmp_path: Path, leaf: str, other: str, proposal: str
-) -> None:
+def test_what_reads_an_attribute_that_may_be_the_missing_member_calls_it(tmp_path: Path, leaf: str, other: str) -> None:
     member = f"class A:\n    def {leaf}(self, x):\n        return x.go(1)\n"
     user = "from pkg.engine import made\n\n\ndef use(x):\n    {}\n    return log(x, 1)\n"
     second = f"class B:\n    def {other}(self):\n        return 1\n"
     before = {"engine": member, "second": second, "user": user.format(f"check(made().{leaf}(x))")}
     after = {"engine": "class A:\n    size = 1\n", "second": second, "user": user.format("check(counted(made(), x))")}
     found = judged(tmp_path, before, after, WRAP_A.replace("def f", f"def {leaf}"))
+    assert (found.kind, found.proposal) == ("retired", ""), found
+    assert "pkg/user.py" in found.unknown
+
+
+@pytest.mark.parametrize(("now", "proposal"), [("x.one(x.f)", ""), ("x.one.f(x.f)", "drop"), ("self.f(x.f)", "")])
+def test_a_file_that_reads_fewer_attributes_of_a_common_name_may_have_read_the_missing_member(
+    tmp_path: Path, now: str, proposal: str
+) -> None:
+    """Another class still has a member of that name."""
+    left = "class A:\n    size = 1\n"
+    use = "class B:\n    def f(self, x):\n        return {}\n"
+    before = {"engine": f"{left}\n    def f(self, x):\n        return x.go(1)\n", "user": use.format("x.one.f(x.f)")}
+    found = judged(tmp_path, before, {"engine": left, "user": use.format(now)}, WRAP_A)
     assert (found.kind, found.proposal) == ("retired", proposal), found
-    assert proposal or "pkg/user.py:use" in found.unknown
+    assert proposal or "pkg/user.py" in found.unknown
 
 
 @pytest.mark.parametrize(("now", "proposal"), [("A.made(y.all(x))", ""), ("", "drop")])

@@ -93,6 +93,8 @@ class OpenQuestions:
             return f"whether {listing((f'`{one}`' for one in dict.fromkeys(found)), _SHOWN)} needs the change, too"
         known, knowing = set[tuple[str, str]](), {operation.path}
         replacing = list(dict.fromkeys(self._replacing(operation, now, known, knowing)))
+        if is_in_class:
+            replacing += self._callers.losing(operation, now)
         if replacing:
             return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change"
         if helpers := list(self._helpers_left(operation, now)):
