@@ -258,7 +258,8 @@ def _parser(package: str) -> ArgumentParser:
     add("-h", "--help", action="store_true", help="show this help and exit")
     add("--format", choices=("text", "yaml", "json"), help="how to show the summary (default: text)")
     add("--why", action="store_true", help="add the reason below each change (JSON always has it)")
-    add("--all", action="store_true", help="list every import instead of counting them")
+    every = "list every import and every definition of one form, instead of counting these"
+    add("--all", action="store_true", help=every)
     add("--diff", action="store_true", help="print the unified diff between upstream and the wheels")
     add("--html", metavar="FILE", help="write reasons and diffs as one page that loads nothing")
     add("--version", action="store_true", help="print each distribution's version, upstream and overlay")

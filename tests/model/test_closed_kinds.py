@@ -30,6 +30,7 @@ class Options(TypedDict): ...
         ("from .compat import Options", "Options", "TypedDict"),
         ("from elsewhere import Protocol", "Protocol", "Protocol"),
         ("from .compat import *", "Interface", "Protocol"),
+        ("from zope.interface import Interface\nclass B(Interface): ...", "B", "Interface"),
     ],
 )
 def test_a_class_is_closed_by_what_its_base_is_and_not_by_its_name(imports: str, base: str, kind: str) -> None:

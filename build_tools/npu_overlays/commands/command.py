@@ -136,7 +136,7 @@ def json_option() -> Any:
 
 def overlay_option(**settings: Any) -> Any:
     """Return a field for the name of an overlay, or of several."""
-    text = "the name of an overlay (verl@796871d, or by its tag verl@v0.6.1), or its folder"
+    text = "the name of an overlay (verl@d62da49, or by its tag verl@v0.6.1), or its folder"
     return option(metavar="OVERLAY", help=text, offered=overlays, **settings)
 
 
@@ -152,7 +152,8 @@ def not_built_option(text: str) -> Any:
 
 def clones_option() -> Any:
     """Return a field for the clones to take commits from, by project."""
-    return list_option("--upstream", "NAME=PATH", "a local clone that holds the commit", type=_clone)
+    text = "take the commit from a local clone, bare or checked out at it"
+    return list_option("--upstream", "NAME=PATH", text, type=_clone)
 
 
 def whole_path(text: str) -> Path:

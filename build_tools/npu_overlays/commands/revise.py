@@ -50,7 +50,7 @@ class Options:
     overlay: list[str] = option(
         nargs="*", metavar="OVERLAY", help="an overlay, as every command takes it, or a layer", offered=overlays
     )
-    all: bool = flag("--all", "every overlay that differs from its last revision")
+    all: bool = flag("--all", "every overlay that differs from its last revision, or has none")
     why: str = option(
         "--why", type=str.strip, required=True, metavar="TEXT", help="required: what is new, in a sentence for users"
     )

@@ -32,7 +32,7 @@ class Options:
         "--format", alternative="optional", choices=["text", "yaml", "json"], default="text", help="default: text"
     )
     why: bool = flag("--why", "add the reason of every change")
-    all: bool = flag("--all", "list every import in the text, which counts them otherwise")
+    all: bool = flag("--all", "list every import and every definition of one form, which the text counts otherwise")
     diff: bool = flag("--diff", "print the diff that the wheel carries", alternative="optional")
     html: Path | None = option(
         "--html",

@@ -87,10 +87,11 @@ class Site:
         return definition
 
     def closed_kind(self, owner: str) -> str:
-        """Return ``NamedTuple``, ``TypedDict`` or ``Protocol`` if a class of the module is one, else an empty text.
+        """Return what makes a class of the module, as `ClassGraph.closed_kind`; an empty text for a module's own names.
 
         A NamedTuple copies methods to another class and never fills ``__class__``; a TypedDict is a plain dict when it
-        runs; nearly every name in a Protocol becomes a requirement on its implementations.
+        runs, and an Interface of zope.interface an object that describes; nearly every name in an Interface or a
+        Protocol becomes a requirement on its implementations.
         """
         return self.classes.closed_kind(Symbol(self.module.path, owner)) if owner else ""
 

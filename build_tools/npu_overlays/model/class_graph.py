@@ -23,6 +23,7 @@ _ALIAS = rb"\b(?:%s)\s+as\s+(\w+)|^(\w+)\s*=\s*(?:[\w.]+\.)?(?:%s)\s*$"
 # Bindings that are no definitions and that last, unlike ``except … as``.
 _HELD = frozenset({"for", "with", ":=", "case"})
 _STRUCTS = b"msgspec"
+_INTERFACE = "zope.interface.Interface"
 _ANSWERING = frozenset({"__getattr__", "__getattribute__"})
 
 
@@ -177,12 +178,15 @@ class ClassGraph:
         return found
 
     def closed_kind(self, symbol: Symbol) -> str:
-        """Return ``NamedTuple``, ``Protocol`` or ``TypedDict`` if one of these makes a class, else an empty text.
+        """Return what makes a class of its own kind; an empty text for ordinary classes.
 
-        Heirs of a NamedTuple or a Protocol are ordinary classes, heirs of a TypedDict are not.
+        It is ``Interface``, ``NamedTuple``, ``Protocol`` or ``TypedDict``. Heirs of a NamedTuple or a Protocol are
+        ordinary classes, heirs of an Interface or a TypedDict are not.
         """
         if self.resolver.inheritance.is_typed_dict(symbol):
             return "TypedDict"
+        if _INTERFACE in self.outside(symbol):
+            return "Interface"
         leaves = {base.rpartition(".")[2] for base in self.bases(symbol).external}
         return "NamedTuple" if "NamedTuple" in leaves else "Protocol" if "Protocol" in leaves else ""
 

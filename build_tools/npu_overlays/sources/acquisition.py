@@ -163,7 +163,8 @@ def _from_archives(pin: Pin, cache: Path, progress: Progress, before: tuple[Prob
 
 
 def _next(pin: Pin, *, archives_failed: bool = False) -> Problem:
-    ways = [f"--upstream {pin.project}=PATH with a clone that holds the commit", "a mirror under tool.overlay.upstream"]
+    clone = f"--upstream {pin.project}=PATH with a clone that is bare or checked out at the commit"
+    ways = [clone, "a mirror under tool.overlay.upstream"]
     if not pin.archives:
         ways.append("a release archive under tool.overlay.upstream")
     elif not archives_failed:

@@ -87,8 +87,9 @@ def _member(site: Site) -> list[Splice]:
     if not isinstance(owner, ast.ClassDef):
         raise site.error(f"`{parent}` is not a class upstream", "add the name at module level")
     kind = site.closed_kind(parent)
-    if kind == "Protocol":
-        what = f"`{parent}` is a Protocol: its implementations must have every member"
+    if kind in ("Interface", "Protocol"):
+        article = "an" if kind == "Interface" else "a"
+        what = f"`{parent}` is {article} {kind}: its implementations must have every member"
         raise site.error(what, "add it to each implementation")
     if kind == "TypedDict" and not site.operation.annotation:
         what = f"`{parent}` is a TypedDict, whose objects are plain dicts: none would have `{name}`"

@@ -28,6 +28,8 @@ PRIVATE_PREFIX = "_upstream_"
 _HIDDEN_PREFIX = "_abc_upstream_"
 _INSTEAD = "use @replaced or @edited"
 _LOOPS = frozenset({"For.body", "While.body"})
+# Their statements make no class, so that nothing fills `__class__` in a wrapper.
+_NO_CLASS = {"Interface": "an Interface of zope.interface", "TypedDict": "a TypedDict"}
 
 
 def private_name(classes: ClassGraph, module: Module, definition: Definition) -> str:
@@ -137,8 +139,9 @@ def _check_place(site: Site, definition: Definition, private: str) -> None:
         raise site.error(what, _INSTEAD)
     if callers_seen(site.classes, site.module.path, definition):
         raise site.error(f"{site.named} looks at its caller's frame, which would be the wrapper's", _INSTEAD)
-    if site.closed_kind(definition.parent) == "TypedDict":
-        raise site.error(f"`{definition.parent}` is a TypedDict, whose methods cannot be wrapped", "use @replaced")
+    if (kind := site.closed_kind(definition.parent)) in _NO_CLASS:
+        what = f"`{definition.parent}` is {_NO_CLASS[kind]}, whose methods cannot be wrapped"
+        raise site.error(what, "use @replaced")
 
 
 def _is_taken(site: Site, definition: Definition, private: str) -> bool:
