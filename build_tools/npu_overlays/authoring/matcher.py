@@ -83,6 +83,15 @@ class Matcher:
             return None
         return None if self._has_better_origin(path, before, found[0], now) else found[0]
 
+    def namesakes(self, path: str, symbol: str, now: Snapshot) -> list[Match]:
+        """Return the new definitions that have the name of one and most of its code, which no other had."""
+        before = self._base.definition(path, symbol)
+        if before is None:
+            return []
+        found = self._candidates(path, symbol, before, now)
+        alike = [one for one in found if leaf_of(one.symbol) == leaf_of(symbol)]
+        return [one for one in alike if not self._has_better_origin(path, before, one, now)]
+
     def likeness(self, path: str, symbol: str, now: Snapshot, other: str, *, there: str = "") -> float:
         """Return how alike a definition of the base is to one of a snapshot, in the same file or ``there``."""
         one, another = self._shape(path, symbol, self._base), self._shape(there or path, other, now)

@@ -82,6 +82,14 @@ def test_where_more_than_a_value_changed_the_edit_stays(now: str) -> None:
     assert with_values(edit, BEFORE, now) == (edit, {})
 
 
+@pytest.mark.parametrize(
+    ("now", "values"), [("a(x)\nb(2)\n", {"1": "2"}), ("if x:\n    b(2)\n", {"1": "2"}), ("if y:\n    b(2)\n", {})]
+)
+def test_a_value_under_another_condition_is_that_of_another_statement(now: str, values: dict[str, str]) -> None:
+    before = now.replace("2", "1").replace("y", "x").replace("a(x)", "a(y)")
+    assert with_values(Edit(find="b(1)", replace="b(1, x)"), before, now)[1] == values
+
+
 def test_a_formatted_text_is_no_value() -> None:
     edit = Edit(find='f"{x}"', replace='f"{x}", 1')
     assert with_values(edit, 'y = f"{x}"\n', 'y = f"{z}"\n') == (edit, {})

@@ -128,6 +128,14 @@ def test_one_of_the_uses_of_what_moved_names_something_new_in_its_place(
     assert proposal or "`f_of_one`" in found.unknown
 
 
+@pytest.mark.parametrize(("there", "proposal"), [("third", ""), ("", "retarget")])
+def test_what_stands_in_two_new_places_is_for_a_person(tmp_path: Path, there: str, proposal: str) -> None:
+    after = {"second": WHOLE, **({there: WHOLE.replace("- 3", "- 4")} if there else {})}
+    found = judged(tmp_path, {"engine": WHOLE}, after)
+    assert (found.kind, found.proposal, found.to) == ("moved", proposal, "pkg/second.py:f"), found
+    assert proposal or "`pkg/third.py:f`" in found.unknown
+
+
 SHIM = f"def new(x):\n{BODY}\n\ndef f(x):\n    warn('use new')\n    return new(x)\n"
 LOCKED = SHIM.replace("warn('use new')\n    return new(x)", "with lock:\n        return new(x)")
 
@@ -199,6 +207,36 @@ def test_what_is_missing_is_dropped_only_where_its_callers_have_nothing_in_its_p
     assert proposal or "pkg/engine.py:use" in found.unknown
 
 
+@pytest.mark.parametrize(("now", "proposal"), [("made(x)", ""), ("len(x) + 1", "drop")])
+def test_a_caller_that_names_something_new_far_from_its_old_call_may_have_that_in_its_place(
+    tmp_path: Path, now: str, proposal: str
+) -> None:
+    use = "def use(x):\n{}" + LOGS + "    return {}\n"
+    before = f"{WHOLE}\n\n" + use.format("    f(x)\n", "len(x)")
+    after = "def made(x):\n    return x.size\n\n\n" + use.format("", now)
+    found = judged(tmp_path, {"engine": before}, {"engine": after})
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/engine.py:use" in found.unknown
+
+
+@pytest.mark.parametrize(("now", "proposal"), [("y = y + 1", ""), ("", "drop")], ids=["inlined", "left-out"])
+def test_a_caller_that_is_defined_for_several_cases_calls_it(tmp_path: Path, now: str, proposal: str) -> None:
+    cases = "@overload\ndef use(x: int): ...\n@overload\ndef use(x: str): ...\n"
+    before = f"{WHOLE}\n\n{cases}{USES.format('y = f(y)')}"
+    after = cases + USES.format(now).replace("    \n", "")
+    found = judged(tmp_path, {"engine": before}, {"engine": after})
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+
+
+@pytest.mark.parametrize(("there", "proposal"), [("sub/engine", ""), ("sub/other", "drop")])
+def test_a_new_file_of_the_missing_ones_name_may_do_its_work(tmp_path: Path, there: str, proposal: str) -> None:
+    left = {"user": "def user(x):\n    return x\n"}
+    before = {"engine": WHOLE, "user": f"from pkg.engine import f\n\n\n{left['user']}"}
+    found = judged(tmp_path, before, {there: "def shown():\n    return log(1)\n", **left})
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "`pkg/sub/engine.py`" in found.unknown
+
+
 @pytest.mark.parametrize(("now", "proposal"), [("y = y + 1", ""), ("", "drop")], ids=["inlined", "left-out"])
 def test_a_caller_that_another_function_has_taken_over_has_its_calls_there(
     tmp_path: Path, now: str, proposal: str
@@ -213,6 +251,22 @@ def test_a_caller_that_another_function_has_taken_over_has_its_calls_there(
 
 STUB = "class A:\n    def f(self, x):\n        raise NotImplementedError\n"
 FILLED = f"class A:\n    def f(self, x, more=0):\n{textwrap.indent(BODY, '    ')}"
+
+
+@pytest.mark.parametrize(
+    ("there", "proposal"),
+    [({"third": STUB}, ""), ({"third": STUB.replace("A", "A(B)")}, "retarget"), ({}, "retarget")],
+    ids=["another", "an-heir", "none"],
+)
+def test_a_member_of_a_class_that_is_another_one_elsewhere_now_is_for_a_person(
+    tmp_path: Path, there: dict[str, str], proposal: str
+) -> None:
+    """Its old class may have been split: what is new under its name may do a part of its work."""
+    before = FILLED.replace(", more=0", "")
+    after = {"second": before.replace("class A", "class B"), **there}
+    found = judged(tmp_path, {"engine": before}, after, WRAP_A)
+    assert (found.kind, found.proposal, found.to) == ("moved", proposal, "pkg/second.py:B.f"), found
+    assert proposal or "`pkg/third.py:A`" in found.unknown
 
 
 @pytest.mark.parametrize(
@@ -419,21 +473,32 @@ def test_what_a_new_decorator_of_its_class_may_make_is_for_a_person(
 
 
 @pytest.mark.parametrize(
-    ("leaf", "other", "proposal"),
-    [("_f", "g", ""), ("_f", "_f", "drop"), ("f", "g", ""), ("f", "f", "drop")],
+    ("leaf", "other"),
+    [("_f", "g"), ("_f", "_f"), ("f", "g"), ("f", "f")],
     ids=["private", "private-and-of-others-too", "gone-from-the-package", "of-others-too"],
 )
-def test_what_reads_an_attribute_that_nothing_else_has_calls_it(
-    tmp_path: Path, leaf: str, other: str, proposal: str
-) -> None:
+def test_what_reads_an_attribute_that_may_be_the_missing_member_calls_it(tmp_path: Path, leaf: str, other: str) -> None:
     member = f"class A:\n    def {leaf}(self, x):\n        return x.go(1)\n"
     user = "from pkg.engine import made\n\n\ndef use(x):\n    {}\n    return log(x, 1)\n"
     second = f"class B:\n    def {other}(self):\n        return 1\n"
     before = {"engine": member, "second": second, "user": user.format(f"check(made().{leaf}(x))")}
     after = {"engine": "class A:\n    size = 1\n", "second": second, "user": user.format("check(counted(made(), x))")}
     found = judged(tmp_path, before, after, WRAP_A.replace("def f", f"def {leaf}"))
+    assert (found.kind, found.proposal) == ("retired", ""), found
+    assert "pkg/user.py" in found.unknown
+
+
+@pytest.mark.parametrize(("now", "proposal"), [("x.one(x.f)", ""), ("x.one.f(x.f)", "drop"), ("self.f(x.f)", "")])
+def test_a_file_that_reads_fewer_attributes_of_a_common_name_may_have_read_the_missing_member(
+    tmp_path: Path, now: str, proposal: str
+) -> None:
+    """Another class still has a member of that name."""
+    left = "class A:\n    size = 1\n"
+    use = "class B:\n    def f(self, x):\n        return {}\n"
+    before = {"engine": f"{left}\n    def f(self, x):\n        return x.go(1)\n", "user": use.format("x.one.f(x.f)")}
+    found = judged(tmp_path, before, {"engine": left, "user": use.format(now)}, WRAP_A)
     assert (found.kind, found.proposal) == ("retired", proposal), found
-    assert proposal or "pkg/user.py:use" in found.unknown
+    assert proposal or "pkg/user.py" in found.unknown
 
 
 @pytest.mark.parametrize(("now", "proposal"), [("A.made(y.all(x))", ""), ("", "drop")])
@@ -489,12 +554,25 @@ def test_what_uses_a_private_helper_that_only_the_missing_function_used_may_do_i
     [
         ("add_one", "def addOne(y):\n    return more(y)\n", "pkg/user.py:addOne"),
         ("GrayScale", "class Grayscale:\n    size = 1\n", "pkg/user.py:Grayscale"),
+        ("AddOne", "class FastAddOne:\n    size = 1\n", "pkg/user.py:FastAddOne"),
+        ("AddOne", "class AddOneTo:\n    size = 1\n", "pkg/user.py:AddOneTo"),
+        ("AddOne", "class AddOnes:\n    size = 1\n", ""),
         ("add_one", "NAMES = {'add_one': 'sums'}\n", "pkg/user.py"),
         ("AddOne", "class Sums:\n    'It was AddOne.'\n", "pkg/user.py"),
         ("add", "class Sums:\n    'Here we add.'\n", ""),
         ("add_one", "OLD = {'add_one': 'sums'}\n", ""),
     ],
-    ids=["in-camel-case", "in-another-case", "a-text-names-it", "a-docstring-names-it", "a-word", "named-before"],
+    ids=[
+        "in-camel-case",
+        "in-another-case",
+        "word-before",
+        "word-behind",
+        "no-word",
+        "a-text-names-it",
+        "a-docstring-names-it",
+        "a-word",
+        "named-before",
+    ],
 )
 def test_a_name_that_upstream_still_mentions_is_for_a_person(tmp_path: Path, name: str, there: str, named: str) -> None:
     """A new definition has almost its name, or a new text names it."""

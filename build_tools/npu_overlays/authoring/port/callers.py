@@ -171,6 +171,20 @@ class Callers:
             return False
         return [name for name in module.definitions if leaf_of(name) == leaf] == [operation.name]
 
+    def losing(self, operation: Operation, now: Snapshot) -> list[str]:
+        """Return the changed modules in which fewer objects have an attribute of a member's name than before.
+
+        Each may have been its object. Those that `uses` asks are left out: `self` in its class, and its class.
+        """
+        own, leaf = leaf_of(operation.owner).encode(), operation.leaf.encode()
+        read = re.compile(rb"(?<!\bself)(?<!\bcls)(?<!\b%s)\.%s\b" % (own, leaf))
+        found: list[str] = []
+        for path in [*self._reading(operation), operation.path]:
+            there = now.read(path) if path in now else b""
+            if len(read.findall(there)) < len(read.findall(self._base.read(path))):
+                found.append(path)
+        return found
+
     def _reading(self, operation: Operation) -> list[str]:
         """Return the other shipped modules of the base that read an attribute of a member's name."""
         named = f".{operation.leaf}".encode()
@@ -258,16 +272,24 @@ def _caller(use: Use, path: str, name: str, now: Snapshot) -> Caller:
 
 
 def _is_there(path: str, name: str, now: Snapshot) -> bool:
-    """Return whether a module has one definition of a name; without a name, whether it can be read."""
-    return now.module(path) is not None and (not name or now.definition(path, name) is not None)
+    """Return whether a module defines a name, once or for several cases; without a name, whether it can be read."""
+    module = now.module(path)
+    return module is not None and (not name or any(one.kind != "import" for one in module.definitions.get(name, ())))
 
 
 def _lines(module: Module, name: str) -> list[Words]:
     """Return the logical lines of a function, or the own ones of a class or, without a name, of its module.
 
-    Their docstrings and, outside of functions, their imports do not count.
+    Those of all definitions count, if there are several of the name, as those under `@overload`. Their docstrings and,
+    outside of functions, their imports do not count.
     """
-    node = module.definitions[name][0].node if name else module.tree
+    if not name:
+        return _lines_of(module, module.tree)
+    return list(chain.from_iterable(_lines_of(module, one.node) for one in module.definitions[name]))
+
+
+def _lines_of(module: Module, node: ast.stmt | ast.Module) -> list[Words]:
+    """Return those of one definition, or of a module itself."""
     texts: list[str] = []
     if isinstance(node, ast.ClassDef):
         head = ast.ClassDef(node.name, node.bases, node.keywords, [ast.Pass()], node.decorator_list)
@@ -296,10 +318,10 @@ def _possible(module: Module, operation: Operation, *, is_anywhere: bool) -> Ite
     is_near = is_anywhere or not owner or f"{leaf_of(owner)}.{operation.leaf}".encode() in module.content
     if is_near:
         yield ""
-    for name, (one, *more) in module.definitions.items():
+    for name, (one, *_) in module.definitions.items():
         is_possible = is_near or (is_own and owner in (one.parent, name))
         is_itself = is_own and name == operation.name
-        if one.kind in ("function", "class") and is_possible and not is_itself and not more:
+        if one.kind in ("function", "class") and is_possible and not is_itself:
             yield name
 
 

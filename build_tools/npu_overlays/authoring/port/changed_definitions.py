@@ -39,10 +39,14 @@ class ChangedDefinitions:
         return self._found(now)[2]
 
     def alike(self, name: str, now: Snapshot) -> list[tuple[str, str]]:
-        """Return the new names, with their modules, that differ from one in case and underscores at most."""
+        """Return the new names, with their modules, that differ from one in case and underscores at most.
+
+        A class may have words before or behind its old name, too.
+        """
         found: list[tuple[str, str]] = []
+        longer = re.compile(rf"_?(?:[A-Z]\w*)?{re.escape(name)}(?:[A-Z0-9_]\w*)?")
         for other in self.new_names(now):
-            if _plain(other) == _plain(name):
+            if _plain(other) == _plain(name) or (name[:1].isupper() and longer.fullmatch(other)):
                 found += [(path, other) for path in self.places(other, now)]
         return sorted(found)
 

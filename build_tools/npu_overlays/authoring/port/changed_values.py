@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from npu_overlays.authoring.port.logical_lines import words_of_lines
+from npu_overlays.authoring.port.logical_lines import Words, words_of_lines
 from npu_overlays.authoring.port.renamed_words import UnprovenError, called_before, exchanged
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.model.tokens import Token
 from npu_overlays.overlay.operations import Edit
 
+_DEFINING = frozenset({"def", "async", "class"})
 _OPENING = frozenset("([{")
 # What may stand behind an argument or a statement.
 _ENDING = frozenset(")]},;")
@@ -56,8 +57,11 @@ def _changed(find: TokenLayout, before: TokenLayout, now: TokenLayout) -> dict[i
     lines, there = words_of_lines(before), words_of_lines(now)
     partners: dict[int, int] = {}
     for _, start, end, first, behind in difflib.SequenceMatcher(None, lines, there, autojunk=False).get_opcodes():
-        if end - start == behind - first:
-            partners.update(zip(range(start, end), range(first, behind), strict=True))
+        paired = dict(zip(range(start, end), range(first, behind), strict=False))
+        # Under another condition, the value may be that of another statement.
+        heads = [one for one in paired if _is_condition(lines[one]) or _is_condition(there[paired[one]])]
+        if end - start == behind - first and all(_is_alike(before, one, now, paired[one]) for one in heads):
+            partners |= paired
     found: list[dict[int, str]] = []
     for at in before.occurrences(find):
         changed: dict[int, str] = {}
@@ -71,6 +75,11 @@ def _changed(find: TokenLayout, before: TokenLayout, now: TokenLayout) -> dict[i
                 changed[number] = token.text
         found.append(changed)
     return found[0] if found and all(one == found[0] for one in found) else {}
+
+
+def _is_condition(line: Words) -> bool:
+    """Return whether a line opens a block other than that of a definition."""
+    return line[-1:] == (":",) and line[0] not in _DEFINING
 
 
 def _is_alike(before: TokenLayout, line: int, now: TokenLayout, partner: int) -> bool:

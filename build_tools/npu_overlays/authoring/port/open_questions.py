@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import PurePath
 
 from npu_overlays.authoring.port.callers import Caller, Use, words_in
 from npu_overlays.authoring.port.logical_lines import names_bound
@@ -62,6 +63,8 @@ class OpenQuestions:
         old, new = (one.name.partition(".")[0] for one in (operation, wanted))
         if module and is_kept_for_others(module, old, new):
             return f"whether upstream itself uses `{new}`: `{old}` is only handed out to those who still name it"
+        if other := next(self._relocations.others(operation, wanted, now), ""):
+            return f"whether `{other}`, which may do a part of its work, needs the change, too"
         callers = list(self._callers.of(operation, wanted, now))
         for one in callers:
             if others := self._others(one, operation, wanted, now):
@@ -84,12 +87,14 @@ class OpenQuestions:
         """
         is_in_class = now.has_class(operation.path, operation.owner)
         gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
-        found = [*self._namesakes(gone, now), *self._named_alike(gone, now)]
+        found = [*self._namesakes(gone, now), *self._named_alike(gone, now), *self._files_of_its_name(gone, now)]
         found += () if is_in_class else self._of_heirs(operation, now)
         if found:
             return f"whether {listing((f'`{one}`' for one in dict.fromkeys(found)), _SHOWN)} needs the change, too"
         known, knowing = set[tuple[str, str]](), {operation.path}
         replacing = list(dict.fromkeys(self._replacing(operation, now, known, knowing)))
+        if is_in_class:
+            replacing += self._callers.losing(operation, now)
         if replacing:
             return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change"
         if helpers := list(self._helpers_left(operation, now)):
@@ -151,13 +156,19 @@ class OpenQuestions:
                 yield from self._defined_otherwise(use, gone, now)
                 for one in found:
                     # Under that name it calls something else now.
-                    if gone.leaf in words_in(one.lines[1]) or one.calls_otherwise(gone.leaf):
+                    if gone.leaf in words_in(one.lines[1]) or self._has_another(one, gone, now):
                         yield str(one)
                 caller = replace(gone, path=path, symbol=name)
                 if name and not found and self._relocations.successors(caller, now).is_likely:
                     yield f"{path}:{name}"
                 elif name and not found and (path, name) not in known:
                     yield from self._replacing(caller, now, known, knowing)
+
+    def _has_another(self, caller: Caller, gone: Operation, now: Snapshot) -> bool:
+        """Return whether a caller has something in place of a call, or names anywhere what upstream had not before."""
+        before, after = map(words_in, caller.lines)
+        new = self._relocations.changed.new_names(now)
+        return caller.calls_otherwise(gone.leaf) or not (after - before).isdisjoint(new)
 
     def _defined_otherwise(self, use: Use, gone: Operation, now: Snapshot) -> Iterator[str]:
         """Yield what a module or class bound to a value of a missing definition, and defines or imports now."""
@@ -188,6 +199,15 @@ class OpenQuestions:
         # A text with a plain word may mean anything.
         if not gone.owner and not now.defining(gone.leaf) and _COMPOUND.search(gone.leaf):
             yield from changed.mentioning(gone.leaf, now)
+
+    def _files_of_its_name(self, gone: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield the new files of the package with the name of a missing one."""
+        top, name = gone.path.partition("/")[0], PurePath(gone.path).name
+        if gone.path in now or name == "__init__.py":
+            return
+        for path in now.entries:
+            if path not in self._base and path.startswith(f"{top}/") and PurePath(path).name == name:
+                yield path
 
     def _of_heirs(self, operation: Operation, now: Snapshot) -> Iterator[str]:
         """Yield the members that heirs of a missing class have now, themselves or from a base, and had not."""

@@ -26,7 +26,7 @@ from npu_overlays.model.fingerprint import dump
 from npu_overlays.model.likeness import ENOUGH, SIMILAR
 from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen, leaf_of, owner_of, symbols
-from npu_overlays.model.syntax import has_bases
+from npu_overlays.model.syntax import has_bases, last_name
 from npu_overlays.model.token_layout import TokenLayout, layout_of
 from npu_overlays.overlay.operations import Edit, Operation
 from npu_overlays.sources.pin import Pin
@@ -294,6 +294,20 @@ class Relocations:
         if blob not in self._lines_of:
             self._lines_of[blob] = _telling_lines(snapshot.read(path)) if blob else Counter()
         return self._lines_of[blob]
+
+    def others(self, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[str]:
+        """Yield what else may have code of a definition that has a new place: a copy, or a class of its old name."""
+        for one in self.matcher.namesakes(operation.path, operation.symbol, now):
+            if (one.path, one.symbol) != (wanted.path, wanted.symbol):
+                yield f"{one.path}:{one.symbol}"
+        if operation.owner == wanted.owner:
+            return
+        for target in self._in_its_class(operation, now):
+            around = now.definition(*target.split(":"))
+            bases = getattr(around.node, "bases", ()) if around else ()
+            # What inherits from the new class has the change.
+            if leaf_of(wanted.owner) not in map(last_name, bases):
+                yield target
 
     def _in_its_class(self, operation: Operation, now: Snapshot) -> Iterator[str]:
         """Yield what may have replaced a missing class: a new one of its name."""
