@@ -13,10 +13,7 @@ def report_class_cells(context: CheckContext, report: ProblemReport) -> None:
     for symbol in context.changed_classes():
         users = cell_users(after.node(symbol))
         if users and before.node(symbol) and lacks_cell(before, symbol):
-            what = (
-                f"`{symbol.name}.{users[0]}` uses `super()` or `__class__`, but its metaclass removes `__classcell__`"
-            )
-            what = f"{what}: Python would not make the class"
-            report.add(
-                context.attribution.changer(symbol, users), what, "call the base, or name the class, by its name"
-            )
+            uses = f"`{symbol.name}.{users[0]}` uses `super()` or `__class__`"
+            what = f"{uses}, but its metaclass removes `__classcell__`: Python would not make the class"
+            fix = "call the base, or name the class, by its name"
+            report.add(context.attribution.changer(symbol, users), what, fix)
