@@ -101,7 +101,10 @@ def _with(words: Sequence[str], name: str, value: str) -> list[str]:
     own = list(takewhile(lambda word: word != "--", words))
     rest = list(words[len(own) :])
     if not name.startswith("--"):
-        return [*(_exchanged(word, name, value) for word in own), *rest]
+        corrections = {number: new for number, word in enumerate(own) if (new := _exchanged(word, name, value)) != word}
+        # An overlay may have the name of the folder to write, which comes behind it.
+        last = max(corrections, default=0) if Path(name).is_absolute() else 0
+        return [*(corrections.get(n, word) if n >= last else word for n, word in enumerate(own)), *rest]
     kept = own if name in _REPEATED else list(_without(own, name, takes_value=bool(value)))
     return [*kept, name, *([value] if value else []), *rest]
 
