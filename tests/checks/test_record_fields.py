@@ -10,6 +10,8 @@ BASE = "from dataclasses import dataclass, field\n@dataclass\nclass Base:\n    a
 OWN_HEIR = "@dataclass\nclass Heir(Base):\n    b: int = 2\n"
 ADDED = "class Base:\n    x: int = added(1, why='w')\n"
 BY_NAME = "from dataclasses import field\nclass Base:\n    x: int = added(field(default=1, kw_only=True), why='w')\n"
+MUTABLE = "that all objects would share; write `field(default_factory=…)`"
+BEHIND = "and stands behind `{}`, which has one; give it a default, or `field(kw_only=True)`"
 FIX = "make it one that is given by name: `x: … = field(default=…, kw_only=True)`"
 
 
@@ -134,6 +136,35 @@ def test_a_named_tuple_keeps_its_length(gate: CheckedOverlay) -> None:
         )
     ]
     assert gate.merge(before, "class Base:\n    @added(why='w')\n    @property\n    def x(self): return 1\n") == []
+
+
+@pytest.mark.parametrize(
+    ("overlay", "expected"),
+    [
+        ("class Base:\n    a: list = replaced([], why='w')\n", [f"3: `a` of `Base` has a mutable default {MUTABLE}"]),
+        ("class Base:\n    x: dict = added({}, why='w')\n", [f"3: `x` of `Base` has a mutable default {MUTABLE}"]),
+        (
+            "@edited(('a: int = 1', 'a: int = 1\\nx: int'), why='w')\nclass Base: ...\n",
+            [f"`x` of `Base` has no default {BEHIND.format('a')}"],
+        ),
+        ("class Base:\n    x: int = added(field(repr=False), why='w')\n", [BEHIND.format("a")]),
+        ("class Base:\n    x: list = added(field(default_factory=list), why='w')\n", []),
+        ("class Base:\n    x: int = added(field(kw_only=True), why='w')\n", []),
+        ("class Base:\n    x: tuple = added((), why='w')\n", []),
+        ("class Plain:\n    a: list = replaced([], why='w')\n", []),
+    ],
+)
+def test_python_can_make_a_record(gate: CheckedOverlay, overlay: str, expected: list[str]) -> None:
+    before = BASE + "class Plain:\n    a: list = None\n"
+    found = gate.merge(before, f"from dataclasses import field\n{overlay}" if "field(" in overlay else overlay)
+    assert len(found) == len(expected)
+    for one, text in zip(found, expected, strict=True):
+        assert text in one
+
+
+def test_a_record_that_python_never_made_is_left_alone(gate: CheckedOverlay) -> None:
+    before = "from dataclasses import dataclass\n@dataclass\nclass Base:\n    a: list = []\n    def f(self): pass\n"
+    assert gate.merge(before, "class Base:\n    @replaced(why='w')\n    def f(self): return 1\n") == []
 
 
 ENUM = "from enum import Enum, auto\nclass Kind(Enum):\n    A = auto()\n    B = auto()\n    C = auto()\n"

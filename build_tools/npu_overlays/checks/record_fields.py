@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
 from npu_overlays.checks.attribution import ProblemReport
 from npu_overlays.checks.context import CheckContext
 from npu_overlays.errors import listing
@@ -9,13 +12,19 @@ from npu_overlays.model import Symbol
 from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.record_classes import RecordClasses
 
+_MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+
 
 def report_record_fields(context: CheckContext, report: ProblemReport) -> None:
-    """Report fields of a record that move its heirs' arguments, and fields that lengthen a named tuple."""
+    """Report fields of a record with which Python cannot make it, or that move arguments, or lengthen a named tuple."""
     graph = context.after.classes
     before = RecordClasses(context.before.classes)
     after = RecordClasses(graph)
     for symbol in context.changed_classes():
+        known = dict(_impossible(before, symbol))
+        for field, (what, fix) in _impossible(after, symbol):
+            if field not in known:
+                report.add(context.attribution.changer(symbol, [field]), f"`{field}` of `{symbol.name}` {what}", fix)
         gained = _gained(before, after, symbol)
         if gained and after.is_named_tuple(symbol):
             what = f"`{symbol.name}` is a NamedTuple: with `{gained[0]}`, code that unpacks it fails"
@@ -29,6 +38,23 @@ def report_record_fields(context: CheckContext, report: ProblemReport) -> None:
             what = f"the field `{gained[0]}` of `{symbol.name}` moves the positional arguments of {listing(moved)}"
             fix = f"make it one that is given by name: `{gained[0]}: … = field(default=…, kw_only=True)`"
             report.add(context.attribution.changer(symbol, gained), what, fix)
+
+
+def _impossible(records: RecordClasses, symbol: Symbol) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the fields with which `dataclass` raises while the module is imported, with why, and what to do."""
+    if not records.is_dataclass(symbol):
+        return
+    for one in records.fields(symbol):
+        if isinstance(one.value, _MUTABLE):
+            what = "has a mutable default that all objects would share"
+            yield one.name, (what, "write `field(default_factory=…)`")
+    earlier = ""
+    for one in records.taken(symbol) or ():
+        if one.kind == "|" and one.has_default:
+            earlier = one.name
+        elif one.kind == "|" and earlier:
+            what = f"has no default and stands behind `{earlier}`, which has one"
+            yield one.name, (what, "give it a default, or `field(kw_only=True)`")
 
 
 def _gained(before: RecordClasses, after: RecordClasses, symbol: Symbol) -> list[str]:

@@ -15,6 +15,7 @@ from npu_overlays.model.symbols import Symbol
 from npu_overlays.model.syntax import last_name, targets
 
 _ATTRS = frozenset({"s", "attrs", "attributes", "dataclass", "define", "frozen", "mutable"})
+_DEFAULTS = frozenset({"default", "default_factory", "factory"})
 _FIELDS = frozenset({"field", "ib", "attrib", "Field"})
 
 
@@ -25,6 +26,13 @@ class RecordField:
     name: str
     kind: str  # how ``__init__`` takes it: ``|`` by position too, ``kw`` by name alone; empty where it does not
     value: ast.expr | None = None  # what it is given in the class, if anything
+
+    @property
+    def has_default(self) -> bool:
+        """Whether it need not be given: a call such as `field` says so by a keyword, if it says so."""
+        if not isinstance(self.value, ast.Call) or last_name(self.value.func) not in _FIELDS:
+            return self.value is not None
+        return any(one.arg is None or one.arg in _DEFAULTS for one in self.value.keywords)
 
 
 class RecordClasses:
@@ -80,6 +88,10 @@ class RecordClasses:
             if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
                 found.append(RecordField(name=one.target.id, kind="|", value=one.value))
         return found
+
+    def is_dataclass(self, symbol: Symbol) -> bool:
+        """Return whether a decorator `dataclass` makes a class."""
+        return self._maker(symbol) == "dataclass"
 
     def is_named_tuple(self, symbol: Symbol) -> bool:
         """Return whether a class is a ``typing.NamedTuple``, so that a field changes its length."""
