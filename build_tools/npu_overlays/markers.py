@@ -11,7 +11,7 @@ Every marker takes:
 - ``why``: required, the reason, one sentence for a user of the wheel;
 - ``forwarded``: the upstream pull request or issue;
 - ``drop_when``: the condition under which the operation can be deleted;
-- ``depends``: what else it depends on upstream, ``("path/of/file.py:symbol", …)``;
+- ``depends``: upstream code that it also depends on, ``("path/of/file.py:symbol", …)``;
   what its text reads is found without being named;
 - ``unproven``: why no test can show that it calls the operators it is there for;
 - ``accept``: the dangers in it that its author has looked at and lets stand, as

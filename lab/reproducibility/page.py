@@ -19,8 +19,9 @@ with its layers, the paired overlays, the stacks' extras, npu-overlays and hatch
 version of a development build contains the time.
 
 `make reproducibility` builds one overlay under each condition below. It compares the wheel and its companion, byte
-for byte, with those of a plain `npu-overlays build`. `OVERLAY=verl@d62da49` names another overlay. The test builds a
-revision, because the version of a development build has the time at which its files changed.
+for byte, with those of a plain `npu-overlays build`; where a command makes no companion, the wheel alone.
+`OVERLAY=verl@d62da49` names another overlay. The test builds a revision, because the version of a development build has
+the time at which its files changed.
 
 This table is for `{overlay}`, built from {source}, with hatchling {hatchling} unless a row names another:
 
@@ -50,7 +51,7 @@ _CHINESE = """\
 extra、npu-overlays 和 hatchling；它的字节还取决于 zlib，开发构建的版本号还取决于时间。
 
 `make reproducibility` 在下列每种条件下构建同一个 overlay，把 wheel 及其伴随包与普通的 `npu-overlays build`
-的产物逐字节比较。`OVERLAY=verl@d62da49` 可指定另一个 overlay。这里构建的是修订，
+的产物逐字节比较；不产生伴随包的命令只比较 wheel。`OVERLAY=verl@d62da49` 可指定另一个 overlay。这里构建的是修订，
 因为开发构建的版本号写有文件的改动时间。
 
 下表对应 `{overlay}`，来源为{source}；未另行说明时 hatchling 为 {hatchling}。

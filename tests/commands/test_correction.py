@@ -19,6 +19,7 @@ from npu_overlays.errors import Problem
         (("init", "x", "--package", "a"), {"--package": "b"}, "npu-overlays init x --package a --package b"),
         (("build", "libb"), {"libb": "lib@1"}, "npu-overlays build lib@1"),
         (("check", "--stack=libb"), {"libb": "lib-1"}, "npu-overlays check --stack=lib-1"),
+        (("checkout", "/a/b", "/a/b"), {"/a/b": "/a/b-2"}, "npu-overlays checkout /a/b /a/b-2"),
         (("checkout", "x", "/a/./b/"), {"/a/b": "/a/b-2"}, "npu-overlays checkout x /a/b-2"),
         (("bisect", "x", "--", "make", "x"), {"x": "y"}, "npu-overlays bisect y -- make x"),
         (("bisect", "x", "--", "make"), {"--overlays": "o"}, "npu-overlays bisect x --overlays o -- make"),

@@ -206,6 +206,16 @@ def test_a_file_or_a_link_to_nothing_in_place_of_a_content_folder_is_refused(tmp
     ]
 
 
+def test_a_folder_with_nearly_the_name_of_a_content_folder_is_refused(tmp_path: Path) -> None:
+    name = write(tmp_path, {"Tree/pkg/a.py": "", "patch/b.patch": "", "notes/c.md": "", "trees": ""})
+    with pytest.raises(MergeError) as caught:
+        load(tmp_path, name)
+    assert mistakes(caught.value) == [
+        f"{name}/Tree: is no folder that an overlay reads; did you mean `tree`? Rename it",
+        f"{name}/patch: is no folder that an overlay reads; did you mean `patches`? Rename it",
+    ]
+
+
 def test_the_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "tree/pkg/a.py": "def f(): pass\n",

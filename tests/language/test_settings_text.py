@@ -62,6 +62,8 @@ def test_every_line_stands_under_its_keys() -> None:
         ("", "a: 1\n---\na: 1\na: 2\n", ["---1.a"]),
         ("", "a: 1\n--- # two\na: 1\n--- {b: 1}\na: 1\n", []),
         ("t: |\n  a: 1\n", "t: |\n  a: 1\n  a: 1\n", []),
+        ("a: 1\n---\na: 1\n", "a: 1\nb\na: 1\n", ["a"]),
+        ("a: 1\nt: |\n  b\n  a: 1\n  c\n", "a: 1\nt: |\nb\na: 1\n", ["a"]),
     ],
 )
 def test_a_key_that_comes_twice_is_found(before: str, after: str, repeated: list[str]) -> None:

@@ -173,7 +173,7 @@ _ASYNC_GENERATOR = "match it: async with contextlib.aclosing(upstream(…)) as v
         (
             "async def f(x):\n    y = yield x\n    yield y",
             "async def f(x):\n    async for y in upstream(x):\n        yield y",
-            f"{_UNSENT}; send it on: `given = await original.asend(sent)`",
+            f"{_UNSENT}; send it on: `given = await generator.asend(sent)`, with `generator = upstream(…)`",
         ),
         (
             "def f(x): return (yield x)",
@@ -432,7 +432,7 @@ def test_a_generator_that_is_closed_with_its_wrapper_is_still_not_looped_over_wh
         """
     before = f"async def f():\n    {original}\n"
     if "sent" in original:
-        fix = "send it on: `given = await original.asend(sent)`"
+        fix = "send it on: `given = await generator.asend(sent)`, with `generator = upstream(…)`"
         refused(before, overlay, f"4: the wrapper of `f` {_UNSENT}; {fix}")
     else:
         assert b"aclosing(_upstream_f())" in merged(before, overlay)[0]

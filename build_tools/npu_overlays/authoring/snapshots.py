@@ -16,7 +16,7 @@ from npu_overlays.model.module import Module
 from npu_overlays.model.selectors import chosen
 from npu_overlays.sources.tree import FileEntry, Source, SourceTree, blob_id
 
-_PARSED = 24
+_PARSED = 256
 # Two patterns that begin with a word take an eighth of the time of one with both.
 _DEFINING = (re.compile(rb"def[ \t]+(\w+)"), re.compile(rb"class[ \t]+(\w+)"))
 
@@ -35,10 +35,6 @@ class DefinedNames:
             for pattern in _DEFINING:
                 found += pattern.findall(content)
             self._by_blob[blob] = self._wanted.intersection(one.decode("utf-8", "replace") for one in found)
-
-    def unknown(self, blobs: Iterable[str]) -> list[str]:
-        """Return the blobs that were not scanned yet, each once."""
-        return [blob for blob in dict.fromkeys(blobs) if blob not in self._by_blob]
 
     def of(self, blob: str) -> frozenset[str]:
         """Return the wanted names that a scanned module defines."""
@@ -65,6 +61,18 @@ class Snapshot:
     def read(self, path: str) -> bytes:
         """Return the bytes of a file; raises `KeyError` if there is none."""
         return self.contents[self.entries[path]]
+
+    @cached_property
+    def _modules(self) -> dict[str, str]:
+        return {path: blob for path, blob in self.entries.items() if path.endswith(".py")}
+
+    def has_modules_of(self, other: Snapshot) -> bool:
+        """Return whether all Python files are those of another snapshot, and the folders at the root, too."""
+        return self._modules == other._modules and self.top_folders == other.top_folders
+
+    def modules_unlike(self, other: Snapshot) -> list[str]:
+        """Return the paths of the Python files that another snapshot lacks, or has with other content."""
+        return sorted(path for path, _ in self._modules.items() - other._modules.items())
 
     def module(self, path: str) -> Module | None:
         """Return a parsed module; None if there is no such file, or it is not Python that can be read."""

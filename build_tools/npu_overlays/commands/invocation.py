@@ -101,7 +101,12 @@ def _with(words: Sequence[str], name: str, value: str) -> list[str]:
     own = list(takewhile(lambda word: word != "--", words))
     rest = list(words[len(own) :])
     if not name.startswith("--"):
-        return [*(_exchanged(word, name, value) for word in own), *rest]
+        exchanged = [_exchanged(word, name, value) for word in own]
+        changed = [number for number, words in enumerate(zip(own, exchanged, strict=True)) if len(set(words)) > 1]
+        if Path(name).is_absolute() and changed:
+            # An overlay may have the name of the folder to write, which comes behind it.
+            exchanged[: changed[-1]] = own[: changed[-1]]
+        return [*exchanged, *rest]
     kept = own if name in _REPEATED else list(_without(own, name, takes_value=bool(value)))
     return [*kept, name, *([value] if value else []), *rest]
 

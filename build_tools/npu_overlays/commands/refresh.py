@@ -191,7 +191,7 @@ def _report(console: Console, done: RefreshResult, options: Options, overlay: Ov
     number = plural(len(done.files), "file")
     console.line(f"{name}: {number} refreshed; the wheel will be what was edited", style="green")
     if not options.steps.names:
-        console.line(f"  what it depends on upstream:    npu-overlays lock {overlay.argument}")
+        console.line(f"  the upstream code behind it:    npu-overlays lock {overlay.argument}")
     console.line(f"  the work tree as you left it:   git -C {shlex.quote(str(done.checkout.folder))} show {EDITED}")
     for layer, pins in others_made_of(done.files, overlay):
         console.notice(f"{layer} is what {listing(pins)} is made of, too: npu-overlays lock --all, and check --all")

@@ -76,7 +76,8 @@ def loaded(overlay: Overlay, content: bytes, made: Callable[[Mapping[str, Any]],
     try:
         return made(values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ConfigError(Problem(where=str(file), what=f"is damaged: {error!r}", fix=again)) from error
+        fault = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise ConfigError(Problem(where=str(file), what=f"is damaged: {fault}", fix=again)) from error
 
 
 def metadata_of(values: Mapping[str, Any]) -> UpstreamMetadata:

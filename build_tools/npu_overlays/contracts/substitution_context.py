@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from npu_overlays.merge.settings_text import ENDINGS, ITEM, SettingsLine, keyed_lines
 
@@ -42,6 +43,7 @@ def _occurrences(text: str, find: str) -> Iterator[tuple[int, int]]:
         yield start, match.end() - len(find) + len(find.rstrip())
 
 
+@lru_cache(maxsize=256)
 def _under(text: str, start: int, end: int) -> str:
     """Return the keys above an occurrence, and the rest of its lines."""
     begins, ends = text.count("\n", 0, start), text.count("\n", 0, end)

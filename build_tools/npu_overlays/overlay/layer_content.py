@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from npu_overlays.errors import Problem, collected
+from npu_overlays.errors import Problem, collected, nearest
 from npu_overlays.overlay.acceptances import Acceptance
 from npu_overlays.overlay.bounds import ALWAYS, Bounds, patch_bounds
-from npu_overlays.overlay.inputs import is_ignored, is_left_over
+from npu_overlays.overlay.inputs import CONTENT_FOLDERS, is_ignored, is_left_over
 from npu_overlays.overlay.mails import mails
 from npu_overlays.overlay.merge_modules import read_operations
 from npu_overlays.overlay.operations import NO_FORMS, FormTargets, Operation
@@ -117,7 +117,7 @@ def read_layers(
         forms: the targets of operations that name a model.
     """
     layers = tuple(chain)
-    problems: list[Problem] = []
+    problems = list(_misspelt(layers))
     merged: list[OverlayFile] = []
     plain: list[OverlayFile] = []
     for file in _files(layers, "tree", problems):
@@ -168,6 +168,16 @@ def _with_settings(layers: Iterable[Layer], files: list[OverlayFile], problems: 
                     f"name a file of {layer.label('tree')} that upstream lacks; for an operation, say it at its marker"
                 )
                 problems.append(Problem(where=layer.where(f"file[{number}]"), what=what, fix=fix))
+
+
+def _misspelt(layers: Iterable[Layer]) -> Iterator[Problem]:
+    """Yield the folders whose names nearly are those of content folders, and would be left out."""
+    for layer in layers:
+        for path in sorted(layer.folder.iterdir()):
+            close = nearest(path.name.lower(), CONTENT_FOLDERS, cutoff=0.75) if path.is_dir() else ""
+            if close and path.name not in CONTENT_FOLDERS:
+                what = "is no folder that an overlay reads"
+                yield Problem(where=layer.label(path.name), what=what, fix=f"did you mean `{close}`? Rename it")
 
 
 def _files(layers: Iterable[Layer], kind: str, problems: list[Problem]) -> list[OverlayFile]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,7 +52,8 @@ def test_several_processes_say_what_one_says(asked: WalkSegment, monkeypatch: py
     monkeypatch.setattr(walking, "_FEWEST_COMMITS", 1)
     monkeypatch.setattr(walking, "cores", lambda: 3)
     together = drift(asked)
-    assert [len(part.commits) for part in asked.split(3)] == [1, 2, 2]
+    # The later ones cost more.
+    assert [len(part.commits) for part in asked.split(3)] == [3, 1, 1]
     assert together == drift_of_segment(asked)
     # In the later parts, too, what came before them has landed.
     (start,) = (one for one in together.operations if one.symbol == "Engine.start")
@@ -65,12 +67,7 @@ def test_a_short_walk_is_walked_by_one(asked: WalkSegment) -> None:
 @pytest.mark.parametrize("message", ['Revert "comments (#1)"', "Tidy\n\nReverts lib/lib#1\n"])
 def test_what_was_taken_back_has_not_landed_wherever_the_walk_begins(asked: WalkSegment, message: str) -> None:
     """A branch that left between the two, and came back after both, leads to the first of them, too."""
-    clone = asked.history.repository.parent
-
-    def git(*arguments: str) -> str:
-        command = ("git", *NAMED, *arguments)
-        return subprocess.run(command, cwd=clone, check=True, capture_output=True, text=True).stdout.strip()
-
+    git = in_clone(asked)
     git("switch", "--quiet", "--detach", asked.commits[1].id)
     git("commit", "--allow-empty", "--message", "beside")
     git("branch", "beside")
@@ -80,6 +77,28 @@ def test_what_was_taken_back_has_not_landed_wherever_the_walk_begins(asked: Walk
     tip = asked.history.commits(asked.base, git("rev-parse", "HEAD"))[-1:]
     found = drift_of_segment(replace(asked, commits=tip))
     assert [one.verdicts[0].kind for one in found.operations if one.symbol == "Engine.start"] == ["fits"]
+
+
+def test_a_commit_without_changes_lands_a_change_too(asked: WalkSegment) -> None:
+    git = in_clone(asked)
+    git("switch", "--quiet", "--detach", asked.base)
+    git("commit", "--allow-empty", "--message", "Tidy")
+    git("commit", "--allow-empty", "--message", "Comments (#1)")
+    commits = asked.history.commits(asked.base, git("rev-parse", "HEAD"))
+    found = drift_of_segment(replace(asked, commits=commits))
+    (start,) = (one for one in found.operations if one.symbol == "Engine.start")
+    assert [one.kind for one in start.verdicts] == ["fits", "fits", "absorbed"]
+
+
+def in_clone(asked: WalkSegment) -> Callable[..., str]:
+    """Return what runs git in the clone and returns its output."""
+    clone = asked.history.repository.parent
+
+    def git(*arguments: str) -> str:
+        command = ("git", *NAMED, *arguments)
+        return subprocess.run(command, cwd=clone, check=True, capture_output=True, text=True).stdout.strip()
+
+    return git
 
 
 def test_that_a_process_was_ended_is_said(asked: WalkSegment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ A file below `tree/` has the path of the upstream file that it changes, and give
 `npu-overlays show {folder}` lists the changes.
 
 ```bash
-npu-overlays lock {folder}     # after every change: what it depends on upstream
+npu-overlays lock {folder}     # after every change: records the upstream code it depends on
 npu-overlays check {folder}    # everything a build does except writing the wheel
 npu-overlays build {folder}    # into wheels/
 pip install --find-links wheels {distribution}

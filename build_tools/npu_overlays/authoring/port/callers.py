@@ -113,7 +113,11 @@ class Callers:
         self._matcher = matcher
         self._changed = changed
         self._pin = pin
+        self._shipped = [path for path in base.entries if path.endswith(".py") and pin.place(path)]
         self._known: dict[tuple[str, str], list[str]] = {}
+        self._readers: dict[tuple[str, str], list[str]] = {}
+        self._uses: dict[tuple[str, str, str, bool], list[Use]] = {}
+        self._naming: dict[str, list[str]] = {}  # by word
         self._lines_before: dict[tuple[str, str], list[Words]] = {}
         self._has: dict[tuple[str, str], bool] = {}
 
@@ -134,12 +138,21 @@ class Callers:
         """
         is_anywhere = self._is_only(operation) or self._is_gone(operation, now)
         for path in dict.fromkeys((operation.path, *self._others(operation, is_anywhere=is_anywhere))):
-            module = self._base.module(path) if now.blob(path) != self._base.blob(path) else None
-            if module is None:
-                continue
-            names = _possible(module, operation, is_anywhere=is_anywhere)
-            found = (Use(module=module, name=name, lines=self._base_lines(module, name)) for name in names)
-            yield from (use for use in found if _names(use, operation, is_anywhere=is_anywhere))
+            if now.blob(path) != self._base.blob(path):
+                yield from self._uses_in(path, operation, is_anywhere=is_anywhere)
+
+    def _uses_in(self, path: str, operation: Operation, *, is_anywhere: bool) -> list[Use]:
+        """Return what names a target in a file of the base."""
+        key = (path, operation.path, operation.name, is_anywhere)
+        if key not in self._uses:
+            module = self._base.module(path)
+            self._uses[key] = self._uses_of(module, operation, is_anywhere=is_anywhere) if module else []
+        return self._uses[key]
+
+    def _uses_of(self, module: Module, operation: Operation, *, is_anywhere: bool) -> list[Use]:
+        names = _possible(module, operation, is_anywhere=is_anywhere)
+        found = (Use(module=module, name=name, lines=self._base_lines(module, name)) for name in names)
+        return [use for use in found if _names(use, operation, is_anywhere=is_anywhere)]
 
     def _base_lines(self, module: Module, name: str) -> list[Words]:
         key = (module.path, name)
@@ -158,8 +171,12 @@ class Callers:
         leaf = operation.leaf
         if operation.path not in self._base.defining(leaf) or leaf.endswith("__"):
             return False
-        modules = (path for path in now.entries if path.endswith(".py") and self._pin.place(path))
-        return not any(self._has_word(leaf, path, now) for path in modules)
+        if leaf not in self._naming:
+            self._naming[leaf] = [path for path in self._shipped if self._has_word(leaf, path, self._base)]
+        if any(now.blob(path) == self._base.blob(path) for path in self._naming[leaf]):
+            return False
+        changed = filter(self._pin.place, now.modules_unlike(self._base))
+        return not any(self._has_word(leaf, path, now) for path in changed)
 
     def _has_word(self, leaf: str, path: str, now: Snapshot) -> bool:
         key = (leaf, now.blob(path))
@@ -192,9 +209,11 @@ class Callers:
 
     def _reading(self, operation: Operation) -> list[str]:
         """Return the other shipped modules of the base that read an attribute of a member's name."""
-        named = f".{operation.leaf}".encode()
-        paths = (there for there in self._base.entries if there.endswith(".py") and there != operation.path)
-        return [there for there in paths if named in self._base.read(there) and self._pin.place(there)]
+        key, named = (operation.path, operation.leaf), f".{operation.leaf}".encode()
+        if key not in self._readers:
+            others = (there for there in self._shipped if there != operation.path)
+            self._readers[key] = [there for there in others if named in self._base.read(there)]
+        return self._readers[key]
 
     def now(self, use: Use, operation: Operation, wanted: Operation, now: Snapshot) -> list[Caller]:
         """Return a caller where it is now; if it is missing, what has its name in other files and had not."""
@@ -242,9 +261,8 @@ class Callers:
         """Return the shipped modules of the base in which a name stands for that of another module."""
         if (path, name) not in self._known:
             found: list[str] = []
-            for there in self._base.entries:
-                is_shipped = there.endswith(".py") and there != path and self._pin.place(there)
-                is_possible = is_shipped and name.encode() in self._base.read(there)
+            for there in self._shipped:
+                is_possible = there != path and name.encode() in self._base.read(there)
                 if is_possible and (self._imports(there, path, name) or self._has_attribute(there, path, name)):
                     found.append(there)
             self._known[path, name] = found

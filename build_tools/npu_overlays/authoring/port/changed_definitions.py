@@ -53,9 +53,8 @@ class ChangedDefinitions:
     def mentioning(self, name: str, now: Snapshot) -> list[str]:
         """Return the modules that have a name in more places than before, as an import or in a text too."""
         word, found = re.compile(rb"\b%s\b" % name.encode()), list[str]()
-        for path in now.entries:
-            is_changed = path.endswith(".py") and now.blob(path) != self._base.blob(path) and self._pin.place(path)
-            if not is_changed or name.encode() not in now.read(path):
+        for path in now.modules_unlike(self._base):
+            if not self._pin.place(path) or name.encode() not in now.read(path):
                 continue
             before = self._base.read(path) if path in self._base else b""
             if len(word.findall(now.read(path))) > len(word.findall(before)):
@@ -72,10 +71,9 @@ class ChangedDefinitions:
     def _defining(self, one: Snapshot, other: Snapshot) -> _Places:
         """Return the shipped modules of a snapshot that define each name, of those that differ in another one."""
         found: _Places = {}
-        for path in one.entries:
-            if path.endswith(".py") and one.blob(path) != other.blob(path) and self._pin.place(path):
-                for name in self._defined(one, path):
-                    found.setdefault(name, []).append(path)
+        for path in filter(self._pin.place, one.modules_unlike(other)):
+            for name in self._defined(one, path):
+                found.setdefault(name, []).append(path)
         return found
 
     def _defined(self, one: Snapshot, path: str) -> list[str]:

@@ -105,6 +105,8 @@ class Classifier:
         self._missing = MissingTargets(self.operations, base, self.fitter, self._relocations)
         self._absorption = Absorption(base, distribution)
         self._known: dict[_Key, Verdict] = {}
+        # By path and symbol, the last snapshot, the commit that landed by then, and the verdict.
+        self._last: dict[tuple[str, str], tuple[Snapshot, UpstreamCommit | None, Verdict]] = {}
         # A verdict depends on the modules that define any name of its file's operations: additions follow their users.
         self._names: dict[str, frozenset[str]] = {}
         for path in dict.fromkeys(one.path for one in self.operations):
@@ -114,6 +116,13 @@ class Classifier:
     def verdict(self, operation: Operation, now: Snapshot, landed: LandedCommits) -> Verdict:
         """Return the verdict on an operation in a snapshot, given the commits that led to it."""
         commit = landed.find(references(operation.reason.forwarded, self._repositories))
+        place = (operation.path, operation.symbol)
+        last = self._last.get(place)
+        if last is None or last[0] is not now or last[1] != commit:
+            last = self._last[place] = now, commit, self._verdict(operation, now, commit)
+        return last[2]
+
+    def _verdict(self, operation: Operation, now: Snapshot, commit: UpstreamCommit | None) -> Verdict:
         fit = self.fitter.fit(operation, now)
         if fit.applies and commit is None:
             return self._called(operation, self._applying(operation, now, fit), now)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import sqrt
 
 from npu_overlays.authoring.port.classifier import Classifier, names_of
 from npu_overlays.authoring.port.history import UpstreamHistory, snapshots
@@ -117,10 +118,11 @@ class WalkSegment:
     files: Sequence[str] = ()
 
     def split(self, most: int) -> list[WalkSegment]:
-        """Return segments of about the same length, each worth a process of its own."""
+        """Return segments of about the same cost, each worth a process of its own."""
         commits = self.commits
         number = max(1, min(most, len(commits) // _FEWEST_COMMITS))
-        ends = [len(commits) * part // number for part in range(number + 1)]
+        # The more commits lie between, the more changed: a commit costs as much as its distance from the pin.
+        ends = [round(len(commits) * sqrt(part / number)) for part in range(number + 1)]
         return [replace(self, commits=commits[first:behind]) for first, behind in pairwise(ends)]
 
 
@@ -171,10 +173,13 @@ def drift_of_segment(walk: WalkSegment) -> Drift:
     operations: dict[Operation, list[Verdict]] = {one: [] for one in classifier.operations}
     edits: dict[int, tuple[SourcedEdit, list[Verdict]]] = {}
     blobs: list[Mapping[str, str]] = []
+    modules = base
     for commit, now in states:
         landed.note(commits_since.until(commit))
+        # The classifier knows its answers for the last snapshot, by identity.
+        modules = modules if now.has_modules_of(modules) else now
         for one, verdicts in operations.items():
-            verdicts.append(classifier.verdict(one, now, landed))
+            verdicts.append(classifier.verdict(one, modules, landed))
         for edit, verdict in substitutions.verdicts(content.edits, now):
             edits.setdefault(id(edit), (edit, []))[1].append(verdict)
         blobs.append({path: now.blob(path) for path in paths})

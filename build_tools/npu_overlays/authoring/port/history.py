@@ -18,7 +18,6 @@ from npu_overlays.process import ProcessError
 from npu_overlays.sources import git_objects
 
 _FIELDS = 5
-_READ_TOGETHER = 500
 
 
 class BlobCache(Mapping[str, bytes]):
@@ -31,11 +30,7 @@ class BlobCache(Mapping[str, bytes]):
     def keep(self, blobs: Iterable[str]) -> None:
         """Read blobs that will be needed, all at once."""
         wanted = [blob for blob in dict.fromkeys(blobs) if blob not in self._kept]
-        self._kept.update(zip(wanted, self.read(wanted), strict=True))
-
-    def read(self, blobs: list[str]) -> Iterator[bytes]:
-        """Yield the content of blobs without keeping it."""
-        return git_objects.read(self._repository, "blob", blobs)
+        self._kept.update(zip(wanted, git_objects.read(self._repository, "blob", wanted), strict=True))
 
     def __getitem__(self, blob: str) -> bytes:
         if blob not in self._kept:
@@ -186,18 +181,14 @@ def snapshots(
     contents = BlobCache(history.repository)
     read: dict[str, None] = {}
     modules: dict[str, None] = {}
-    first = frozenset(states[0][1].values())
     for _, entries in states:
         read |= {entries[path]: None for path in paths if path in entries}
         for path, blob in entries.items():
             if path.endswith(".py") and shipped(path):
                 modules[blob] = None
-    # Questions about missing definitions read every module that changed.
-    contents.keep([*read, *(blob for blob in modules if blob not in first)])
-    unknown = names.unknown(modules)
-    for start in range(0, len(unknown), _READ_TOGETHER):
-        part = unknown[start : start + _READ_TOGETHER]
-        for blob, content in zip(part, contents.read(part), strict=True):
-            names.note(blob, content)
+    # Questions about missing definitions read every module.
+    contents.keep([*read, *modules])
+    for blob in modules:
+        names.note(blob, contents[blob])
     for commit, entries in states:
         yield commit, Snapshot(entries=entries, contents=contents, names=names)

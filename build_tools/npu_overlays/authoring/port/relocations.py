@@ -205,9 +205,8 @@ class Relocations:
         return self._last
 
     def _changed(self, now: Snapshot) -> Iterator[str]:
-        for path, blob in now.entries.items():
-            is_same = blob in self._blobs_before and path in self._base
-            if path.endswith(".py") and not is_same and self._shipped(path):
+        for path in filter(self._shipped, now.modules_unlike(self._base)):
+            if now.blob(path) not in self._blobs_before or path not in self._base:
                 yield path
 
     def _successors(self, operation: Operation, now: Snapshot) -> Successors:

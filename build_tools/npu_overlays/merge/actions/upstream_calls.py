@@ -150,7 +150,8 @@ def _lost_values(wrapper: Wrapper) -> Iterator[Misuse]:
     if wrapper.entered or not takes:
         return
     is_async = function_kind(wrapper.original) == "async generator"
-    fix = "send it on: `given = await original.asend(sent)`" if is_async else f"yield from {wrapper.name}(…)"
+    sending = f"send it on: `given = await generator.asend(sent)`, with `generator = {wrapper.name}(…)`"
+    fix = sending if is_async else f"yield from {wrapper.name}(…)"
     calls = {call for call, _ in wrapper.calls()}
     closing: set[str] = set()  # the names that ``with closing(upstream(…)) as name`` gives them
     for item in all_of(wrapper.node, ast.withitem):

@@ -49,6 +49,10 @@ def _read_statement(parsed: ParsedFile, node: ast.stmt, *, parent: str) -> Itera
         yield _read_deletion(parsed, node, call, parent)
     elif found := spelling_mistake(parsed, value):
         yield parsed.problem(node, *found)
+    elif any(parsed.marker_call(one) for inner in ast.walk(node) for one in getattr(inner, "decorator_list", ())):
+        what = "a marked definition stands in a block, whose condition nothing would check"
+        fix = "write it outside; if upstream has several of the name, where=… says which one it changes"
+        yield parsed.problem(node, what, fix)
     else:
         what = "a merge module holds only imports, classes and marked definitions"
         yield parsed.problem(node, what, "mark it with added(…, why=…) or another marker, or leave it out")
