@@ -338,12 +338,20 @@ class A:
     def s(x, y=1): return x
     def r(*args): return args
     def __new__(cls, x): return x
+    def p(self, __x): return __x
 """
 
 
 @pytest.mark.parametrize(
     ("wrapper", "message"),
     [
+        (
+            "def p(self, __x): return upstream(self, __x=__x)",
+            (
+                "calls upstream(self, __x=__x), which gives `__x` by name, which Python renames in a class: "
+                "only a position reaches it; (self, __x)"
+            ),
+        ),
         ("def f(self, x, y=1): return upstream(x)", "calls upstream(x), which lacks `x`; (self, x, y=1)"),
         (
             "def f(self, x, y=1): return upstream(x, y)",

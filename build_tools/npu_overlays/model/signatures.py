@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from npu_overlays.model.fingerprint import dump
+from npu_overlays.model.scopes import is_private
 
 _DIGEST = re.compile("<[0-9a-f]{8}>")
 ParameterKind = Literal["/", "|", "*", "kw", "**"]
@@ -125,6 +126,14 @@ def call_mismatch(call: ast.Call, theirs: list[Parameter]) -> str:
         starred = None in named and one.kind != "/"
         if one.is_required and one.name not in named and one not in reached and not starred:
             return f"lacks `{one.name}`"
+    return ""
+
+
+def private_mismatch(call: ast.Call) -> str:
+    """Return why Python would refuse a call in a class: it renames such a parameter there, and no argument's name."""
+    for one in call.keywords:
+        if one.arg and is_private(one.arg):
+            return f"gives `{one.arg}` by name, which Python renames in a class: only a position reaches it"
     return ""
 
 

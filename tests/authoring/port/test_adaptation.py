@@ -237,6 +237,21 @@ def test_what_syntax_does_not_prove_is_for_a_person(wrapper: str, before: str, a
         followed(wrapper, before, after)
 
 
+@pytest.mark.parametrize(("symbol", "follows"), [("f", True), ("A.f", False)])
+def test_what_a_class_renames_is_not_given_by_name(symbol: str, *, follows: bool) -> None:
+    text = "def f(self, x):\n    return upstream(self, x)\n"
+    operation = Operation(
+        action="wrapped", path="a.py", symbol=symbol, kind="function", text=text,
+        reason=Reason(why="w"), layer="", where="a.py:1",
+    )  # fmt: skip
+    moved = change("def f(self, x): return x\n", "def f(self, x, __given): return x\n")
+    if follows:
+        assert "__given=__given" in adapted(operation, moved).text
+    else:
+        with pytest.raises(UnprovenError, match="`__given` by name"):
+            adapted(operation, moved)
+
+
 def test_a_decorator_in_the_place_of_another_changes_nothing() -> None:
     before, after = (f'@{name}("f")\n{OLD}' for name in ("hub", "kernel"))
     assert followed(HAND, before, after) == HAND

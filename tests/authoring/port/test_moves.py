@@ -372,6 +372,123 @@ def test_a_member_is_not_dropped_where_those_beside_it_moved_with_their_class(tm
         assert found.proposal == expected, found
 
 
+KERNEL = """class {}:
+    def __init__(self, data, scale):
+        self.data = data
+        self.scale = scale
+        self.{} = self.made(data)
+
+    def f(self, x):
+        return self.data * x + self.scale
+
+    def shape(self):
+        return self.data.shape[1:]
+"""
+
+
+@pytest.mark.parametrize(("after", "proposal"), [("made", ""), ("", "drop")])
+def test_a_member_of_a_common_name_is_not_dropped_where_half_of_its_class_is_in_another_file(
+    tmp_path: Path, after: str, proposal: str
+) -> None:
+    """That has another name there, and others have a member of that name, too."""
+    common = {f"common{number}": "class K:\n    def f(self):\n        pass\n" for number in range(COMMON + 1)}
+    before = common | {"engine": KERNEL.format("A", "kept"), "kernels": "y = 1\n"}
+    there = KERNEL.format("NewKernel", after).replace("self, x)", "self, x, out)") if after else "y = 2\n"
+    found = judged(tmp_path, before, common | {"engine": "y = 1\n", "kernels": there}, WRAP_A)
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "`pkg/kernels.py`" in found.unknown
+
+
+BLOCK = """    limits = bounds_of({0}.weights)
+    is_in_range = limits.lower <= {0}.weight <= limits.upper
+    if not is_in_range:
+        warned("not in the range", limits)
+"""
+EDIT_RANGE = '@edited(("limits.lower <= x.weight", "limits.lowest <= x.weight"), why="x")\ndef go(x): ...\n'
+
+
+@pytest.mark.parametrize(("there", "kind"), [("checked", "find gone"), ("", "already gone")])
+def test_an_edit_of_a_block_that_went_to_another_file_is_for_a_person(tmp_path: Path, there: str, kind: str) -> None:
+    """It names other things there, so the text that the edit looks for stands nowhere."""
+    before = {"engine": f"def go(x):\n{BLOCK.format('x')}    return x\n", "other": "y = 1\n"}
+    moved = f"def {there}(given):\n{BLOCK.format('given')}" if there else "y = 2\n"
+    found = judged(tmp_path, before, {"engine": "def go(x):\n    return x\n", "other": moved}, EDIT_RANGE)
+    assert (found.kind, found.proposal) == (kind, "" if there else "drop"), found
+    assert not there or "pkg/other.py" in found.evidence
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_a_caller_whose_lines_went_to_another_file_has_its_calls_there(tmp_path: Path, *, is_moved: bool) -> None:
+    """Of two calls there, one is of what has the work now."""
+    calls = "    prepared = {}(x.items)\n    x.sizes = listed(prepared)\n    x.longest = max(x.sizes)\n"
+    before = {"engine": f"def f(x):\n{HALF}\n\ndef use(x):\n{calls.format('f')}    return x\n", "other": "y = 1\n"}
+    moved = f"def sized(x):\n{calls.format('shifted')}" if is_moved else "y = 2\n"
+    found = judged(tmp_path, before, {"engine": "def use(x):\n    return x\n", "other": moved})
+    assert (found.kind, found.proposal) == ("retired", "" if is_moved else "drop"), found
+    assert not is_moved or "pkg/other.py" in found.unknown
+
+
+MADE = "class Made:\n    def __init__(self, x):\n        self.x = x\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "proposal"),
+    [
+        ("def from_x(opened):\n    return Made(opened)\n", ""),
+        ("def from_x(opened):\n    return Made.of(opened)\n", ""),
+        ("def from_x(opened):\n    raise Made(opened)\n", "drop"),
+        ("def known(x):\n    return Made(x)\n", "drop"),
+        ("class A:\n    def go(self):\n        return Made(self)\n", "drop"),
+    ],
+    ids=["called", "by-a-method", "raised", "as-before", "in-a-class"],
+)
+def test_a_new_function_that_makes_what_a_missing_one_made_may_do_its_work(
+    tmp_path: Path, now: str, proposal: str
+) -> None:
+    known = "def known(x):\n    return Made(x)\n"
+    before = f"{MADE}{known}\n\ndef f(x):\n    a = opened(x, 1)\n    return Made(a)\n"
+    found = judged(tmp_path, {"engine": before}, {"engine": f"{MADE}{now}"})
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "`pkg/engine.py:from_x`" in found.unknown
+
+
+HEIR = "from pkg.base import Base\n\n\nclass {}(Base):\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "number", "proposal"),
+    [("Second", 1, ""), ("Second", COMMON, "drop"), ("Kept0", 1, "drop")],
+    ids=["new", "one-of-many", "as-before"],
+)
+def test_a_new_class_of_the_base_of_a_missing_one_may_do_its_work(
+    tmp_path: Path, now: str, number: int, proposal: str
+) -> None:
+    """So may what made an object of that."""
+    base = "class Base:\n    def go(self, x):\n        return x\n"
+    kept = {f"kept{one}": HEIR.format(f"Kept{one}", "size = 1") for one in range(number)}
+    own = HEIR.format("A", "def f(self, x):\n        return x.go(1)") + "\n\ndef f(x):\n    return A(x + 1)\n"
+    before = kept | {"base": base, "engine": own, "second": "y = 1\n"}
+    after = kept | {"base": base, "engine": "y = 1\n", "second": HEIR.format(now, "width = 1")}
+    for overlay in (WRAP_A, WRAP_F):
+        found = judged(tmp_path / str(overlay == WRAP_F), before, after, overlay)
+        assert (found.kind, found.proposal) == ("retired", proposal), found
+        assert proposal or "`pkg/second.py:Second`" in found.unknown
+
+
+@pytest.mark.parametrize(
+    ("name", "taken", "proposal"), [("AOffline", "x", ""), ("AOffline", "y", "follow"), ("Other", "x", "follow")]
+)
+def test_a_member_that_takes_other_parameters_where_a_class_of_its_name_takes_the_old_ones(
+    tmp_path: Path, name: str, taken: str, proposal: str
+) -> None:
+    member = "class {}:\n    def f(self, {}):\n        return {}\n"
+    before = {"engine": member.format("A", "x", "go(x)"), "second": "y = 1\n"}
+    after = {"engine": member.format("A", "client, size=1", "1"), "second": member.format(name, taken, "2")}
+    found = judged(tmp_path, before, after, WRAP_A)
+    assert (found.kind, found.proposal) == ("signature changed", proposal), found
+    assert proposal or "`pkg/second.py:AOffline.f`" in found.unknown
+
+
 MEMBER = """class A:
     limit = 10
 
@@ -639,7 +756,8 @@ def test_a_member_that_heirs_in_another_file_inherit_from_a_new_base(
     member = "class {}:\n    def {}(self, x):\n        return x.go(1)\n"
     old, heir = member.format("Old", "f"), "from pkg.{} import {}\n\n\nclass Heir({}):\n    pass\n"
     imported = heir.replace("from", "from pkg.old import Old\nfrom", 1)
-    own = f"class A:\n    def f(self, x):\n{BODY.replace('    ', '        ')}"
+    other = "    def prepared(self, limit):\n        return limit.joined()\n"
+    own = f"class A:\n    def f(self, x):\n{BODY.replace('    ', '        ')}\n{other}"
     before = common | {"engine": own, "old": old, "user": imported.format("engine", "A", "A, Old")}
     base = f"{member.format('Base', 'f')}\n\n{member.format('Other', 'g')}"
     user = imported.format("base", "Base, Other", f"{now}, Old" if now != "Old" else "Old")

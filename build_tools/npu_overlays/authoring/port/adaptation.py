@@ -22,7 +22,7 @@ from npu_overlays.model.functions import own_nodes
 from npu_overlays.model.local_names import FunctionNames
 from npu_overlays.model.module import Module
 from npu_overlays.model.signature_changes import SignatureChange
-from npu_overlays.model.signatures import Parameter, call_mismatch, is_upstreams, parameters
+from npu_overlays.model.signatures import Parameter, call_mismatch, is_upstreams, parameters, private_mismatch
 from npu_overlays.model.splices import Splice, splice
 from npu_overlays.model.syntax import all_of, call_arguments, is_name, last_name, nodes_of, text_of
 from npu_overlays.model.tokens import tokens
@@ -52,7 +52,7 @@ def adapted(operation: Operation, change: SignatureChange) -> Operation:
     if change.moves_arguments:
         text = _with_calls(text, original, change)
     text = _with_parameters(text, change)
-    _check_calls(text, original, change)
+    _check_calls(text, original, change, is_member=bool(operation.owner))
     if left := [name for name in change.removed if _count(function_of(text)[1], name)]:
         raise UnprovenError(f"it uses `{left[0]}` itself")
     if change.has_other_body and _answers_itself(text, original):
@@ -117,13 +117,13 @@ def _by_calls(
         yield f"it uses `{name}`, which may be left out now", _count(node, name) != _handed(calls, name)
 
 
-def _check_calls(text: str, original: str, change: SignatureChange) -> None:
+def _check_calls(text: str, original: str, change: SignatureChange, *, is_member: bool) -> None:
     """Raise `UnprovenError` if upstream's function does not accept a call in a wrapper that follows."""
     places = {one.name for one in change.after if one.kind == "/"}
     for call in _calls(function_of(text)[1], original):
         if named := places.intersection(filter(None, (one.arg for one in call.keywords))):
             raise UnprovenError(f"it would give `{min(named)}` by name, which upstream takes by position")
-        if problem := call_mismatch(call, list(change.after)):
+        if problem := call_mismatch(call, list(change.after)) or (private_mismatch(call) if is_member else ""):
             raise UnprovenError(f"its call {problem}")
 
 

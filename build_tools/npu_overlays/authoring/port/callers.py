@@ -50,6 +50,11 @@ class Caller:
     def __str__(self) -> str:
         return f"{self.path}:{self.name}" if self.name else self.path
 
+    @property
+    def symbol(self) -> Symbol:
+        """Where it is now."""
+        return Symbol(self.path, self.name)
+
     def added_for(self, old: str, new: str) -> Iterator[Words]:
         """Yield its new lines that may do a part of what it called under an old name, and now calls under a new one.
 

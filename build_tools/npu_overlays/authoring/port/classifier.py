@@ -24,6 +24,7 @@ from npu_overlays.authoring.port.verdicts import Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract
 from npu_overlays.errors import listing
+from npu_overlays.model import Symbol
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definitions import FUNCTIONS, FunctionNode
 from npu_overlays.model.fingerprint import dump
@@ -137,6 +138,10 @@ class Classifier:
         if is_removed and (there := self._relocations.files_with_new_finds(operation, now)):
             what = "what it changes is gone, and what it looks for stands where it did not before"
             return Verdict(kind="find gone", evidence=f"{what}: {listing(there, _SHOWN)}")
+        own = Symbol(operation.path, operation.symbol)
+        if is_removed and (there := self._relocations.files_with_lines_lost(own, own, now)):
+            what = "what it changes is gone, and half of the lines that went with it stand where they did not before"
+            return Verdict(kind="find gone", evidence=f"{what}: {listing(there, _SHOWN)}")
         return self._called(operation, known, now)
 
     def _called(self, operation: Operation, found: Verdict, now: Snapshot) -> Verdict:
@@ -151,6 +156,8 @@ class Classifier:
         elif found.proposal == "drop" and found.kind == "retired":
             gone = self._missing.served(operation) if operation.action == "added" else [operation]
             unknown = next(filter(None, (self._questions.of_missing(one, now) for one in gone)), "")
+        elif found.proposal in ("follow", "keep"):
+            unknown = self._questions.of_changed(operation, now)
         return replace(found, proposal="", unknown=unknown) if unknown else found
 
     def _applying(self, operation: Operation, now: Snapshot, fit: Fit) -> Verdict:

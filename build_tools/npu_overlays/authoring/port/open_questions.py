@@ -17,6 +17,7 @@ from npu_overlays.authoring.port.callers import Caller, Use, words_in
 from npu_overlays.authoring.port.logical_lines import names_bound
 from npu_overlays.authoring.port.relocations import Relocations
 from npu_overlays.authoring.port.renamed_definitions import is_exchanged, is_kept_for_others
+from npu_overlays.authoring.port.replacements import Replacements
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.errors import listing
 from npu_overlays.model import Model, Symbol, model_of
@@ -49,6 +50,7 @@ class OpenQuestions:
         self._pin = pin
         self._model = relocations.model
         self._callers = relocations.callers
+        self._replacements = Replacements(base, relocations.model, relocations.changed)
         self._heirs: dict[Symbol, list[Symbol]] = {}
         self._last_model: tuple[Snapshot | None, Model] = (None, self._model)
 
@@ -88,18 +90,26 @@ class OpenQuestions:
         is_in_class = now.has_class(operation.path, operation.owner)
         gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
         found = [*self._namesakes(gone, now), *self._named_alike(gone, now), *self._files_of_its_name(gone, now)]
+        replacing = self._replacements.of_missing(Symbol(gone.path, gone.symbol), now, self._model_now(now))
+        found += (f"{one.path}:{one.name}" for one in replacing)
         found += () if is_in_class else self._of_heirs(operation, now)
         if found:
             return f"whether {listing((f'`{one}`' for one in dict.fromkeys(found)), _SHOWN)} needs the change, too"
         known, knowing = set[tuple[str, str]](), {operation.path}
-        replacing = list(dict.fromkeys(self._replacing(operation, now, known, knowing)))
+        having = list(dict.fromkeys(self._replacing(operation, now, known, knowing)))
         if is_in_class:
-            replacing += self._callers.losing(operation, now)
-        if replacing:
-            return f"whether what {listing(replacing, _SHOWN)} has in its place needs the change"
+            having += self._callers.losing(operation, now)
+        if having:
+            return f"whether what {listing(having, _SHOWN)} has in its place needs the change"
         if helpers := list(self._helpers_left(operation, now)):
             return f"whether what uses {listing(helpers, _SHOWN)} now, which only it used, needs the change"
         return "" if self._is_outlived(known, knowing, now) else _WRITTEN_ANEW
+
+    def of_changed(self, operation: Operation, now: Snapshot) -> str:
+        """Return the question about new definitions that take what a changed one took; empty if there are none."""
+        found = [*self._replacements.of_changed(Symbol(operation.path, operation.symbol), now)]
+        named = listing((f"`{one.path}:{one.name}`" for one in found), _SHOWN)
+        return f"whether {named}, which takes what it took, needs the change in its place" if named else ""
 
     def _is_outlived(self, gone: Iterable[tuple[str, str]], knowing: Iterable[str], now: Snapshot) -> bool:
         """Return whether a file that had, used or imported missing code still has something of what it had."""
@@ -158,6 +168,8 @@ class OpenQuestions:
                     # Under that name it calls something else now.
                     if gone.leaf in words_in(one.lines[1]) or self._has_another(one, gone, now):
                         yield str(one)
+                    elif name:
+                        yield from self._relocations.files_with_lines_lost(Symbol(path, name), one.symbol, now)
                 caller = replace(gone, path=path, symbol=name)
                 if name and not found and self._relocations.successors(caller, now).is_likely:
                     yield f"{path}:{name}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -18,7 +18,7 @@ from npu_overlays.authoring.port.fit import Fitter
 from npu_overlays.authoring.port.verdicts import Kind, Verdict
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.contracts.contracts import Contract, differences, needed
-from npu_overlays.model import model_of
+from npu_overlays.model import Symbol, model_of
 from npu_overlays.model.code_blocks import renamed
 from npu_overlays.model.definition_fields import definition_fields
 from npu_overlays.model.definitions import Definition, SymbolKind
@@ -132,7 +132,7 @@ class Relocations:
         self._blobs_before = frozenset(base.entries.values())
         self._counts: dict[tuple[str, str], int] = {}
         self._lines_of: dict[str, Counter[bytes]] = {}
-        self._has_lines: dict[tuple[str, str, str, str], bool] = {}
+        self._has_lines: dict[tuple[str, ...], bool] = {}
         self._last = _Found()
 
     def of_definition(self, operation: Operation, now: Snapshot) -> Relocation | None:
@@ -261,24 +261,50 @@ class Relocations:
     def _files_with_its_lines(self, operation: Operation, now: Snapshot) -> list[str]:
         """Return the files in which at least half of a missing definition's lines stand that did not before.
 
-        What so many files define is copied from one to the other, so of that only the own file is searched.
+        What so many files define is copied from one to the other, so of that only the own file is searched; a member
+        of a missing class is where the class is, then.
         """
-        path = operation.path
-        module, one = self._base.module(path), self._base.definition(path, operation.symbol)
-        if module is None or one is None:
-            return []
-        its = _telling_lines(module.whole_text(one.node))
+        path, symbol = operation.path, operation.symbol
+        is_common = len(self._base.defining(operation.leaf)) > COMMON
+        if is_common and operation.owner and not now.has_class(path, operation.owner):
+            symbol = operation.owner
+            is_common = len(self._base.defining(leaf_of(symbol))) > COMMON
         searched = {path} & now.entries.keys()
-        if len(self._base.defining(operation.leaf)) <= COMMON:
+        if not is_common:
             searched |= self._found(now).changed
-        found: list[str] = []
+        key = (path, symbol, "")
+        return list(self._files_with(key, self._lines_in(Symbol(path, symbol), self._base), searched, now))
+
+    def files_with_lines_lost(self, was: Symbol, there: Symbol, now: Snapshot) -> list[str]:
+        """Return the files in which at least half of the lines came that a definition had and has no more."""
+        its = self._lines_in(was, self._base) - self._lines_in(there, now)
+        searched = self._found(now).changed | {there.path}
+        return list(self._files_with((*was, now.blob(there.path)), its, searched, now))
+
+    def _lines_in(self, symbol: Symbol, snapshot: Snapshot) -> Counter[bytes]:
+        """Return the telling lines of a definition; none if it is not there."""
+        module, one = snapshot.module(symbol.path), snapshot.definition(*symbol)
+        return _telling_lines(module.whole_text(one.node)) if module and one else Counter()
+
+    def _files_with(
+        self, key: tuple[str, str, str], its: Counter[bytes], searched: Iterable[str], now: Snapshot
+    ) -> Iterator[str]:
+        """Yield the files in which at least half of some lines stand that did not before.
+
+        Args:
+            key: path and name of the definition that had the lines, and the blob that it lost some in.
+            its: the lines.
+            searched: the files.
+            now: upstream now.
+        """
+        if not its:
+            return
         for there in sorted(searched):
-            key = (path, operation.symbol, there, now.blob(there))
-            if key not in self._has_lines:
-                self._has_lines[key] = self._has_half(its, there, now, is_own=there == path)
-            if self._has_lines[key]:
-                found.append(there)
-        return found
+            place = (*key, there, now.blob(there))
+            if place not in self._has_lines:
+                self._has_lines[place] = self._has_half(its, there, now, is_own=there == key[0])
+            if self._has_lines[place]:
+                yield there
 
     def _has_half(self, its: Counter[bytes], there: str, now: Snapshot, *, is_own: bool) -> bool:
         """Return whether at least half of a definition's lines came to a file, perhaps its own."""

@@ -13,7 +13,7 @@ from npu_overlays.model.class_graph import ClassGraph
 from npu_overlays.model.definitions import FunctionNode
 from npu_overlays.model.functions import FunctionKind, a_kind, function_kind, own_nodes
 from npu_overlays.model.module import Module
-from npu_overlays.model.signatures import Parameter, call_mismatch, parameters, signature_text
+from npu_overlays.model.signatures import Parameter, call_mismatch, parameters, private_mismatch, signature_text
 from npu_overlays.model.syntax import all_of, decorator_names, is_name
 
 Misuse = tuple[str, str]
@@ -179,7 +179,9 @@ def _misfits(wrapper: Wrapper) -> Iterator[Misuse]:
     """Yield calls of the original that do not fit its parameters, or omit ``self`` or ``cls``."""
     theirs = parameters(wrapper.original.args)
     for call, _ in wrapper.calls():
-        reason = call_mismatch(call, theirs) or (_without_self(wrapper, call, theirs) if wrapper.owner else "")
+        reason = call_mismatch(call, theirs)
+        if wrapper.owner:
+            reason = reason or private_mismatch(call) or _without_self(wrapper, call, theirs)
         if not reason and wrapper.in_loop and (lost := call_mismatch(call, [*map(_without_varying, theirs)])):
             reason = f"{lost}, whose default each turn of the loop makes anew: the original has the last one"
         if reason:
