@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from npu_overlays.authoring.snapshots import Snapshot
 from npu_overlays.sources.pin import Pin
 
 _DEFINING = re.compile(rb"\b(?:def|class)[ \t]+(\w+)")
+_INHERITING = re.compile(rb"\bclass[ \t]+(\w+)[ \t]*\(([^)]*)\)")
 _Places: TypeAlias = dict[str, list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What was found in one snapshot."""
+
+    now: Snapshot | None = None
+    places: _Places = field(default_factory=dict)  # by name, the changed modules that define it now
+    before: _Places = field(default_factory=dict)  # likewise before
+    new: frozenset[str] = frozenset()  # the names that none of them had before
+    heirs: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # by base, module and name of new classes
 
 
 class ChangedDefinitions:
@@ -24,19 +38,25 @@ class ChangedDefinitions:
         self._base = base
         self._pin = pin
         self._names: dict[str, list[str]] = {}
-        self._last: tuple[Snapshot | None, _Places, _Places, frozenset[str]] = (None, {}, {}, frozenset())
+        self._headers: dict[str, list[tuple[str, list[str]]]] = {}
+        self._last = _Found()
 
     def places(self, name: str, now: Snapshot) -> list[str]:
         """Return the changed modules that define a function or class of a name now."""
-        return self._found(now)[0].get(name, [])
+        return self._found(now).places.get(name, [])
 
     def places_before(self, name: str, now: Snapshot) -> list[str]:
         """Return the modules that changed since, or are gone, and defined a function or class of a name."""
-        return self._found(now)[1].get(name, [])
+        return self._found(now).before.get(name, [])
 
     def new_names(self, now: Snapshot) -> frozenset[str]:
         """Return the names that none of the modules had before; they differ from those by more than underscores."""
-        return self._found(now)[2]
+        return self._found(now).new
+
+    def heirs(self, bases: Iterable[str], now: Snapshot) -> Iterator[tuple[str, str]]:
+        """Yield module and name of the classes of new names whose headers name one of some bases."""
+        for base in bases:
+            yield from self._found(now).heirs.get(base, ())
 
     def alike(self, name: str, now: Snapshot) -> list[tuple[str, str]]:
         """Return the new names, with their modules, that differ from one in case and underscores at most.
@@ -61,12 +81,31 @@ class ChangedDefinitions:
                 found.append(path)
         return found
 
-    def _found(self, now: Snapshot) -> tuple[_Places, _Places, frozenset[str]]:
-        if self._last[0] is not now:
+    def _found(self, now: Snapshot) -> _Found:
+        if self._last.now is not now:
             places, before = self._defining(now, self._base), self._defining(self._base, now)
             known = {name.strip("_") for name in before}
-            self._last = now, places, before, frozenset(name for name in places if name.strip("_") not in known)
-        return self._last[1:]
+            new = frozenset(name for name in places if name.strip("_") not in known)
+            self._last = _Found(now=now, places=places, before=before, new=new, heirs=self._inheriting(new, now))
+        return self._last
+
+    def _inheriting(self, new: frozenset[str], now: Snapshot) -> dict[str, list[tuple[str, str]]]:
+        """Return the changed modules' classes of new names by each word in their headers; cached by blob."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path in filter(self._pin.place, now.modules_unlike(self._base)):
+            for name, words in self._headers_in(path, now):
+                if name in new:
+                    for word in words:
+                        found.setdefault(word, []).append((path, name))
+        return found
+
+    def _headers_in(self, path: str, now: Snapshot) -> list[tuple[str, list[str]]]:
+        """Return each class of a module with the words in its header, whose text may be code of a string too."""
+        blob = now.blob(path)
+        if blob not in self._headers:
+            headers = _INHERITING.findall(now.read(path))
+            self._headers[blob] = [(name.decode(), re.findall(r"\w+", bases.decode())) for name, bases in headers]
+        return self._headers[blob]
 
     def _defining(self, one: Snapshot, other: Snapshot) -> _Places:
         """Return the shipped modules of a snapshot that define each name, of those that differ in another one."""

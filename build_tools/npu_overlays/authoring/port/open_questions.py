@@ -90,7 +90,7 @@ class OpenQuestions:
         is_in_class = now.has_class(operation.path, operation.owner)
         gone = operation if is_in_class or not operation.owner else replace(operation, symbol=operation.owner)
         found = [*self._namesakes(gone, now), *self._named_alike(gone, now), *self._files_of_its_name(gone, now)]
-        replacing = self._replacements.of_missing(Symbol(gone.path, gone.symbol), now, self._model_now(now))
+        replacing = self._replacements.of_missing(Symbol(gone.path, gone.symbol), now)
         found += (f"{one.path}:{one.name}" for one in replacing)
         found += () if is_in_class else self._of_heirs(operation, now)
         if found:

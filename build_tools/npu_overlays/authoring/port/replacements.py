@@ -34,20 +34,14 @@ class Replacements:
         self._changed = changed
         self._heirs: dict[Symbol, list[Symbol]] = {}
 
-    def of_missing(self, gone: Symbol, now: Snapshot, model: Model) -> Iterator[Symbol]:
-        """Yield what may have the place of a missing function or class.
-
-        Args:
-            gone: the function or class.
-            now: upstream now.
-            model: of that.
-        """
-        yield from self._new_heirs(gone, now, model)
+    def of_missing(self, gone: Symbol, now: Snapshot) -> Iterator[Symbol]:
+        """Yield what may have the place of a missing function or class."""
+        yield from self._new_heirs(gone, now)
         for made in self._made_by(gone):
             if now.has_class(made.path, made.name):
                 yield from self._makers(made, owner_of(gone.name), now)
             elif not gone.name.startswith(f"{made.name}."):
-                yield from self._new_heirs(made, now, model)
+                yield from self._new_heirs(made, now)
 
     def of_changed(self, known: Symbol, now: Snapshot) -> Iterator[Symbol]:
         """Yield the new functions that take what one took which is there, and takes other parameters now."""
@@ -63,8 +57,8 @@ class Replacements:
             if not self._base.definition(*one) and _names_taken(now, one) == before:
                 yield one
 
-    def _new_heirs(self, gone: Symbol, now: Snapshot, model: Model) -> Iterator[Symbol]:
-        """Yield the classes of new names that inherit from a base of a missing class.
+    def _new_heirs(self, gone: Symbol, now: Snapshot) -> Iterator[Symbol]:
+        """Yield the classes of new names that name a base of a missing class, or an heir of it, as their own base.
 
         A base with many heirs shows nothing: most new classes inherit from it.
         """
@@ -76,8 +70,9 @@ class Replacements:
             if base not in self._heirs:
                 self._heirs[base] = list(self._model.classes.heirs(base))
             if len(self._heirs[base]) <= COMMON:
-                new = self._changed.new_names(now) - {leaf_of(one.name) for one in self._heirs[base]}
-                yield from (one for one in model.classes.heirs(base) if leaf_of(one.name) in new)
+                family = {leaf_of(one.name) for one in (base, *self._heirs[base])}
+                found = (Symbol(*one) for one in self._changed.heirs(family, now))
+                yield from (one for one in found if leaf_of(one.name) not in family)
 
     def _made_by(self, gone: Symbol) -> list[Symbol]:
         """Return the classes of its module that a missing function makes objects of; what it raises does not count."""
