@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from authoring.port.test_verdicts import became, of, substituted
+from language.overlays import load, write
+from language.pairs import source_tree
 from npu_overlays.authoring.matcher import COMMON
+from npu_overlays.authoring.port.changed_definitions import ChangedDefinitions
 from npu_overlays.authoring.port.verdicts import Verdict
+from npu_overlays.authoring.snapshots import DefinedNames, snapshot_of
 from support.environment import Environment
 from support.wheels import write_wheel
 
@@ -473,6 +477,13 @@ def test_a_new_class_of_the_base_of_a_missing_one_may_do_its_work(
         found = judged(tmp_path / str(overlay == WRAP_F), before, after, overlay)
         assert (found.kind, found.proposal) == ("retired", proposal), found
         assert proposal or "`pkg/second.py:Second`" in found.unknown
+
+
+def test_headers_in_another_encoding_are_read(tmp_path: Path) -> None:
+    pin, none = load(tmp_path, write(tmp_path, {})).overlay.pin, DefinedNames(())
+    text = b"# coding: latin-1\nclass A(Base,  # caf\xe9\n        Other): pass\n"
+    base, now = (snapshot_of(source_tree({"pkg/a.py": one}), none) for one in (b"x = 1\n", text))
+    assert list(ChangedDefinitions(base, pin).heirs(["Other"], now)) == [("pkg/a.py", "A")]
 
 
 @pytest.mark.parametrize(("folder", "proposal"), [("pkg", ""), ("recipe", "drop")])

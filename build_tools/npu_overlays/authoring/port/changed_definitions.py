@@ -104,7 +104,9 @@ class ChangedDefinitions:
         blob = now.blob(path)
         if blob not in self._headers:
             headers = _INHERITING.findall(now.read(path))
-            self._headers[blob] = [(name.decode(), re.findall(r"\w+", bases.decode())) for name, bases in headers]
+            self._headers[blob] = [
+                (name.decode(), re.findall(r"\w+", bases.decode("utf-8", "replace"))) for name, bases in headers
+            ]
         return self._headers[blob]
 
     def _defining(self, one: Snapshot, other: Snapshot) -> _Places:
