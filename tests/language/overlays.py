@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from npu_overlays.changes.reconciliation import declarations, reconcile
@@ -25,14 +25,21 @@ HEADER = "Why: because\n"
 MARKERS = "from npu_overlays.markers import added, deleted, edited, replaced, upstream, wrapped\n"
 
 
-def write(root: Path, files: Mapping[str, str | bytes], *, name: str = "base", config: str = "") -> str:
+def write(
+    root: Path,
+    files: Mapping[str, str | bytes],
+    *,
+    name: str = "base",
+    config: str = "",
+    packages: Sequence[str] = ("pkg",),
+) -> str:
     """Write a pin of ``pkg`` below `root` and return its name; Python under tree/ and shared/ gets the markers."""
     folder = write_overlay(
         root,
         project="pkg",
         commit=COMMITS[name],
         repository="https://example.invalid/pkg",
-        packages=["pkg"],
+        packages=[*packages],
         files=_contents(files),
         overlay=config,
     )

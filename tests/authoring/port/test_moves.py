@@ -475,6 +475,17 @@ def test_a_new_class_of_the_base_of_a_missing_one_may_do_its_work(
         assert proposal or "`pkg/second.py:Second`" in found.unknown
 
 
+@pytest.mark.parametrize(("folder", "proposal"), [("pkg", ""), ("recipe", "drop")])
+def test_a_class_of_the_same_base_in_another_package_is_not_in_its_place(
+    tmp_path: Path, folder: str, proposal: str
+) -> None:
+    base = {"pkg/base.py": "class Base:\n    def go(self, x):\n        return x\n"}
+    own = "LEFT = 0\n" + HEIR.format("A", "def f(self, x):\n        return x.go(1)")
+    after = base | {"pkg/engine.py": "LEFT = 0\n", f"{folder}/second.py": HEIR.format("Second", "width = 1")}
+    found = became(tmp_path, base | {"pkg/engine.py": own}, WRAP_A, after, packages=("pkg", "recipe"))
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+
+
 @pytest.mark.parametrize(
     ("name", "taken", "proposal"), [("AOffline", "x", ""), ("AOffline", "y", "follow"), ("Other", "x", "follow")]
 )

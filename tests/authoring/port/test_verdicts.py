@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,18 +54,19 @@ COUNTED = START.format(mark='edited(("range(times)", "range(min(times, limit))")
 DELETED = 'deleted("LIMIT", why="x")'
 
 
-def became(
+def became(  # noqa: PLR0913  # two states of upstream and the overlay
     tmp_path: Path,
     before: Mapping[str, str],
     overlay: str,
     after: Mapping[str, str],
     *landed: UpstreamCommit,
     path: str = "pkg/engine.py",
+    packages: Sequence[str] = ("pkg",),
     **others: str,
 ) -> Verdict:
     """Return the verdict on the first operation, on pkg/engine.py or another path; others stand in other files."""
     said = {f"tree/{one}": text for one, text in ({path: overlay} | others).items()}
-    content = load(tmp_path / "o", write(tmp_path / "o", said))
+    content = load(tmp_path / "o", write(tmp_path / "o", said, packages=packages))
     trees = [source_tree({path: text(one).encode() for path, one in files.items()}) for files in (before, after)]
     names = DefinedNames(names_of(content.operations))
     first, now = (snapshot_of(tree, names) for tree in trees)

@@ -71,8 +71,11 @@ class Replacements:
                 self._heirs[base] = list(self._model.classes.heirs(base))
             if len(self._heirs[base]) <= COMMON:
                 family = {leaf_of(one.name) for one in (base, *self._heirs[base])}
-                found = (Symbol(*one) for one in self._changed.heirs(family, now))
-                yield from (one for one in found if leaf_of(one.name) not in family)
+                for path, name in self._changed.heirs(family, now):
+                    # A recipe's class is not in the place of a library's.
+                    is_near = path.partition("/")[0] == gone.path.partition("/")[0]
+                    if is_near and leaf_of(name) not in family:
+                        yield Symbol(path, name)
 
     def _made_by(self, gone: Symbol) -> list[Symbol]:
         """Return the classes of its module that a missing function makes objects of; what it raises does not count."""
