@@ -72,7 +72,7 @@ class Replacements:
             if len(self._heirs[base]) <= COMMON:
                 family = {leaf_of(one.name) for one in (base, *self._heirs[base])}
                 for path, name in self._changed.heirs(family, now):
-                    # A recipe's class is not in the place of a library's.
+                    # A recipe's class does not replace a library's.
                     is_near = path.partition("/")[0] == gone.path.partition("/")[0]
                     if is_near and leaf_of(name) not in family:
                         yield Symbol(path, name)
