@@ -656,7 +656,7 @@ def test_the_documented_way_to_a_layer_of_ones_own(environment: Environment) -> 
     variables = {"PIP_CONFIG_FILE": None, "PIP_NO_INDEX": None, "PIP_FIND_LINKS": None, **own}
     variables |= {"GIT_CONFIG_GLOBAL": own.get("GIT_CONFIG_GLOBAL"), "GIT_CONFIG_NOSYSTEM": None}
     run_documented(environment, "layer", here, **variables)
-    config = (here / "verl@d62da49-acme" / "pyproject.toml").read_text()
+    config = (here / "overlays" / "verl@d62da49-acme" / "pyproject.toml").read_text()
     assert 'label = "acme"' in config
 
 

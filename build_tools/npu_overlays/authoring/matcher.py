@@ -51,6 +51,7 @@ class Matcher:
     def __init__(self, base: Snapshot) -> None:
         self._base = base
         self._shapes: dict[tuple[str, str, str], TokenPairs] = {}
+        self._likenesses: dict[tuple[str, ...], float] = {}
         self._known: dict[tuple[str, str, tuple[str, ...]], Match] = {}
 
     def match(self, path: str, symbol: str, now: Snapshot) -> Match:
@@ -94,8 +95,12 @@ class Matcher:
 
     def likeness(self, path: str, symbol: str, now: Snapshot, other: str, *, there: str = "") -> float:
         """Return how alike a definition of the base is to one of a snapshot, in the same file or ``there``."""
-        one, another = self._shape(path, symbol, self._base), self._shape(there or path, other, now)
-        return likeness(one, another) if one is not None and another is not None else 0.0
+        there = there or path
+        key = (path, symbol, there, other, now.blob(there))
+        if key not in self._likenesses:
+            one, another = self._shape(path, symbol, self._base), self._shape(there, other, now)
+            self._likenesses[key] = likeness(one, another) if one is not None and another is not None else 0.0
+        return self._likenesses[key]
 
     def is_new(self, path: str, symbol: str, now: Snapshot, other: str, *, there: str) -> bool:
         """Return whether a definition was not there before, or in another file became like one of the base."""

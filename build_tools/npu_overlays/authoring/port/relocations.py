@@ -310,10 +310,12 @@ class Relocations:
 
     def _has_half(self, its: Counter[bytes], there: str, now: Snapshot, *, is_own: bool) -> bool:
         """Return whether at least half of a definition's lines came to a file, perhaps its own."""
-        known, before = self._lines(there, now), self._lines(there, self._base)
-        before = before - its if is_own else before
-        came = its & Counter({line: known[line] - before[line] for line in its})
-        return bool(its) and 2 * came.total() >= its.total()
+        known, before, came = self._lines(there, now), self._lines(there, self._base), 0
+        for line, count in its.items():
+            if line in known:
+                others = max(before[line] - count, 0) if is_own else before[line]
+                came += min(count, max(known[line] - others, 0))
+        return bool(its) and 2 * came >= its.total()
 
     def _lines(self, path: str, snapshot: Snapshot) -> Counter[bytes]:
         """Return the telling lines of a file; none if there is no such file."""
