@@ -696,6 +696,8 @@ def test_what_uses_a_private_helper_that_only_the_missing_function_used_may_do_i
         ("AddOne", "class FastAddOne:\n    size = 1\n", "pkg/user.py:FastAddOne"),
         ("AddOne", "class AddOneTo:\n    size = 1\n", "pkg/user.py:AddOneTo"),
         ("AddOne", "class AddOnes:\n    size = 1\n", ""),
+        ("AddOneNow", "class AddOneLater:\n    size = 1\n", "pkg/user.py:AddOneLater"),
+        ("AddOne", "class AddTwo:\n    size = 1\n", ""),
         ("add_one", "NAMES = {'add_one': 'sums'}\n", "pkg/user.py"),
         ("AddOne", "class Sums:\n    'It was AddOne.'\n", "pkg/user.py"),
         ("add", "class Sums:\n    'Here we add.'\n", ""),
@@ -707,6 +709,8 @@ def test_what_uses_a_private_helper_that_only_the_missing_function_used_may_do_i
         "word-before",
         "word-behind",
         "no-word",
+        "another-last-word",
+        "another-last-word-of-two",
         "a-text-names-it",
         "a-docstring-names-it",
         "a-word",
@@ -725,6 +729,38 @@ def test_a_name_that_upstream_still_mentions_is_for_a_person(tmp_path: Path, nam
     assert f"`{named}`" in found.unknown or not named
 
 
+@pytest.mark.parametrize(("now", "proposal"), [("mean_report", ""), ("mean_of", "drop")])
+@pytest.mark.parametrize("is_member", [True, False])
+def test_a_new_definition_beside_a_missing_one_that_shares_a_word_with_it_may_do_its_work(
+    tmp_path: Path, now: str, proposal: str, *, is_member: bool
+) -> None:
+    own = "def {}(self, x):\n    return {}\n"
+    before, after = own.format("sum_report", "x.go(1)"), own.format(now, "[one.mean for one in x.all(self)]")
+    overlay = '@wrapped(why="x")\ndef sum_report(self, x):\n    return upstream(self, x)\n'
+    texts = [before, after, overlay]
+    if is_member:
+        texts = [
+            f"class A:\n{textwrap.indent(text, '    ')}"
+            for text in (f"{before}\nsize = 1\n", f"{after}\nsize = 1\n", overlay)
+        ]
+    found = judged(tmp_path, {"engine": texts[0]}, {"engine": texts[1]}, texts[2])
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or f"{now}`" in found.unknown
+
+
+@pytest.mark.parametrize(
+    ("decorator", "use", "proposal"), [("@kinds.register(int)\n", "", ""), ("@kinds.register(int)\n", "f(x)", "drop")]
+)
+def test_what_is_called_by_its_decorator_alone_is_for_a_person(
+    tmp_path: Path, decorator: str, use: str, proposal: str
+) -> None:
+    user = "def use(x):\n{}    return x\n"
+    before = {"engine": f"{decorator}{WHOLE}\n\n{user.format(f'    {use}' + chr(10) if use else '')}"}
+    found = judged(tmp_path, before, {"engine": user.format("")})
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "@kinds.register(int)" in found.unknown
+
+
 def test_what_went_with_its_file_to_a_new_one_may_have_another_name_there(tmp_path: Path) -> None:
     beside = "def beside(x):\n    return [x, x.size, x.end]\n"
     renamed = WHOLE.replace("def f(x)", "def checked(x, more)").replace("c = b - 3", "c = more")
@@ -741,6 +777,30 @@ def test_a_member_does_not_go_where_that_of_another_class_that_is_gone_went(tmp_
     after = {"engine": "y = 1\n", "second": "y = 1\n", "third": reader.format("_A", "sock", "None")}
     found = judged(tmp_path, before, after, WRAP_A)
     assert found.proposal == "", found
+
+
+@pytest.mark.parametrize("name", ["f", "g"])
+def test_a_function_does_not_go_to_a_file_beside_that_of_those_beside_it(tmp_path: Path, name: str) -> None:
+    """Its own may have other code by now."""
+    beside = "def beside(x):\n    return [x, x.size, x.end]\n"
+    third = f"{beside}\n\ndef {name}(x):\n    return fused(x.data, 1)\n"
+    found = judged(tmp_path, {"engine": f"{WHOLE}\n\n{beside}"}, {"second": WHOLE, "third": third})
+    assert (found.kind, found.proposal) == ("moved", "" if name == "f" else "retarget"), found
+    assert ("pkg/third.py:f" in found.unknown) == (name == "f")
+
+
+@pytest.mark.parametrize(("there", "proposal"), [("third", "retarget"), ("second", "")])
+def test_a_member_does_not_go_to_a_class_of_another_name_in_a_file_that_was_there(
+    tmp_path: Path, there: str, proposal: str
+) -> None:
+    """That may be a copy of a class which is still there."""
+    own = f"class {{}}:\n    size = 1\n\n    def f(self, x):\n{textwrap.indent(BODY, '    ')}"
+    kept = own.format("Kept").replace("c - 3", "c - 4")
+    before = {"engine": own.format("A"), "second": kept}
+    after = {"engine": "y = 1\n", "second": kept}
+    after[there] = f"{after.get(there, '')}\n\n{own.format('B')}"
+    found = judged(tmp_path, before, after, WRAP_A)
+    assert (found.kind, found.proposal, found.to) == ("moved", proposal, f"pkg/{there}.py:B.f"), found
 
 
 @pytest.mark.parametrize(("now", "proposal"), [("@kind(1)\n@kind(2)\n", "retarget"), ("@kind(2)\n", "")])
@@ -824,6 +884,29 @@ def test_what_a_missing_class_made_is_defined_otherwise_now(tmp_path: Path, now:
     )
     assert (found.kind, found.proposal) == ("retired", proposal), found
     assert proposal or "pkg/user.py:MADE" in found.unknown
+
+
+@pytest.mark.parametrize(("use", "proposal"), [("TABLE[x](x)", ""), ("x", "drop")])
+@pytest.mark.parametrize("imported", ["pkg.engine import f", "pkg.all import *"])
+def test_what_used_a_table_that_is_gone_with_what_it_named_may_call_something_else(
+    tmp_path: Path, imported: str, use: str, proposal: str
+) -> None:
+    second = "SIZE = 1\n{}\n\ndef go(x):\n    return {}\n"
+    table = f"from {imported}\n\nTABLE = {{'f': f}}\n"
+    before = {"engine": f"def f(x):\n{HALF}", "user": second.format(table, use), "all": "from pkg.engine import *\n"}
+    found = judged(tmp_path, before, {"engine": "y = 1\n", "user": second.format("", "x"), "all": "y = 1\n"})
+    assert (found.kind, found.proposal) == ("retired", proposal), found
+    assert proposal or "pkg/user.py:TABLE" in found.unknown
+
+
+def test_another_module_that_used_such_a_table_may_call_something_else(tmp_path: Path) -> None:
+    third = "SIZE = 1\n\n\ndef go(x):\n    return {}\n"
+    table = "from pkg.engine import f\n\nTABLE = {'f': f}\nSIZE = 1\n"
+    before = {"engine": f"def f(x):\n{HALF}", "user": table}
+    before["third"] = f"from pkg.user import TABLE\n\n{third.format('TABLE[x](x)')}"
+    found = judged(tmp_path, before, {"engine": "y = 1\n", "user": "SIZE = 1\n", "third": third.format("x")})
+    assert (found.kind, found.proposal) == ("retired", ""), found
+    assert "pkg/user.py:TABLE" in found.unknown
 
 
 @pytest.mark.parametrize(

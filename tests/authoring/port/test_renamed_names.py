@@ -223,9 +223,8 @@ def test_what_syntax_does_not_prove_is_for_a_person(
 
 
 def test_what_an_import_brings_has_another_name_now(tmp_path: Path) -> None:
-    """The old function stands where it was, but the module no longer imports it."""
     after = IMPORTING.replace("pkg.ops", "pkg.fast").replace("repeat", "expand")
-    more = {"pkg/ops.py": (OPS, OPS), "pkg/fast.py": ("", OPS.replace("repeat", "expand"))}
+    more = {"pkg/ops.py": (OPS, "y = 1\n"), "pkg/fast.py": ("", OPS.replace("repeat", "expand"))}
     for overlay in (wrapped("upstream(self, x) + repeat(x, n=1)"), edited("repeat(x", "repeat(2 * x")):
         found = of(tmp_path / str(len(overlay)), overlay, IMPORTING, after, more=more)
         assert (found.proposal, found.change) == ("follow", "`repeat` is `expand` now")
@@ -233,11 +232,14 @@ def test_what_an_import_brings_has_another_name_now(tmp_path: Path) -> None:
         assert "repeat" not in "".join(written(found))
 
 
-def test_what_upstream_had_before_is_no_new_name_of_what_it_still_has(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_upstream_still_has_has_no_new_name(tmp_path: Path, *, is_new: bool) -> None:
+    """Its module only uses something else now."""
     after = IMPORTING.replace("repeat", "expand")
     both = OPS + OPS.replace("repeat", "expand")
+    more = {"pkg/ops.py": (OPS if is_new else both, both)}
     for overlay in (wrapped("upstream(self, x) + repeat(x, n=1)"), wrapped("upstream(self, x) + len([repeat])")):
-        found = of(tmp_path / str(len(overlay)), overlay, IMPORTING, after, more={"pkg/ops.py": (both, both)})
+        found = of(tmp_path / str(len(overlay)), overlay, IMPORTING, after, more=more)
         assert (found.proposal, found.applies) == ("", False), found
         assert "whether `repeat` is `expand` now: pkg/ops.py still has `repeat`" in found.unknown, found.unknown
 

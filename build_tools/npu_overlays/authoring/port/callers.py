@@ -171,12 +171,16 @@ class Callers:
         leaf = operation.leaf
         if operation.path not in self._base.defining(leaf) or leaf.endswith("__"):
             return False
-        if leaf not in self._naming:
-            self._naming[leaf] = [path for path in self._shipped if self._has_word(leaf, path, self._base)]
-        if any(now.blob(path) == self._base.blob(path) for path in self._naming[leaf]):
+        if any(now.blob(path) == self._base.blob(path) for path in self.naming(leaf)):
             return False
         changed = filter(self._pin.place, now.modules_unlike(self._base))
         return not any(self._has_word(leaf, path, now) for path in changed)
+
+    def naming(self, leaf: str) -> list[str]:
+        """Return the shipped modules of the base that have a word."""
+        if leaf not in self._naming:
+            self._naming[leaf] = [path for path in self._shipped if self._has_word(leaf, path, self._base)]
+        return self._naming[leaf]
 
     def _has_word(self, leaf: str, path: str, now: Snapshot) -> bool:
         key = (leaf, now.blob(path))

@@ -12,6 +12,8 @@ from npu_overlays.sources.pin import Pin
 
 _DEFINING = re.compile(rb"\b(?:def|class)[ \t]+(\w+)")
 _INHERITING = re.compile(rb"\bclass[ \t]+(\w+)[ \t]*\(([^)]*)\)")
+# The words of a class's name but the last, two or more.
+_STEM = re.compile(r"_?(?:[A-Z][a-z0-9]+){2,}(?=[A-Z][a-z0-9]+$)")
 _Places: TypeAlias = dict[str, list[str]]
 
 
@@ -61,12 +63,14 @@ class ChangedDefinitions:
     def alike(self, name: str, now: Snapshot) -> list[tuple[str, str]]:
         """Return the new names, with their modules, that differ from one in case and underscores at most.
 
-        A class may have words before or behind its old name, too.
+        A class may have words before or behind its old name, too, or another last word of three or more.
         """
         found: list[tuple[str, str]] = []
+        stem = _STEM.match(name)
         longer = re.compile(rf"_?(?:[A-Z]\w*)?{re.escape(name)}(?:[A-Z0-9_]\w*)?")
         for other in self.new_names(now):
-            if _plain(other) == _plain(name) or (name[:1].isupper() and longer.fullmatch(other)):
+            is_class = name[:1].isupper() and (longer.fullmatch(other) or (stem and _is_of_stem(other, stem[0])))
+            if is_class or _plain(other) == _plain(name):
                 found += [(path, other) for path in self.places(other, now)]
         return sorted(found)
 
@@ -127,3 +131,8 @@ class ChangedDefinitions:
 
 def _plain(name: str) -> str:
     return name.replace("_", "").casefold()
+
+
+def _is_of_stem(name: str, stem: str) -> bool:
+    """Return whether a name is a stem and one word."""
+    return name.startswith(stem) and re.fullmatch(r"[A-Z][a-z0-9]+", name.removeprefix(stem)) is not None

@@ -159,15 +159,12 @@ class FollowedNames:
                 raise UnprovenError(f"{name}, and what gives `{operation.owner}` it is not known")
 
     def _check_gone(self, operation: Operation, names: Iterable[RenamedName]) -> None:
-        """Raise `UnprovenError` if upstream uses something else that it had before, and still has what it used."""
+        """Raise `UnprovenError` if upstream still has what it used: its module only uses something else now."""
         news = {one.old: one.new for one in names if one.role == "global"}
         for read, entry in self._entries(operation):
             old = entry.rpartition(" ")[2]
-            found = self.symbols.chain(operation.path, [news[old]]) if old in news else []
-            has_both = found and self.classifier.base.definition(found[-1].path, found[-1].symbol)
-            if has_both and self.symbols.find(read.path, read.symbol):
-                said = f"{read.path} still has `{read.symbol}`, and upstream had `{news[old]}` before"
-                raise UnprovenError(f"whether `{old}` is `{news[old]}` now: {said}")
+            if old in news and self.symbols.find(read.path, read.symbol):
+                raise UnprovenError(f"whether `{old}` is `{news[old]}` now: {read.path} still has `{read.symbol}`")
 
     def _entries(self, operation: Operation) -> Iterator[tuple[Read, str]]:
         """Yield what the lock says that an operation reads, with the name by which it reads that."""

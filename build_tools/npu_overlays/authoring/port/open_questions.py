@@ -95,6 +95,8 @@ class OpenQuestions:
         found += () if is_in_class else self._of_heirs(operation, now)
         if found:
             return f"whether {listing((f'`{one}`' for one in dict.fromkeys(found)), _SHOWN)} needs the change, too"
+        if called_by := self._registered_by(operation, now):
+            return f"whether what `@{called_by}` has in its place needs the change: nothing else names it"
         known, knowing = set[tuple[str, str]](), {operation.path}
         having = list(dict.fromkeys(self._replacing(operation, now, known, knowing)))
         if is_in_class:
@@ -104,6 +106,13 @@ class OpenQuestions:
         if helpers := list(self._helpers_left(operation, now)):
             return f"whether what uses {listing(helpers, _SHOWN)} now, which only it used, needs the change"
         return "" if self._is_outlived(known, knowing, now) else _WRITTEN_ANEW
+
+    def _registered_by(self, gone: Operation, now: Snapshot) -> str:
+        """Return the decorator that called a missing function of a module, if nothing names it; else an empty text."""
+        one = self._base.definition(gone.path, gone.symbol)
+        calls = [by for by in getattr(one.node, "decorator_list", ()) if isinstance(by, ast.Call)] if one else []
+        is_named = gone.owner or not calls or any(self._callers.uses(gone, now))
+        return "" if is_named else ast.unparse(calls[0])
 
     def of_changed(self, operation: Operation, now: Snapshot) -> str:
         """Return the question about new definitions that take what a changed one took; empty if there are none."""
@@ -183,14 +192,25 @@ class OpenQuestions:
         return caller.calls_otherwise(gone.leaf) or not (after - before).isdisjoint(new)
 
     def _defined_otherwise(self, use: Use, gone: Operation, now: Snapshot) -> Iterator[str]:
-        """Yield what a module or class bound to a value of a missing definition, and defines or imports now."""
+        """Yield what a module or class bound to a value of a missing definition, and defines or imports now.
+
+        Or it is gone, as a table of functions may be, and what named it may call something else.
+        """
         path, name, module = use.module.path, use.name, now.module(use.module.path)
         if module is None or (name and use.module.definitions[name][0].kind != "class"):
             return
         for leaf in sorted(frozenset[str]().union(*(names_bound(line) for line in use.lines if gone.leaf in line))):
             symbol = f"{name}.{leaf}" if name else leaf
-            if any(one.kind != "attribute" for one in module.definitions.get(symbol, ())):
+            known = module.definitions.get(symbol, ())
+            bound = replace(gone, path=path, symbol=symbol)
+            is_lost = not known and self._is_named_elsewhere(bound, use, now)
+            if is_lost or any(one.kind != "attribute" for one in known):
                 yield f"{path}:{symbol}"
+
+    def _is_named_elsewhere(self, symbol: Operation, use: Use, now: Snapshot) -> bool:
+        """Return whether another module, or another function of its own, named what a module or class bound."""
+        users = self._callers.uses(symbol, now)
+        return len(self._callers.naming(symbol.leaf)) > 1 or any(one.name != use.name for one in users)
 
     def _namesakes(self, gone: Operation, now: Snapshot) -> Iterator[str]:
         """Yield the other definitions for which a missing one's name stands where it stood for that."""

@@ -217,11 +217,13 @@ class Relocations:
         is_likely = bool(named)
         for there, name in self._new(operation, now):
             alike = self.matcher.likeness(path, operation.symbol, now, name, there=there)
+            is_beside = path in self._base and (there, owner_of(name)) == (path, operation.owner)
             is_namesake = leaf_of(name).strip("_") == leaf.strip("_")
+            is_namesake |= is_beside and not _words(leaf).isdisjoint(_words(leaf_of(name)))
             is_likely |= is_namesake or alike >= ENOUGH
             if is_namesake or alike >= SIMILAR:
                 named.append(f"{there}:{name}")
-            elif path in self._base and (there, owner_of(name)) == (path, operation.owner):
+            elif is_beside:
                 beside.append(f"{there}:{name}")
         place = self.matcher.match(path, operation.owner, now)
         around = now.definition(place.path, place.symbol) if operation.owner else None
@@ -323,7 +325,13 @@ class Relocations:
         return self._lines_of[blob]
 
     def others(self, operation: Operation, wanted: Operation, now: Snapshot) -> Iterator[str]:
-        """Yield what else may have code of a definition that has a new place: a copy, or a class of its old name."""
+        """Yield what else may have code of a definition that has a new place: a copy, or a class of its old name.
+
+        Or the definition of its name in another file to which those beside it went.
+        """
+        for there in self._moved_to(operation.path, now):
+            if there != wanted.path and now.definition(there, operation.symbol):
+                yield f"{there}:{operation.symbol}"
         for one in self.matcher.namesakes(operation.path, operation.symbol, now):
             if (one.path, one.symbol) != (wanted.path, wanted.symbol):
                 yield f"{one.path}:{one.symbol}"
@@ -455,6 +463,8 @@ class Relocations:
         there = replace(operation, path=path, symbol=symbol, text=text, shared="")
         problem = self._fitter.problem(there, module)
         problem = problem or self._breaking(operation, chosen(module, symbol)[0], is_part=is_part)
+        if operation.owner != there.owner and path != operation.path and path in self._base:
+            problem = problem or f"`{there.owner}`, in a file that was there, may be a copy of another class"
         return Relocation(wanted=there, likeness=alike, problem=problem)
 
     def _breaking(self, operation: Operation, there: Definition, *, is_part: bool) -> str:
@@ -473,6 +483,11 @@ class Relocations:
         changed = differences(replace(was, decorators=own), now)
         listed = ", ".join(str(one) for one in changed if one.part in parts)
         return f"its {listed} changed" if listed else ""
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of a name in snake case; of a special name none."""
+    return set() if name.startswith("__") else set(name.strip("_").split("_"))
 
 
 def _telling_lines(content: bytes) -> Counter[bytes]:
