@@ -41,14 +41,14 @@ def tables(language: str) -> dict[str, str]:
 
 
 def _sections(heading: str, commands: Mapping[str, ArgumentParser], names: Iterable[str], language: str) -> str:
-    """Return a section for each name: what the command does, and the arguments that not every command takes."""
-    common = {typed(one) for one in of_every_command(commands)}
+    """Return a section for each name: what the command does, and the arguments that not every command takes so."""
+    common = {(typed(one), explained(one)) for one in of_every_command(commands)}
     sections = []
     for name in names:
         parser = commands[name]
         summary = _in(language, parser.get_default("command").summary)
         sentence = f"{summary}。" if language == "zh" else f"{summary[0].upper()}{summary[1:]}."
-        own = [one for one in arguments_of(parser) if typed(one) not in common]
+        own = [one for one in arguments_of(parser) if (typed(one), explained(one)) not in common]
         sections.append(f"{heading} {name}\n\n{sentence}\n" + (f"\n{_arguments(own, language)}" if own else ""))
     return "\n".join(sections)
 
