@@ -164,7 +164,10 @@ class OpenQuestions:
             knowing: the files that name a missing definition are added, as they are called now.
         """
         is_class_gone = operation.owner and not now.has_class(operation.path, operation.owner)
-        for gone in (operation, *([replace(operation, symbol=operation.owner)] if is_class_gone else [])):
+        missing = [operation]
+        if is_class_gone:
+            missing.append(replace(operation, symbol=operation.owner))
+        for gone in missing:
             known.add((gone.path, gone.name))
             for use in self._callers.uses(gone, now):
                 path, name = use.module.path, use.name

@@ -315,7 +315,7 @@ class Relocations:
             if line in known:
                 others = max(before[line] - count, 0) if is_own else before[line]
                 came += min(count, max(known[line] - others, 0))
-        return bool(its) and 2 * came >= its.total()
+        return 2 * came >= its.total()
 
     def _lines(self, path: str, snapshot: Snapshot) -> Counter[bytes]:
         """Return the telling lines of a file; none if there is no such file."""

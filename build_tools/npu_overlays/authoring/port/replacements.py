@@ -50,9 +50,10 @@ class Replacements:
             return
         leaf = leaf_of(known.name)
         outer = owner_of(known.name) or leaf
-        places = self._changed.places(outer, now)
-        namesakes = [(path, outer) for path in (places if len(places) <= COMMON else ())]
-        for path, name in dict.fromkeys([*self._changed.alike(outer, now), *namesakes]):
+        places, alike = self._changed.places(outer, now), self._changed.alike(outer, now)
+        if len(places) <= COMMON:
+            alike += [(path, outer) for path in places]
+        for path, name in dict.fromkeys(alike):
             one = Symbol(path, f"{name}.{leaf}" if outer != leaf else name)
             if not self._base.definition(*one) and _names_taken(now, one) == before:
                 yield one
